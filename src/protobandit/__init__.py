@@ -1,0 +1,79 @@
+"""A few real rows that stand for many.
+
+>>> import protobandit as pb
+>>> pb.select([[0.0], [1.0], [9.0]], k=2).k
+2
+
+Names are loaded when first used, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from protobandit import methods
+    from protobandit._errors import InvalidInput, NotAvailable, ProtobanditError
+    from protobandit._estimators import KMedoids, PrototypeSelector
+    from protobandit._guarantee import Guarantee
+    from protobandit._metrics import METRICS, Metric, block_metric, metric
+    from protobandit._problem import Target
+    from protobandit._select import select
+    from protobandit._selection import Assignment, Explanation, Selection, Step
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Assignment": "_selection",
+    "Explanation": "_selection",
+    "Guarantee": "_guarantee",
+    "InvalidInput": "_errors",
+    "KMedoids": "_estimators",
+    "METRICS": "_metrics",
+    "Metric": "_metrics",
+    "NotAvailable": "_errors",
+    "ProtobanditError": "_errors",
+    "PrototypeSelector": "_estimators",
+    "Selection": "_selection",
+    "Step": "_selection",
+    "Target": "_problem",
+    "block_metric": "_metrics",
+    "methods": "methods",
+    "metric": "_metrics",
+    "select": "_select",
+}
+
+__all__ = [
+    "METRICS",
+    "Assignment",
+    "Explanation",
+    "Guarantee",
+    "InvalidInput",
+    "KMedoids",
+    "Metric",
+    "NotAvailable",
+    "ProtobanditError",
+    "PrototypeSelector",
+    "Selection",
+    "Step",
+    "Target",
+    "block_metric",
+    "methods",
+    "metric",
+    "select",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'protobandit' has no attribute {name!r}")
+    module = import_module(f"protobandit.{home}")
+    value = module if home == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,23 @@
+"""What can go wrong, as types.
+
+    Exception
+    └── ProtobanditError
+        ├── InvalidInput (also a ValueError)    the call cannot be carried out as given
+        └── NotAvailable (also a RuntimeError)  the answer needs something that is not at hand
+
+Every message says: what - got - allowed - what to do.
+"""
+
+from __future__ import annotations
+
+
+class ProtobanditError(Exception):
+    """The root of every error this package raises on purpose."""
+
+
+class InvalidInput(ProtobanditError, ValueError):
+    """A parameter or a row that cannot be worked with; the message names it."""
+
+
+class NotAvailable(ProtobanditError, RuntimeError):
+    """Something the request needs is missing: the original rows, a callable, an extra."""

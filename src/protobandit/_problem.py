@@ -1,0 +1,193 @@
+"""The problem: rows, a metric, weights and k, validated once and frozen."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from protobandit._errors import InvalidInput
+from protobandit._metrics import Metric, as_metric
+from protobandit._typing import Doubles
+from protobandit.data import DenseRows, NumberedRows, Rows, SparseRows, as_rows
+
+
+class Target:
+    """Target rows with their weights, as one value without a length.
+
+    Cross-validation slices whatever has the length of ``X``; a `Target` has none, so it reaches
+    every fold whole.
+
+    Parameters
+    ----------
+    rows
+        The rows to be represented.
+    weights
+        How much each row counts; None means all alike.
+
+    Examples
+    --------
+    >>> import numpy as np, protobandit as pb
+    >>> source = np.arange(6.0).reshape(-1, 1)
+    >>> target = pb.Target(np.array([[1.1], [4.2]]), weights=[3, 1])
+    >>> pb.select(source, target, k=1).indices
+    array([1])
+    """
+
+    def __init__(self, rows: Any, *, weights: Any = None) -> None:
+        self.rows = rows
+        self.weights = weights
+
+    def __repr__(self) -> str:
+        shape = getattr(self.rows, "shape", None)
+        return f"Target(rows={type(self.rows).__name__}{shape or ''})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Choose ``k`` of ``source`` to stand for ``target``.
+
+    ``weights`` are as the user gave them (their sum is ``total``), or None when all are alike.
+    """
+
+    source: Rows
+    target: Rows
+    metric: Metric
+    weights: Doubles | None
+    k: int
+
+    @property
+    def total(self) -> float:
+        """Return the sum of the weights."""
+        return float(len(self.target)) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type in which dissimilarities are kept."""
+        is_narrow = self.target.kind == "dense" and self.target.dtype == np.float32
+        return np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
+
+
+def pose(
+    source: Any, target: Any = None, *, k: Any, weights: Any = None, metric: Any = "euclidean"
+) -> Problem:
+    """Validate what the user passed and return the `Problem`."""
+    measure = as_metric(metric)
+    if isinstance(target, Target):
+        if weights is not None and target.weights is not None:
+            raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
+        target, weights = target.rows, target.weights if weights is None else weights
+    if measure.name == "precomputed":
+        sources, targets = _matrix_sides(source, target)
+    else:
+        sources, targets = _sides(source, target, measure)
+    return Problem(
+        source=sources,
+        target=targets,
+        metric=measure,
+        weights=_as_weights(weights, len(targets)),
+        k=_as_count(k, len(sources)),
+    )
+
+
+def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
+    takes_objects = "objects" in metric.kinds
+    sources = as_rows(source, name="source", takes_objects=takes_objects)
+    if target is None or target is source:
+        targets = sources
+    else:
+        targets = as_rows(target, name="target", takes_objects=takes_objects)
+    for rows in (sources, targets):
+        if rows.kind not in metric.kinds:
+            allowed = " or ".join(sorted(metric.kinds))
+            raise InvalidInput(
+                f"{rows.name} holds {rows.kind} rows, which metric={metric.name!r} does not take "
+                f"(it takes {allowed}). Convert the rows or choose another metric."
+            )
+    if targets.kind != sources.kind:
+        raise InvalidInput(
+            f"source holds {sources.kind} rows and target {targets.kind} rows. Pass both alike."
+        )
+    if targets.n_columns != sources.n_columns:
+        raise InvalidInput(
+            f"target has {targets.n_columns} columns but source has {sources.n_columns}. "
+            f"Pass rows of the same features, in the same order."
+        )
+    return _in_one_dtype(sources, targets)
+
+
+def _in_one_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
+    wide = np.promote_types(sources.dtype, targets.dtype)
+    if targets is sources or sources.dtype == targets.dtype:
+        return sources, targets
+    return _widened(sources, wide), _widened(targets, wide)
+
+
+def _widened(rows: Rows, dtype: np.dtype[Any]) -> Rows:
+    if rows.dtype == dtype:
+        return rows
+    if isinstance(rows, DenseRows):
+        return DenseRows(rows.array, name=rows.name, dtype=dtype, is_checked=rows.is_checked)
+    assert isinstance(rows, SparseRows)
+    return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
+
+
+def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:
+    if target is not None and target is not matrix:
+        raise InvalidInput(
+            "target is given together with metric='precomputed'. Pass the |target| x |source| "
+            "matrix as the first argument and no target."
+        )
+    targets = as_rows(matrix, name="source")
+    if not isinstance(targets, DenseRows):
+        raise InvalidInput(
+            f"metric='precomputed' got {targets.kind} rows as source. Pass a dense matrix."
+        )
+    assert targets.n_columns is not None
+    return NumberedRows(targets.n_columns, name="source"), targets
+
+
+def _as_weights(weights: Any, n: int) -> Doubles | None:
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers.") from None
+    if values.shape != (n,):
+        raise InvalidInput(
+            f"weights have shape {values.shape} but target has {n} rows. Pass one per target row."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        at = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        raise InvalidInput(
+            f"weights[{at}]={values[at]} is not allowed. Weights must be finite and >= 0."
+        )
+    if not 0 < values.sum() < np.inf:
+        raise InvalidInput(f"weights sum to {values.sum()}. At least one must be positive.")
+    return None if (values == values[0]).all() else values
+
+
+def _as_count(k: Any, n: int) -> int:
+    if isinstance(k, (float, np.floating)):
+        if not 0 < k < 1:
+            raise InvalidInput(
+                f"k={k} is neither a whole number nor a fraction. Pass an int from 1 to {n}, or a "
+                f"fraction of the source rows in (0, 1)."
+            )
+        return max(1, round(float(k) * n))
+    try:
+        count = operator.index(k)
+    except TypeError:
+        count = None
+    if count is None or isinstance(k, (bool, np.bool_)):
+        raise InvalidInput(
+            f"k={k!r} is not a number of prototypes. Pass an int from 1 to {n}, or a fraction."
+        )
+    if count < 1:
+        raise InvalidInput(f"k={count} is less than 1. Pass an int from 1 to {n}.")
+    if count > n:
+        raise InvalidInput(f"k={count} exceeds the {n} source rows. Pass k <= {n}.")
+    return count

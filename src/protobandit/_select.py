@@ -1,0 +1,178 @@
+"""The functional door: `select`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from protobandit._errors import InvalidInput
+from protobandit._oracle import PHASES, Oracle
+from protobandit._problem import Problem, pose
+from protobandit._sampling import as_generator
+from protobandit._selection import Selection, Status, Step
+from protobandit._typing import Ids
+from protobandit.drivers import Assessment, Pick, assess, greedy
+from protobandit.methods import Method, Outcome, as_method, parameters_of
+from protobandit.objectives import Coverage
+
+_ASSESSED_ROWS = 4096
+
+
+def select(
+    source: Any,
+    target: Any = None,
+    *,
+    k: int | float,
+    weights: Any = None,
+    metric: Any = "euclidean",
+    method: Any = "auto",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Step], bool | None] | None = None,
+) -> Selection:
+    """Choose ``k`` rows of ``source`` that stand for ``target``.
+
+    Minimises the weighted mean of d(target row, nearest chosen row).
+
+    Parameters
+    ----------
+    source
+        The rows to choose from: a 2-D array, DataFrame, CSR matrix, or a list of anything a
+        callable metric understands. With ``metric="precomputed"``: the matrix of dissimilarities,
+        of shape (target rows, source rows).
+    target
+        The rows to represent, or a `Target` with weights; None means the source itself (k-medoids).
+    k
+        How many: an int, or a fraction of the source rows in (0, 1).
+    weights
+        How much each target row counts.
+    metric
+        A name (see `protobandit.METRICS`; any other of scikit-learn's and SciPy's works too), the
+        result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
+        Always called as d(target row, source row).
+    method
+        "auto" (exact while every dissimilarity can be computed and kept, else "protobandit"), a
+        name of `protobandit.methods.METHODS`, or a value such as ``methods.LazyGreedy()``.
+    random_state
+        A seed, Generator or RandomState; the same seed gives the same answer on any number of
+        threads.
+    n_jobs
+        Threads; None or -1 for all cores at hand.
+    callback
+        Called with each `Step`; returning True stops the search there.
+
+    Returns
+    -------
+    Selection
+        Indices, costs, mass, evaluations and more.
+
+    Examples
+    --------
+    >>> import protobandit as pb
+    >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+    >>> selection = pb.select(rows, k=2)
+    >>> sorted(selection.indices.tolist())
+    [2, 4]
+    """
+    if callback is not None and not callable(callback):
+        raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
+    problem = pose(source, target, k=k, weights=weights, metric=metric)
+    chosen = as_method(method, problem)
+    random = as_generator(random_state)
+    oracle = Oracle(problem, n_jobs=n_jobs)
+    with oracle.at_work():
+        return _Run(oracle, chosen, random).finish(callback)
+
+
+class _Run:
+    """One search: repeats picks, keeps the steps, and makes the selection."""
+
+    def __init__(self, oracle: Oracle, method: Method, random: np.random.Generator) -> None:
+        self.oracle = oracle
+        self.method = method
+        self.random = random
+        self.started = perf_counter()
+        self.steps: list[Step] = []
+        self.costs: list[float] = []
+        self.picks: list[Pick] = []
+
+    def finish(self, callback: Callable[[Step], bool | None] | None) -> Selection:
+        """Run the search to its end, or to where the callback stops it."""
+        problem = self.oracle.problem
+        search = self.method.compose(self.oracle, self.random)
+        is_stopped = False
+        for pick in greedy(
+            search.strategy,
+            search.objective,
+            n_source=len(problem.source),
+            k=problem.k,
+            r=search.r,
+            random=self.random,
+        ):
+            self.picks.append(pick)
+            for step in self._steps(pick):
+                self.steps.append(step)
+                is_stopped |= callback is not None and callback(step) is True
+            if is_stopped:
+                break
+        return self._selection(is_stopped=is_stopped and len(self.steps) < problem.k)
+
+    def _steps(self, pick: Pick) -> list[Step]:
+        spent = sum(self.oracle.evaluations.values())
+        seconds = perf_counter() - self.started
+        gains = pick.gains if self.steps else np.append(np.nan, pick.gains[1:])
+        return [
+            Step(index=int(arm), gain=float(gain), evaluations=spent, seconds=seconds)
+            for arm, gain in zip(pick.arms, gains, strict=True)
+        ]
+
+    def _selection(self, *, is_stopped: bool) -> Selection:
+        problem, last = self.oracle.problem, self.picks[-1].objective
+        indices = np.array([step.index for step in self.steps], dtype=np.int64)
+        result = self._assessed(indices)
+        is_exact = isinstance(last, Coverage)
+        status = Status.EXACT if is_exact else Status.SETTLED if result.error == 0 else Status.SAMPLED
+        outcome = Outcome(
+            objective=last,
+            is_proven=all(pick.is_proven for pick in self.picks),
+            cost=float(result.costs[-1]),
+            k=len(indices),
+        )
+        return Selection(
+            indices=indices,
+            costs=result.costs,
+            mass=result.mass,
+            cost_error=result.error,
+            evaluations_by_phase={phase: self.oracle.evaluations[phase] for phase in PHASES},
+            lookups=sum(self.oracle.lookups.values()),
+            guarantee=None if is_stopped else self.method.guarantee(outcome),
+            status=(Status.STOPPED if is_stopped else status).value.format(
+                n=len(indices),
+                k=problem.k,
+                n_target=len(problem.target),
+                n_assessed=result.n_rows,
+            ),
+            steps=tuple(self.steps),
+            method=self.method.name,
+            parameters=parameters_of(self.method),
+            metric=problem.metric,
+            prototypes=problem.source.take(indices),
+            fingerprints=_fingerprints(problem),
+            problem=problem,
+        )
+
+    def _assessed(self, indices: Ids) -> Assessment:
+        last = self.picks[-1].objective
+        if isinstance(last, Coverage):
+            n_rows = len(self.oracle.problem.target)
+            return Assessment(costs=np.array(last.costs), mass=last.mass, error=0.0, n_rows=n_rows)
+        return assess(self.oracle, indices, n_rows=_ASSESSED_ROWS, random=self.random)
+
+
+def _fingerprints(problem: Problem) -> dict[str, str]:
+    target = problem.target.fingerprint()
+    is_one = problem.target is problem.source
+    return {"source": target if is_one else problem.source.fingerprint(), "target": target}

@@ -1,0 +1,173 @@
+"""One pool of threads, and BLAS held to one thread while it works.
+
+Rules
+-----
+1. Work is cut into tasks by the problem, never by the number of workers, and each task writes to a
+   place of its own: one worker and many give the same bits.
+2. Inside `one_blas_thread` every BLAS runs on one thread, on the calling thread too. The limit is
+   process-wide, so overlapping users share one guard: the first sets it, the last restores it.
+3. The pool starts when it is first needed, never starts a pool within a pool, is forgotten in a
+   forked child, and stays out of the way inside joblib's workers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from protobandit._errors import InvalidInput
+
+Task = TypeVar("Task")
+
+_MOST_THREADS = 256  # threads start on demand, so this costs nothing
+
+
+class _State:
+    """What a forked child must not inherit."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.guards = 0
+        self.limiter: Any = None
+
+
+_state = _State()
+_controller: Any = None
+_inside = threading.local()
+
+
+def _after_fork_in_child() -> None:
+    global _state
+    inherited, _state = _state, _State()
+    if inherited.limiter is not None:
+        inherited.limiter.restore_original_limits()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child) if hasattr(os, "register_at_fork") else None
+
+
+def worker_count(n_jobs: int | None) -> int:
+    """Return how many threads ``n_jobs`` asks for.
+
+    None and -1 mean every core this process may use (affinity and container quotas respected);
+    other negative numbers count back from there, as in joblib.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__")):
+        raise InvalidInput(f"n_jobs={n_jobs!r} is not a whole number. Pass None, -1 or a count.")
+    if n_jobs == 0:
+        raise InvalidInput("n_jobs=0 asks for no worker at all. Pass None, -1 or a count >= 1.")
+    if getattr(_inside, "pool", False) or _is_joblib_worker():
+        return 1
+    if n_jobs is not None and n_jobs > 0:
+        return min(int(n_jobs), _MOST_THREADS)
+    import joblib
+
+    cores = int(joblib.cpu_count())
+    return max(1, cores + 1 + (n_jobs if n_jobs is not None else -1))
+
+
+def _is_joblib_worker() -> bool:
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is None:
+        return False
+    backend, _ = parallel.get_active_backend()
+    return bool(getattr(backend, "nesting_level", 0))
+
+
+def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
+    """Call ``function`` on every task, on up to ``workers`` threads, this one among them.
+
+    An error in one task lets running tasks end, starts no other, and is raised here.
+    """
+    todo = list(tasks)
+    helpers = 0 if getattr(_inside, "pool", False) else min(workers, len(todo)) - 1
+    if helpers <= 0:
+        for task in todo:
+            function(task)
+        return
+    queue = _Queue(todo)
+    futures = [_pool().submit(_work, function, queue) for _ in range(helpers)]
+    try:
+        _work(function, queue)
+    finally:
+        queue.close()
+        wait(futures)
+    for future in futures:
+        future.result()
+
+
+class _Queue:
+    """Hands each task out once; after `close`, none."""
+
+    def __init__(self, tasks: list[Any]) -> None:
+        self._tasks: Iterator[Any] = iter(tasks)
+        self._lock = threading.Lock()
+        self._is_open = True
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            with self._lock:
+                if not self._is_open:
+                    return
+                try:
+                    task = next(self._tasks)
+                except StopIteration:
+                    return
+            yield task
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_open = False
+
+
+def _work(function: Callable[[Any], None], queue: _Queue) -> None:
+    was_inside = getattr(_inside, "pool", False)
+    _inside.pool = True
+    try:
+        for task in queue:
+            function(task)
+    except BaseException:
+        queue.close()
+        raise
+    finally:
+        _inside.pool = was_inside
+
+
+def _pool() -> ThreadPoolExecutor:
+    with _state.lock:
+        if _state.pool is None:
+            _state.pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="protobandit")
+        return _state.pool
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread until the last of overlapping users leaves."""
+    state = _state
+    with state.lock:
+        if state.guards == 0:
+            state.limiter = _blas_controller().limit(limits=1, user_api="blas")
+        state.guards += 1
+    try:
+        yield
+    finally:
+        with state.lock:
+            state.guards -= 1
+            if state.guards == 0:
+                state.limiter.restore_original_limits()
+                state.limiter = None
+
+
+def _blas_controller() -> Any:
+    global _controller
+    if _controller is None:
+        from threadpoolctl import ThreadpoolController
+
+        _controller = ThreadpoolController()
+    return _controller

@@ -1,0 +1,13 @@
+"""The few type names that every file shares."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Doubles: TypeAlias = NDArray[np.float64]
+Where: TypeAlias = "Ids | slice"

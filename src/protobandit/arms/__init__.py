@@ -1,0 +1,42 @@
+"""WHICH arm? Strategies that decide which arms to pull and when to stop.
+
+One strategy a file, named as its paper names it. A strategy sees numbers only: it asks for pulls,
+is told moments, and returns a choice (see `_contract`). It never meets rows, metrics or an oracle.
+
+===========================  ==========  =======================================================
+strategy                     picks       what holds of the choice
+===========================  ==========  =======================================================
+`Exhaustive`                 any         the best arms
+`Lazy`                       any         the best arms, from fewer pulls where bounds are handed on
+`Uniform`                    any         within ``nu`` of the best, with probability 1 - ``delta``
+`KLLUCB`                     any         the same, unless its early stop fires (``is_proven``)
+`AggressiveElimination`      1           the same
+`MedianElimination`          1           the same
+`Subset`                     as inner    as the inner strategy's, among the arms it drew
+===========================  ==========  =======================================================
+"""
+
+from protobandit.arms._aggressive_elimination import AggressiveElimination
+from protobandit.arms._contract import Bounds, Choice, Moments, Pull, Strategy, Terms
+from protobandit.arms._exhaustive import Exhaustive
+from protobandit.arms._kl_lucb import KLLUCB
+from protobandit.arms._lazy import Lazy
+from protobandit.arms._median_elimination import MedianElimination
+from protobandit.arms._subset import Subset
+from protobandit.arms._uniform import Uniform
+
+__all__ = [
+    "KLLUCB",
+    "AggressiveElimination",
+    "Bounds",
+    "Choice",
+    "Exhaustive",
+    "Lazy",
+    "MedianElimination",
+    "Moments",
+    "Pull",
+    "Strategy",
+    "Subset",
+    "Terms",
+    "Uniform",
+]

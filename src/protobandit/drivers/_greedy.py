@@ -1,0 +1,70 @@
+"""Greedy: add the best arm, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from protobandit._typing import Doubles, Ids
+from protobandit.arms import Bounds, Choice, Strategy, Terms
+from protobandit.drivers._round import play
+from protobandit.objectives import Objective
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick:
+    """What one iteration added: arms, their gains as the search saw them, and where that leads.
+
+    ``is_proven`` is False when the strategy stopped on a rule that carries no guarantee.
+    """
+
+    arms: Ids
+    gains: Doubles
+    objective: Objective
+    is_proven: bool
+
+
+def greedy(
+    strategy: Strategy,
+    objective: Objective,
+    *,
+    n_source: int,
+    k: int,
+    r: int = 1,
+    random: np.random.Generator,
+) -> Iterator[Pick]:
+    """Yield picks of up to ``r`` arms until there are ``k``.
+
+    Only arms of non-zero gain are taken; when every gain seen is zero, the rest are as good as each
+    other and are drawn at random.
+    """
+    is_free = np.ones(n_source, dtype=bool)
+    bounds: Bounds | None = None
+    n_picked = 0
+    while n_picked < k:
+        arms = np.flatnonzero(is_free)
+        terms = Terms(population=objective.population, picks=min(r, k - n_picked), random=random)
+        choice = play(strategy, arms, objective, terms, bounds)
+        bounds = choice.bounds if objective.is_bounding else None
+        taken, gains = _worthwhile(choice, arms, terms, is_first=n_picked == 0)
+        is_free[taken] = False
+        n_picked += len(taken)
+        objective = objective.commit(taken)
+        yield Pick(
+            arms=taken,
+            gains=objective.gains(gains),
+            objective=objective,
+            is_proven=choice.is_proven,
+        )
+
+
+def _worthwhile(choice: Choice, arms: Ids, terms: Terms, *, is_first: bool) -> tuple[Ids, Doubles]:
+    if is_first:
+        return choice.arms, choice.means
+    is_useful = ~(choice.means <= 0)  # NaN: chosen without a pull, because nothing was to decide
+    if is_useful.any():
+        return choice.arms[is_useful], choice.means[is_useful]
+    drawn = terms.random.choice(arms, size=terms.picks, replace=False)
+    return drawn, np.zeros(terms.picks)

@@ -1,0 +1,97 @@
+"""What covering with one more source row is worth, summed over target rows.
+
+``matrix[rows[i], j]`` is d(target ``columns[0] + j``, arm i). The sums over ``chunk`` columns are
+added one after the other, so that any cut of the columns at multiples of ``chunk`` gives the same
+bits, and so that a gain never grows by rounding when ``nearest`` shrinks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protobandit._typing import Doubles, Floats, Ids
+from protobandit.kernels._compile import kernel
+
+
+def gains_reference(
+    matrix: Floats, rows: Ids, nearest: Floats, weights: Doubles, chunk: int, out: Doubles
+) -> None:
+    """Add to ``out[i]`` the weighted drop of ``nearest`` if arm i were added."""
+    for start in range(0, len(nearest), chunk):
+        cut = slice(start, start + chunk)
+        out += np.maximum(nearest[cut] - matrix[rows, cut], 0).astype(np.float64) @ weights[cut]
+
+
+@kernel(gains_reference)
+def gains(matrix, rows, nearest, weights, chunk, out):  # type: ignore[no-untyped-def]
+    n = len(nearest)
+    for i in range(len(rows)):
+        for start in range(0, n, chunk):
+            stop = min(start + chunk, n)
+            line, limit, weight = matrix[rows[i], start:stop], nearest[start:stop], weights[start:stop]
+            part = 0.0
+            for j in range(len(line)):
+                drop = limit[j] - line[j]
+                gain = float(drop) if drop > 0 else 0.0
+                part += weight[j] * gain
+            out[i] += part
+
+
+def costs_reference(
+    matrix: Floats, rows: Ids, weights: Doubles, chunk: int, out: Doubles
+) -> None:
+    """Add to ``out[i]`` the weighted sum of distances to arm i."""
+    for start in range(0, len(weights), chunk):
+        cut = slice(start, start + chunk)
+        out += matrix[rows, cut].astype(np.float64) @ weights[cut]
+
+
+@kernel(costs_reference)
+def costs(matrix, rows, weights, chunk, out):  # type: ignore[no-untyped-def]
+    n = len(weights)
+    for i in range(len(rows)):
+        for start in range(0, n, chunk):
+            stop = min(start + chunk, n)
+            line, weight = matrix[rows[i], start:stop], weights[start:stop]
+            part = 0.0
+            for j in range(len(line)):
+                part += weight[j] * line[j]
+            out[i] += part
+
+
+def rewards_reference(
+    block: Floats, nearest: Floats, scale: float, total: Doubles, squares: Doubles
+) -> None:
+    """Add the rewards max(nearest - d, 0) / scale of each arm, and their squares."""
+    reward = np.maximum(nearest - block, 0).astype(np.float64) / scale
+    total += reward.sum(axis=1)
+    squares += (reward**2).sum(axis=1)
+
+
+@kernel(rewards_reference)
+def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-def]
+    for i in range(block.shape[0]):
+        once = 0.0
+        twice = 0.0
+        for j in range(block.shape[1]):
+            drop = nearest[j] - block[i, j]
+            reward = float(drop) if drop > 0 else 0.0
+            once += reward
+            twice += reward * reward
+        total[i] += once / scale
+        squares[i] += twice / scale / scale
+
+
+def absorb_reference(distances: Floats, label: int, nearest: Floats, labels: Ids) -> None:
+    """Lower ``nearest`` to ``distances`` where they are smaller, and write ``label`` there."""
+    closer = distances < nearest
+    nearest[closer] = distances[closer]
+    labels[closer] = label
+
+
+@kernel(absorb_reference)
+def absorb(distances, label, nearest, labels):  # type: ignore[no-untyped-def]
+    for j in range(len(nearest)):
+        if distances[j] < nearest[j]:
+            nearest[j] = distances[j]
+            labels[j] = label

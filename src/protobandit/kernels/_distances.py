@@ -1,0 +1,403 @@
+"""Distances of dense rows: ``out[i, j]`` between target row j and source row i.
+
+Rules
+-----
+1. Rows are C-contiguous and writeable, both sides in one float type, which is also that of ``out``.
+2. A kernel is handed ``wide(out)``: rows that may be longer than the targets are many. It writes
+   the first ``len(targets)`` numbers of each and touches no others.
+3. Sums run in the rows' own precision over direct differences, so identical rows are at 0 exactly.
+
+Squared distances by products
+-----------------------------
+|x - y|^2 = |x|^2 + |y|^2 - 2 x.y is as fast as BLAS and loses digits when the norms dwarf the
+distance. A value is trusted if it is at least `TOLERANCE` of |x|^2 + |y|^2 and no product can have
+over- or underflowed; every other pair is computed again from its differences, in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from protobandit._typing import Doubles, Floats
+from protobandit.kernels._compile import Kernel, kernel
+
+# Rows as a fill reads them, and their norms if it asks for them.
+Form: TypeAlias = "tuple[Floats, Doubles | None]"
+
+# Measured on MNIST: below 0.03 a float32 product leaves fewer than five digits of the distance, and
+# three pairs in a million are there.
+TOLERANCE = {np.dtype(np.float32): 0.03, np.dtype(np.float64): 1e-6}
+_GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
+
+# Up to here differences are as fast as products (measured), and they lose nothing.
+FEW_COLUMNS = 12
+
+
+def wide(out: Floats) -> Floats:
+    """Return the rows of ``out`` at full stride, so that the compiler sees contiguous memory.
+
+    What lies beyond the columns of ``out`` belongs to others and must not be touched.
+    """
+    if out.flags.c_contiguous:
+        return out
+    step, itemsize = out.strides
+    assert itemsize == out.itemsize and step % itemsize == 0, "rows of out must be contiguous"
+    shape = len(out), step // itemsize
+    return np.lib.stride_tricks.as_strided(out, shape, out.strides)
+
+
+def squared_norms(rows: Floats) -> Doubles:
+    """Return the squared length of each row, summed in float64."""
+    norms: Doubles = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return norms
+
+
+def plain(block: Floats) -> Form:
+    """Return the rows as they are, in memory that every kernel is compiled for only once."""
+    return np.require(block, requirements=["C", "A", "W", "E"]), None
+
+
+def with_norms(block: Floats) -> Form:
+    """Return the rows and their squared norms."""
+    rows, _ = plain(block)
+    return rows, squared_norms(rows)
+
+
+def directions(block: Floats) -> Form:
+    """Return the rows at length sqrt(1/2): their squared distance is 1 - cosine.
+
+    A zero row gets the norm 1/2 too: with products of 0 it is at distance 1 from every row.
+    """
+    return _at_one_length(block, block.dtype)
+
+
+def profiles(block: Floats) -> Form:
+    """Return the directions of the rows less their own means."""
+    return _at_one_length(block - block.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
+
+
+def sets(block: Floats) -> Form:
+    """Return the rows as zeros and ones, and how many ones each has."""
+    rows: Floats = np.ascontiguousarray(block != 0, dtype=block.dtype)
+    return rows, rows.sum(axis=1, dtype=np.float64)
+
+
+def _at_one_length(block: Floats, dtype: np.dtype[Any]) -> Form:
+    factors = length_factors(squared_norms(block))[:, None]
+    rows = np.multiply(block, factors, dtype=np.float64).astype(dtype, order="C", subok=False)
+    return rows, half_if_zero(squared_norms(rows))
+
+
+def length_factors(norms: Doubles) -> Doubles:
+    """Return what to multiply rows of these squared norms by to bring them to length sqrt(1/2)."""
+    return np.sqrt(np.divide(0.5, norms, out=np.zeros_like(norms), where=norms > 0))
+
+
+def half_if_zero(norms: Doubles) -> Doubles:
+    """Return ``norms`` with 1/2 in place of 0."""
+    return np.where(norms > 0, norms, 0.5)
+
+
+def _squares(
+    sources: Floats,
+    targets: Floats,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    out: Floats,
+    *,
+    is_root: bool,
+) -> None:
+    if sources.shape[1] <= FEW_COLUMNS:
+        _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+        return
+    _multiply(sources, targets, source_norms, target_norms, is_root, out)
+
+
+def _angles(
+    sources: Floats, targets: Floats, source_norms: Doubles, target_norms: Doubles, out: Floats
+) -> None:
+    _multiply(sources, targets, source_norms, target_norms, False, out)
+    np.minimum(out, 2.0, out=out)
+
+
+def _multiply(
+    sources: Floats,
+    targets: Floats,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    is_root: bool,
+    out: Floats,
+) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.matmul(sources, targets.T, out=out)
+    guard = _GUARD[out.dtype]
+    _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
+
+
+def _finish_reference(
+    sources: Floats,
+    targets: Floats,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    guard: tuple[float, float],
+    is_root: bool,
+    out: Floats,
+) -> None:
+    tolerance, floor = guard
+    for i, row in enumerate(out[:, : len(targets)]):
+        total = source_norms[i] + target_norms
+        value = total - 2.0 * row
+        is_safe = (value >= tolerance * total) & (value >= floor) & (value <= 3 * total)
+        again = np.flatnonzero(~is_safe)
+        value[again] = squared_norms(targets[again].astype(np.float64) - sources[i])
+        row[:] = np.sqrt(value) if is_root else value
+
+
+@kernel(_finish_reference)
+def _finish(
+    sources: Floats,
+    targets: Floats,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    guard: tuple[float, float],
+    is_root: bool,
+    out: Floats,
+) -> None:
+    # Products come in `out` and distances go out. Each loop over a row is free of branches: that is
+    # what lets it run in SIMD lanes.
+    tolerance, floor = guard
+    n = targets.shape[0]
+    for i in range(sources.shape[0]):
+        row = out[i]
+        n_safe = 0
+        for j in range(n):
+            total = source_norms[i] + target_norms[j]
+            value = total - 2.0 * row[j]
+            n_safe += (value >= tolerance * total) & (value >= floor) & (value <= 3.0 * total)
+            row[j] = value
+        if n_safe < n:
+            for j in range(n):
+                total = source_norms[i] + target_norms[j]
+                value = row[j]
+                if not (value >= tolerance * total and value >= floor and value <= 3.0 * total):
+                    square = 0.0
+                    for k in range(sources.shape[1]):
+                        gap = np.float64(sources[i, k]) - np.float64(targets[j, k])
+                        square += gap * gap
+                    row[j] = square
+        if is_root:
+            for j in range(n):
+                row[j] = np.sqrt(row[j])
+
+
+def _accumulate_reference(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+    for i, row in enumerate(out[:, : columns.shape[1]]):
+        square = ((columns - sources[i][:, None]) ** 2).sum(axis=0)
+        row[:] = np.sqrt(square) if is_root else square
+
+
+@kernel(_accumulate_reference)
+def _accumulate(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+    n = columns.shape[1]
+    for i in range(sources.shape[0]):
+        row = out[i]
+        for j in range(n):
+            row[j] = 0
+        for k in range(sources.shape[1]):
+            column = columns[k]
+            for j in range(n):
+                gap = column[j] - sources[i, k]
+                row[j] += gap * gap
+        if is_root:
+            for j in range(n):
+                row[j] = np.sqrt(row[j])
+
+
+def _by_source(formula: Callable[..., Any]) -> Callable[..., None]:
+    """Return the NumPy reference that applies ``formula(targets, source)`` to each source."""
+
+    def reference(sources: Floats, targets: Floats, *rest: Any) -> None:
+        *parameters, out = rest
+        for i, source in enumerate(sources):
+            out[i, : len(targets)] = formula(targets, source, *parameters)
+
+    return reference
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Return ``part / whole``, and 0 where there is no part."""
+    with np.errstate(divide="ignore"):
+        return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
+
+
+@kernel(_by_source(lambda targets, source: np.abs(targets - source).sum(axis=1)))
+def manhattan(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Sum the absolute differences."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                total += abs(sources[i, k] - targets[j, k])
+            out[i, j] = total
+
+
+@kernel(_by_source(lambda targets, source: (targets != source).mean(axis=1)))
+def hamming(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Count the share of columns that differ."""
+    zero, one = sources.dtype.type(0), sources.dtype.type(1)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                total += one if sources[i, k] != targets[j, k] else zero
+            out[i, j] = total / sources.shape[1]
+
+
+def _canberra(targets: Floats, source: Floats) -> Floats:
+    share = _share(np.abs(targets - source), np.abs(targets) + np.abs(source))
+    total: Floats = share.sum(axis=1)
+    return total
+
+
+@kernel(_by_source(_canberra))
+def canberra(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Sum the differences, each as a share of its two numbers; 0/0 counts 0."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                gap = abs(sources[i, k] - targets[j, k])
+                size = abs(sources[i, k]) + abs(targets[j, k])
+                total += gap / size if size > zero else zero
+            out[i, j] = total
+
+
+def _braycurtis(targets: Floats, source: Floats) -> Floats:
+    return _share(np.abs(targets - source).sum(axis=1), np.abs(targets + source).sum(axis=1))
+
+
+@kernel(_by_source(_braycurtis))
+def braycurtis(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Divide the sum of differences by the sum of sums; 0/0 counts 0, x against -x is infinite."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            gap, size = zero, zero
+            for k in range(sources.shape[1]):
+                gap += abs(sources[i, k] - targets[j, k])
+                size += abs(sources[i, k] + targets[j, k])
+            out[i, j] = gap / size if gap > zero else zero
+
+
+def _powers_of(targets: Floats, source: Floats, p: float) -> Floats:
+    gaps = np.abs(targets.astype(np.float64) - source)
+    largest = gaps.max(axis=1)
+    shares = _share(gaps, np.broadcast_to(largest[:, None], gaps.shape))
+    root: Floats = largest * (shares**p).sum(axis=1) ** (1 / p)
+    return root
+
+
+@kernel(_by_source(_powers_of))
+def _powers(sources: Floats, targets: Floats, p: float, out: Floats) -> None:
+    # Differences are taken as shares of the largest, lest a power overflow.
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            largest = 0.0
+            for k in range(sources.shape[1]):
+                largest = max(largest, abs(np.float64(sources[i, k]) - np.float64(targets[j, k])))
+            total = 0.0
+            if largest > 0.0:
+                for k in range(sources.shape[1]):
+                    gap = abs(np.float64(sources[i, k]) - np.float64(targets[j, k]))
+                    total += (gap / largest) ** p
+            out[i, j] = largest * total ** (1.0 / p)
+
+
+def minkowski(sources: Floats, targets: Floats, out: Floats, *, p: float) -> None:
+    """Take the p-norm of the differences."""
+    _powers(sources, targets, p, wide(out))
+
+
+def chebyshev(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Take the largest absolute difference."""
+    integers = np.dtype(f"i{out.itemsize}")
+    gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
+    _largest(sources, targets, gaps, gaps.view(integers), wide(out).view(integers))
+
+
+def _largest_reference(
+    sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any
+) -> None:
+    out = out_bits.view(gaps.dtype)
+    for i, source in enumerate(sources):
+        out[i, : len(targets)] = np.abs(targets - source).max(axis=1)
+
+
+@kernel(_largest_reference)
+def _largest(sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any) -> None:
+    # `bits` is the memory of `gaps`, read as integers: non-negative floats are in the order of
+    # their bits, and a maximum of integers runs in SIMD lanes while one of floats does not.
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            for k in range(sources.shape[1]):
+                gaps[k] = abs(sources[i, k] - targets[j, k])
+            largest = bits[0]
+            for k in range(sources.shape[1]):
+                largest = max(largest, bits[k])
+            out_bits[i, j] = largest
+
+
+def jaccard(
+    sources: Floats, targets: Floats, source_counts: Doubles, target_counts: Doubles, out: Floats
+) -> None:
+    """Write the share of columns set in just one of two rows of zeros and ones."""
+    np.matmul(sources, targets.T, out=out)
+    either = source_counts[:, None] + target_counts - out
+    np.divide(either - out, either, out=either, where=either > 0)
+    out[...] = either
+
+
+def haversine(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Write the angle between points on the sphere given as latitude and longitude."""
+    latitude, longitude = np.asarray(sources, dtype=np.float64).T[:, :, None]
+    other_latitude, other_longitude = np.asarray(targets, dtype=np.float64).T
+    square = np.sin((latitude - other_latitude) / 2) ** 2
+    square += (
+        np.cos(latitude) * np.cos(other_latitude) * np.sin((longitude - other_longitude) / 2) ** 2
+    )
+    out[...] = 2 * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
+
+
+def _pairwise(loops: Kernel, sources: Floats, targets: Floats, out: Floats) -> None:
+    loops(sources, targets, wide(out))
+
+
+FORMS: dict[str, Callable[..., Form]] = {
+    "plain": plain,
+    "with_norms": with_norms,
+    "directions": directions,
+    "profiles": profiles,
+    "sets": sets,
+}
+
+# fill(sources, targets, [source_norms, target_norms,] out)
+FILLS: dict[str, Callable[..., None]] = {
+    "euclidean": partial(_squares, is_root=True),
+    "sqeuclidean": partial(_squares, is_root=False),
+    "cosine": _angles,
+    "correlation": _angles,
+    "manhattan": partial(_pairwise, manhattan),
+    "chebyshev": chebyshev,
+    "minkowski": minkowski,
+    "hamming": partial(_pairwise, hamming),
+    "jaccard": jaccard,
+    "canberra": partial(_pairwise, canberra),
+    "braycurtis": partial(_pairwise, braycurtis),
+    "haversine": haversine,
+}

@@ -1,0 +1,43 @@
+"""Coverage judged on sampled target rows; no step touches the whole target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from protobandit._oracle import Oracle
+from protobandit._typing import Doubles, Ids
+from protobandit.objectives._ledger import Ledger
+from protobandit.objectives._orders import DrawsLedger, OrderLedger
+from protobandit.objectives._sample import SampledTarget
+
+
+@dataclass(frozen=True, eq=False)
+class SampledCoverage:
+    """The drop of d(target, nearest prototype), as rewards in [0, 1]: units of the sample's scale."""
+
+    sample: SampledTarget
+
+    @classmethod
+    def of(cls, oracle: Oracle, *, scale: float) -> SampledCoverage:
+        """Return the coverage of the oracle's problem by no prototype."""
+        return cls(SampledTarget.of(oracle, scale=scale))
+
+    @property
+    def population(self) -> int:
+        return self.sample.population
+
+    @property
+    def is_bounding(self) -> bool:
+        return False
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
+        ledger = OrderLedger if self.sample.lottery is None else DrawsLedger
+        return ledger(self.sample, arms, random)
+
+    def commit(self, arms: Ids) -> SampledCoverage:
+        return SampledCoverage(self.sample.with_prototypes(arms))
+
+    def gains(self, means: Doubles) -> Doubles:
+        return means * self.sample.scale

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arms.fakes import Bandit, play
+from protobandit._errors import InvalidInput
+from protobandit.arms import Bounds, Exhaustive, Lazy
+
+
+def greedy(strategy, distances, k, *, picks=1, seed=0):
+    """Choose k columns of ``distances`` greedily; return them, and the pulls of every round."""
+    nearest = np.full(len(distances), distances.max() + 1)
+    ids = 2 * np.arange(distances.shape[1]) + 1
+    left, chosen, n_pulls, bounds = ids, [], [], None
+    while len(chosen) < k:
+        bandit = Bandit(np.maximum(nearest[:, None] - distances, 0).T, ids)
+        r = min(picks, k - len(chosen))
+        played = play(strategy, bandit, arms=left, picks=r, bounds=bounds, seed=seed + len(chosen))
+        bounds = played.choice.bounds
+        n_pulls.append(played.n_pulls)
+        chosen += played.choice.arms.tolist()
+        left = np.setdiff1d(left, chosen)
+        columns = np.searchsorted(ids, played.choice.arms)
+        nearest = np.minimum(nearest, distances[:, columns].min(axis=1))
+    return chosen, n_pulls
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_values=st.sampled_from([2, 3, 8, 1000]),
+    n_source=st.integers(3, 40),
+    n_target=st.integers(1, 30),
+    picks=st.integers(1, 4),
+    batch=st.integers(1, 9),
+)
+def test_chooses_as_exhaustive_does_ties_included(seed, n_values, n_source, n_target, picks, batch):
+    random = np.random.default_rng(seed)
+    distances = random.integers(n_values, size=(n_target, n_source)).astype(float)
+    k = min(8, n_source)
+    exact, all_pulls = greedy(Exhaustive(), distances, k, picks=picks)
+    lazy, pulls = greedy(Lazy(batch=batch), distances, k, picks=picks)
+    assert lazy == exact
+    assert all(few <= many for few, many in zip(pulls, all_pulls, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_does_not_hide_a_tie(seed):
+    random = np.random.default_rng(seed)
+    distances = np.repeat(random.random((300, 25)), 3, axis=1)
+    exact, _ = greedy(Exhaustive(), distances, 20, seed=seed)
+    lazy, _ = greedy(Lazy(batch=2), distances, 20, seed=seed)
+    assert lazy == exact
+
+
+def test_pulls_few_arms():
+    random = np.random.default_rng(0)
+    source, target = random.normal(size=(300, 2)), random.normal(size=(400, 2))
+    distances = np.linalg.norm(target[:, None] - source, axis=2)
+    exact, all_pulls = greedy(Exhaustive(), distances, 25)
+    lazy, pulls = greedy(Lazy(), distances, 25)
+    assert lazy == exact
+    assert pulls[0] == all_pulls[0]
+    assert sum(pulls[2:]) < sum(all_pulls[2:]) / 5  # bounds from before the first are loose
+
+
+def test_rows_without_a_bound_are_always_looked_at():
+    bandit = Bandit(np.array([[0.2], [0.3], [0.9]]), np.array([0, 1, 2]))
+    played = play(Lazy(batch=1), bandit, bounds=Bounds(np.array([0.8, 0.7])))
+    assert played.choice.arms.tolist() == [2]
+    assert played.n_pulls == 1
+    assert played.choice.bounds.upper.tolist() == [0.8, 0.7, 0.9]
+
+
+def test_bounds_only_tighten():
+    bandit = Bandit(np.array([[0.5], [0.4], [0.1]]), np.array([0, 1, 2]))
+    old = Bounds(np.array([0.45, 0.42, 0.3]))
+    played = play(Lazy(batch=2), bandit, bounds=old)
+    assert played.choice.bounds.upper.tolist() == [0.45, 0.4, 0.3]
+    assert old.upper.tolist() == [0.45, 0.42, 0.3]
+
+
+def test_an_empty_batch_is_refused():
+    with pytest.raises(InvalidInput, match="batch=0"):
+        Lazy(batch=0)

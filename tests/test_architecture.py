@@ -1,0 +1,152 @@
+"""The directions in which files may import, read from the syntax tree.
+
+Imports hidden inside functions or behind TYPE_CHECKING count like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import protobandit
+
+ROOT = Path(protobandit.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+# Which parts of the package a part may import. A part is a folder or a top-level file.
+GROUND = {"_typing", "_errors"}
+MAY_IMPORT = {
+    "__init__": None,  # everything: it only names things
+    "__main__": {"_cli"},
+    "_typing": set(),
+    "_errors": set(),
+    "_guarantee": set(),
+    "_machine": set(),
+    "_threads": GROUND,
+    "kernels": GROUND,
+    "arms": GROUND,
+    "data": GROUND,
+    "_metrics": GROUND | {"kernels"},
+    "_sampling": GROUND | {"kernels"},
+    "_problem": GROUND | {"data", "_metrics"},
+    "_oracle": GROUND | {"data", "_metrics", "_problem", "_threads"},
+    "objectives": GROUND | {"arms", "kernels", "_metrics", "_oracle", "_sampling"},
+    "drivers": GROUND | {"arms", "objectives", "_oracle", "_sampling"},
+    "_document": GROUND | {"_guarantee", "_metrics"},
+    "_selection": GROUND | {"_document", "_guarantee", "_metrics", "_oracle", "_problem"},
+    "methods": GROUND
+    | {"arms", "objectives", "_guarantee", "_machine", "_oracle", "_problem", "_sampling"},
+    "_select": GROUND
+    | {"drivers", "methods", "objectives", "_oracle", "_problem", "_sampling", "_selection"},
+    "_estimators": GROUND | {"_metrics", "_problem", "_select", "_selection"},
+    "report": GROUND | {"_selection"},
+    "_demo": GROUND | {"_select", "_selection", "methods", "report"},
+    "_cli": GROUND | {"_demo", "_metrics", "methods", "report"},
+}
+
+# Which outside libraries a part may import, beyond NumPy and the standard library.
+MAY_USE = {
+    "_estimators": {"sklearn", "scipy"},
+    "_metrics": {"scipy", "sklearn"},
+    "_demo": {"sklearn"},
+    "_document": {"scipy"},
+    "_threads": {"joblib", "threadpoolctl"},
+    "_cli": {"typer", "rich"},
+    "kernels": {"numba", "scipy", "sklearn"},
+}
+OUTSIDE = {"sklearn", "scipy", "joblib", "threadpoolctl", "typer", "rich", "numba", "pandas", "polars"}
+
+
+def part_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def module_of(path: Path) -> str:
+    names = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(["protobandit", *(n for n in names if n != "__init__")])
+
+
+def imports(path: Path) -> set[str]:
+    """Return every module a file imports, as full dotted names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            base = node.module or ""
+            for alias in node.names:
+                inner = ROOT.parent / Path(*base.split("."), alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                found.add(f"{base}.{alias.name}" if is_module else base)
+    return found
+
+
+def test_every_part_has_its_rule():
+    parts = {part_of(module_of(path)) for path in FILES}
+    assert parts <= set(MAY_IMPORT), "a new part needs a line in MAY_IMPORT"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_imports_go_one_way(path):
+    part = part_of(module_of(path))
+    allowed = MAY_IMPORT[part]
+    if allowed is None:
+        return
+    inside = {part_of(m) for m in imports(path) if m.split(".")[0] == "protobandit"}
+    assert inside - {part} <= allowed, f"{part} may import {sorted(allowed)}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_outside_libraries_stay_where_they_belong(path):
+    part = part_of(module_of(path))
+    used = {m.split(".")[0] for m in imports(path)} & OUTSIDE
+    assert used <= MAY_USE.get(part, set())
+
+
+def test_no_cycles_between_modules():
+    graph = {module_of(p): {m for m in imports(p) if m.startswith("protobandit.")} for p in FILES}
+    graph.pop("protobandit")
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join([*trail, module])
+        if module not in done:
+            # A folder's __init__ only gathers its files' names.
+            for other in graph.get(module, ()):
+                if other != module and not module.startswith(f"{other}."):
+                    visit(other, (*trail, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_only_the_oracle_calls_a_metric(path):
+    if part_of(module_of(path)) in {"_oracle", "_metrics", "kernels"}:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in {"fill", "prepare"}:
+            pytest.fail(f"{path.name}:{node.lineno} reaches for .{node.attr}")
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_nothing_prints_outside_the_command_line(path):
+    if part_of(module_of(path)) == "_cli":
+        return
+    calls = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+    assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+
+
+def test_the_rules_see_an_offender(tmp_path):
+    """A hidden import is found, and so is a metric called behind the oracle's back."""
+    offender = tmp_path / "offender.py"
+    offender.write_text("def f(m):\n    from protobandit._oracle import Oracle\n    m.fill()\n")
+    assert "protobandit._oracle" in imports(offender)
+    assert "_oracle" not in MAY_IMPORT["arms"]
+    assert "_oracle" not in MAY_IMPORT["report"]
+    tree = ast.walk(ast.parse(offender.read_text()))
+    assert any(isinstance(n, ast.Attribute) and n.attr == "fill" for n in tree)
