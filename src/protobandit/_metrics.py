@@ -2,8 +2,7 @@
 
 Rules
 -----
-1. Only the oracle calls a metric. It hands each side's blocks to ``prepare`` once, and prepared
-   sides to ``fill`` as often as it likes, from several threads.
+1. Only the oracle calls a metric, ``fill`` from several threads at once.
 2. ``fill(sources, targets, out)`` writes d(target j, source i) to ``out[i, j]``. Rows of ``out``
    are contiguous; ``out`` itself may be a slice of a wider matrix.
 3. Nothing here keeps state. Every record can be pickled, unless a user's own function cannot.
@@ -11,9 +10,8 @@ Rules
 
 Conventions
 -----------
-Cosine and correlation are half the squared distance of rows scaled to length 1, so that rows of one
-direction are at 0 exactly and nearly parallel ones keep their digits. A zero row has no direction:
-it is at cosine distance 1 from every row, as in scikit-learn.
+A zero row has no direction: it is at cosine distance 1 from every row, as in scikit-learn. Where
+canberra and braycurtis say 0/0, they mean 0. Jaccard reads rows as sets: which numbers are not 0.
 """
 
 from __future__ import annotations
@@ -22,24 +20,22 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import ModuleType
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._typing import Doubles, Floats, Where
-from protobandit.kernels import _distances, _sparse
-
-_CENTRE_ROWS = 4096
+from protobandit.kernels import _distances, _forms, _sparse
+from protobandit.kernels._forms import strided_centre as strided_centre
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """Rows in the form one metric reads, with their norms where it wants them.
 
-    ``rows`` is a C-contiguous array, a CSR matrix, a list of objects, or the column numbers of a
-    precomputed matrix.
+    ``rows`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed).
     """
 
     rows: Any
@@ -53,8 +49,7 @@ class Prepared:
         if isinstance(self.rows, list) and not isinstance(where, slice):
             return Prepared([self.rows[i] for i in where])
         rows = self.rows[where]
-        if isinstance(rows, np.ndarray):
-            rows = np.ascontiguousarray(rows)
+        rows = np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
         return Prepared(rows, None if self.norms is None else self.norms[where])
 
 
@@ -79,7 +74,7 @@ class Metric:
     kinds
         The kinds of rows it reads: dense, sparse, objects.
     is_expensive
-        Whether it is a user's own function, for which few large calls beat many small ones.
+        Whether few large calls beat many small ones: a user's own function.
     """
 
     name: str
@@ -92,35 +87,15 @@ class Metric:
     is_expensive: bool = False
 
 
-def strided_centre(*blocks: Floats) -> Doubles | None:
-    """Return a point near which to put the origin, or None where that would gain nothing.
-
-    It is the mean of evenly spaced rows, in the columns whose mean exceeds their spread: there the
-    subtraction is exact or nearly so. Elsewhere it would only round.
-    """
-    samples = [block[:: -(-len(block) // _CENTRE_ROWS)] for block in blocks if len(block)]
-    if not samples:
-        return None
-    n = sum(map(len, samples))
-    mean = sum(sample.sum(axis=0, dtype=np.float64) for sample in samples) / n
-    square = sum(np.square(sample - mean).sum(axis=0) for sample in samples) / n
-    centre: Doubles = np.where(mean**2 > square, mean, 0.0)
-    return centre if centre @ centre > square.sum() else None
-
-
 # -- metrics with kernels -------------------------------------------------------------------------
 
 
-def _home(rows: Any) -> ModuleType:
-    """Return the folder's file that reads rows of this kind."""
-    return _distances if isinstance(rows, np.ndarray) else _sparse
-
-
 def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
+    if not isinstance(block, np.ndarray):
+        return Prepared(*_sparse.FORMS[form](block))
     if centre is not None:
-        # Any point serves as the centre; one of the rows' own type makes differences exact.
-        block = np.subtract(np.asarray(block), centre.astype(block.dtype), order="C")
-    return Prepared(*_home(block).FORMS[form](block))
+        block = _forms.shifted(block, centre)
+    return Prepared(*_forms.FORMS[form](block))
 
 
 def _prepare_profiles(block: Floats, centre: Doubles | None) -> Prepared:
@@ -146,16 +121,13 @@ def _fill(
     sources: Prepared, targets: Prepared, out: Floats, *, name: str, **parameters: float
 ) -> None:
     norms = () if sources.norms is None else (sources.norms, targets.norms)
-    fill = _home(sources.rows).FILLS[name]
-    fill(sources.rows, targets.rows, *norms, out, **parameters)
+    home = _distances if isinstance(sources.rows, np.ndarray) else _sparse
+    home.FILLS[name](sources.rows, targets.rows, *norms, out, **parameters)
 
 
 def _fill_checked(sources: Prepared, targets: Prepared, out: Floats, *, name: str) -> None:
     _fill(sources, targets, out, name=name)
     _require_dissimilarities(out, name)
-
-
-# -- a precomputed matrix -------------------------------------------------------------------------
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
@@ -187,9 +159,8 @@ def _fill_by_pairs(
 
 
 def _single_rows(rows: Any) -> list[Any]:
-    if isinstance(rows, (list, np.ndarray)):
-        return list(rows)
-    return [rows[i : i + 1] for i in range(rows.shape[0])]
+    is_sparse = not isinstance(rows, (list, np.ndarray))
+    return [rows[i : i + 1] for i in range(rows.shape[0])] if is_sparse else list(rows)
 
 
 def _is_dissimilarity(value: Any) -> bool:
@@ -262,96 +233,20 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     )
 
 
-# -- metrics of SciPy that have no kernel here ----------------------------------------------------
-
-
-def _is_variances(value: Doubles) -> bool:
-    return value.ndim == 1 and bool((value > 0).all())
-
-
-def _is_square(value: Doubles) -> bool:
-    return value.ndim == 2 and value.shape[0] == value.shape[1]
-
-
-# What SciPy would else estimate from each block on its own, so that it must be given.
-_NEEDED: dict[str, tuple[str, Callable[[Doubles], bool], str]] = {
-    "seuclidean": ("V", _is_variances, "the variance of each column, all positive"),
-    "mahalanobis": ("VI", _is_square, "the inverse covariance of the columns, a square matrix"),
-}
-_ADAPTED: dict[str, type] = {
-    "dice": np.bool_,
-    "jensenshannon": np.float64,
-    "mahalanobis": np.float64,
-    "rogerstanimoto": np.bool_,
-    "russellrao": np.bool_,
-    "seuclidean": np.float64,
-    "sokalsneath": np.bool_,
-    "yule": np.bool_,
-}
-
-
-def _adapted(name: str, parameters: Mapping[str, Any]) -> Metric:
-    values = {key: _as_needed(name, value) for key, value in parameters.items()}
-    if name in _NEEDED and not values:
-        key, _, meaning = _NEEDED[name]
-        raise InvalidInput(
-            f"metric={name!r} needs parameters={{{key!r}: ...}}: {meaning}. "
-            f"Pass metric({name!r}, {{{key!r}: ...}})."
-        )
-    return Metric(
-        name=name,
-        prepare=partial(_prepare_adapted, dtype=_ADAPTED[name], parameters=values),
-        fill=partial(_fill_adapted, name=name, parameters=values),
-        parameters=values,
-    )
-
-
-def _as_needed(name: str, value: Any) -> Doubles:
-    key, is_good, meaning = _NEEDED[name]
-    try:
-        numbers: Doubles = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if not np.isfinite(numbers).all() or not is_good(numbers):
-        raise InvalidInput(
-            f"parameters={{{key!r}: {value!r:.40}}} do not fit metric={name!r}. {key} is {meaning}."
-        )
-    return numbers
-
-
-def _prepare_adapted(
-    block: Floats, centre: Doubles | None, *, dtype: type, parameters: Mapping[str, Doubles]
-) -> Prepared:
-    for key, value in parameters.items():
-        if len(value) != block.shape[1]:
-            raise InvalidInput(
-                f"parameters={{{key!r}: ...}} are for {len(value)} column(s) but the rows have "
-                f"{block.shape[1]}. Pass parameters of the rows' own columns."
-            )
-    return Prepared(np.ascontiguousarray(block, dtype=dtype))
-
-
-def _fill_adapted(
-    sources: Prepared, targets: Prepared, out: Floats, *, name: str, parameters: Mapping[str, Any]
-) -> None:
-    from scipy.spatial.distance import cdist
-
-    with np.errstate(all="ignore"):
-        out[...] = cdist(sources.rows, targets.rows, name, **parameters)
-    _require_dissimilarities(out, name)
-
-
 # -- the table, and its doors ---------------------------------------------------------------------
 
 
 def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
-    is_sparse = name in _sparse.FILLS
-    defaults = {
+    defaults: dict[str, Any] = {
         "prepare": partial(_prepare, form=form),
         "fill": partial(_fill, name=name),
-        "kinds": frozenset({"dense", "sparse"} if is_sparse else {"dense"}),
+        "kinds": frozenset({"dense", "sparse"} if name in _sparse.FILLS else {"dense"}),
     }
     return Metric(name=name, **(defaults | properties))
+
+
+def _with_scipy(name: str, form: str = "flags", **properties: Any) -> Metric:
+    return _with_kernel(name, form, fill=partial(_fill_checked, name=name), **properties)
 
 
 METRICS: dict[str, Metric] = {
@@ -367,6 +262,12 @@ METRICS: dict[str, Metric] = {
         _with_kernel("jaccard", "sets", bound=1.0),
         _with_kernel("canberra"),
         _with_kernel("braycurtis", fill=partial(_fill_checked, name="braycurtis")),
+        _with_scipy("dice", bound=1.0),
+        _with_scipy("rogerstanimoto", bound=1.0),
+        _with_scipy("russellrao", bound=1.0),
+        _with_scipy("sokalsneath", bound=1.0),
+        _with_scipy("yule", bound=2.0),
+        _with_scipy("jensenshannon", "plain"),
         # Not pi itself: in float32 it is rounded up.
         _with_kernel("haversine", prepare=_prepare_points, bound=float(np.float32(np.pi))),
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
@@ -377,17 +278,69 @@ _SPECIAL_POWERS = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
 
 
 def _minkowski(p: Any) -> Metric:
-    if isinstance(p, (str, bool)) or not (np.isreal(p) and np.ndim(p) == 0 and p > 0):
+    if not isinstance(p, Real) or not float(p) > 0:
+        raise InvalidInput(_misfit("minkowski", "p", p, "a number > 0"))
+    power = float(p)
+    if power in _SPECIAL_POWERS:
+        return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
+    fill = partial(_fill, name="minkowski", p=power)
+    return _with_kernel("minkowski", fill=fill, parameters={"p": power})
+
+
+def _seuclidean(V: Any) -> Metric:
+    variances = _numbers(V)
+    if variances.ndim != 1 or not (variances > 0).all():
+        raise InvalidInput(_misfit("seuclidean", "V", V, "one positive variance a column"))
+    return _euclidean_after("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
+
+
+def _mahalanobis(VI: Any) -> Metric:
+    inverse = _numbers(VI)
+    root = _forms.square_root(inverse)
+    if root is None:
+        allowed = "a symmetric matrix, the inverse covariance, without negative eigenvalues"
+        raise InvalidInput(_misfit("mahalanobis", "VI", VI, allowed))
+    return _euclidean_after("mahalanobis", {"VI": inverse}, root)
+
+
+def _numbers(value: Any) -> Doubles:
+    """Return finite numbers, or an array of no dimension for anything else."""
+    try:
+        numbers: Doubles = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+    return numbers if np.isfinite(numbers).all() else np.array(np.nan)
+
+
+def _misfit(name: str, key: str, value: Any, allowed: str) -> str:
+    return f"parameters={{{key!r}: {value!r:.40}}} do not fit metric={name!r}. {key} is {allowed}."
+
+
+def _euclidean_after(name: str, parameters: Mapping[str, Doubles], by: Doubles) -> Metric:
+    return Metric(
+        name=name,
+        prepare=partial(_prepare_mapped, by=by),
+        fill=METRICS["euclidean"].fill,
+        parameters=parameters,
+        is_centred=True,
+    )
+
+
+def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Prepared:
+    if len(by) != block.shape[1]:
         raise InvalidInput(
-            f"parameters={{'p': {p!r:.40}}} do not fit metric='minkowski'. p is a number > 0."
+            f"parameters of the metric are for {len(by)} column(s) but the rows have "
+            f"{block.shape[1]}. Pass parameters of the rows' own columns."
         )
-    parameters = {"p": float(p)}
-    if p in _SPECIAL_POWERS:
-        return replace(METRICS[_SPECIAL_POWERS[p]], name="minkowski", parameters=parameters)
-    fill = partial(_fill, name="minkowski", p=float(p))
-    return _with_kernel("minkowski", fill=fill, parameters=parameters)
+    rows = block if centre is None else _forms.shifted(block, centre)
+    return _prepare(_forms.mapped(rows, by), None, form="with_norms")
 
 
+_MAKERS: dict[str, tuple[str, Callable[[Any], Metric]]] = {
+    "minkowski": ("p", _minkowski),
+    "seuclidean": ("V", _seuclidean),
+    "mahalanobis": ("VI", _mahalanobis),
+}
 METRICS["minkowski"] = _minkowski(2.0)
 
 
@@ -397,7 +350,7 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     Parameters
     ----------
     name
-        As in scikit-learn and SciPy: one of `METRICS`, or a boolean or statistical metric of SciPy.
+        As in scikit-learn and SciPy.
     parameters
         ``{"p": number}`` for minkowski (2 by default), ``{"V": variances}`` for seuclidean,
         ``{"VI": matrix}`` for mahalanobis; none for the others.
@@ -409,26 +362,24 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     >>> pb.select(rows, k=1, metric=pb.metric("minkowski", {"p": 3})).indices
     array([1])
     """
-    name = _ALIASES.get(name, name)
-    if name not in METRICS and name not in _ADAPTED:
+    if not isinstance(name, str) or _ALIASES.get(name, name) not in {*METRICS, *_MAKERS}:
         raise InvalidInput(_unknown(name))
-    given = dict(parameters or {})
-    allowed = {"minkowski": "p"}.get(name) or _NEEDED.get(name, (None,))[0]
-    if set(given) - {allowed}:
+    name = _ALIASES.get(name, name)
+    if not parameters and name in METRICS:
+        return METRICS[name]
+    key, make = _MAKERS.get(name, ("", None))
+    if make is None or not isinstance(parameters, Mapping) or set(parameters) != {key}:
+        takes = f"{{{key!r}: ...}}" if key else "none"
         raise InvalidInput(
-            f"parameters={sorted(given)} do not fit metric={name!r}. "
-            f"It takes {'none' if allowed is None else repr(allowed)}."
+            f"parameters={parameters!r:.40} do not fit metric={name!r}. It takes {takes}."
         )
-    if name in _ADAPTED:
-        return _adapted(name, given)
-    return _minkowski(given["p"]) if given else METRICS[name]
+    return make(parameters[key])
 
 
 def as_metric(measure: Any) -> Metric:
-    """Return ``measure``, whatever a user may pass as ``metric``, as a `Metric`.
+    """Return what a user passed as ``metric`` as a `Metric`.
 
-    A plain callable follows scikit-learn's convention, f(row, row) -> number, and is called as
-    f(target row, source row), once a pair.
+    A plain callable is called as f(target row, source row) -> number, once a pair.
     """
     if isinstance(measure, Metric):
         return measure
@@ -440,8 +391,8 @@ def as_metric(measure: Any) -> Metric:
 
 
 def _unknown(name: Any) -> str:
-    known = ", ".join(sorted({*METRICS, *_ADAPTED}))
+    known = ", ".join(sorted({*METRICS, *_MAKERS}))
     return (
-        f"metric={name!r:.40} is not known. Use one of {known}, "
-        f"a callable f(row, row) -> number, or block_metric(f)."
+        f"metric={name!r:.40} is not known. Use one of {known}, a callable f(row, row) -> number, "
+        f"or block_metric(f)."
     )

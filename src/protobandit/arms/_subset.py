@@ -16,7 +16,7 @@ class Subset:
     """Draw ``size`` arms without replacement and leave the decision among them to ``inner``.
 
     Guarantee and cost: those of ``inner`` on the drawn arms. When no more than ``picks`` are drawn
-    there is nothing to decide and nothing is pulled.
+    there is nothing to decide and nothing is pulled; they come in the order drawn.
     Reference: Mirzasoleiman et al. (2015), Lazier than lazy greedy.
 
     Parameters
@@ -36,10 +36,8 @@ class Subset:
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return the choice of the inner strategy among the drawn arms."""
-        size = max(self.size, terms.picks)
-        if size < len(arms):
-            drawn = terms.random.choice(len(arms), size=size, replace=False)
-            arms = arms[np.sort(drawn)]
-        if len(arms) <= terms.picks:
-            return unseen(arms, bounds)
-        return (yield from self.inner.identify(arms, terms, bounds))
+        size = min(max(self.size, terms.picks), len(arms))
+        drawn = terms.random.choice(len(arms), size=size, replace=False)
+        if size <= terms.picks:
+            return unseen(arms[drawn], bounds)
+        return (yield from self.inner.identify(arms[np.sort(drawn)], terms, bounds))

@@ -18,19 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 import numpy as np
 
 from protobandit._typing import Doubles, Floats
 from protobandit.kernels._compile import Kernel, kernel
-
-# Rows as a fill reads them, and their norms if it asks for them.
-Form: TypeAlias = "tuple[Floats, Doubles | None]"
+from protobandit.kernels._forms import squared_norms
 
 # Measured on MNIST: below 0.03 a float32 product leaves fewer than five digits of the distance, and
 # three pairs in a million are there.
-TOLERANCE = {np.dtype(np.float32): 0.03, np.dtype(np.float64): 1e-6}
+TOLERANCE: dict[np.dtype[Any], float] = {
+    np.dtype(np.float32): 0.03,
+    np.dtype(np.float64): 1e-6,
+}
 _GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
 
 # Up to here differences are as fast as products (measured), and they lose nothing.
@@ -45,61 +46,9 @@ def wide(out: Floats) -> Floats:
     if out.flags.c_contiguous:
         return out
     step, itemsize = out.strides
-    assert itemsize == out.itemsize and step % itemsize == 0, "rows of out must be contiguous"
+    assert itemsize == out.itemsize, "rows of out must be contiguous"
     shape = len(out), step // itemsize
     return np.lib.stride_tricks.as_strided(out, shape, out.strides)
-
-
-def squared_norms(rows: Floats) -> Doubles:
-    """Return the squared length of each row, summed in float64."""
-    norms: Doubles = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    return norms
-
-
-def plain(block: Floats) -> Form:
-    """Return the rows as they are, in memory that every kernel is compiled for only once."""
-    return np.require(block, requirements=["C", "A", "W", "E"]), None
-
-
-def with_norms(block: Floats) -> Form:
-    """Return the rows and their squared norms."""
-    rows, _ = plain(block)
-    return rows, squared_norms(rows)
-
-
-def directions(block: Floats) -> Form:
-    """Return the rows at length sqrt(1/2): their squared distance is 1 - cosine.
-
-    A zero row gets the norm 1/2 too: with products of 0 it is at distance 1 from every row.
-    """
-    return _at_one_length(block, block.dtype)
-
-
-def profiles(block: Floats) -> Form:
-    """Return the directions of the rows less their own means."""
-    return _at_one_length(block - block.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
-
-
-def sets(block: Floats) -> Form:
-    """Return the rows as zeros and ones, and how many ones each has."""
-    rows: Floats = np.ascontiguousarray(block != 0, dtype=block.dtype)
-    return rows, rows.sum(axis=1, dtype=np.float64)
-
-
-def _at_one_length(block: Floats, dtype: np.dtype[Any]) -> Form:
-    factors = length_factors(squared_norms(block))[:, None]
-    rows = np.multiply(block, factors, dtype=np.float64).astype(dtype, order="C", subok=False)
-    return rows, half_if_zero(squared_norms(rows))
-
-
-def length_factors(norms: Doubles) -> Doubles:
-    """Return what to multiply rows of these squared norms by to bring them to length sqrt(1/2)."""
-    return np.sqrt(np.divide(0.5, norms, out=np.zeros_like(norms), where=norms > 0))
-
-
-def half_if_zero(norms: Doubles) -> Doubles:
-    """Return ``norms`` with 1/2 in place of 0."""
-    return np.where(norms > 0, norms, 0.5)
 
 
 def _squares(
@@ -134,7 +83,7 @@ def _multiply(
 ) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         np.matmul(sources, targets.T, out=out)
-    guard = _GUARD[out.dtype]
+    guard = _GUARD[sources.dtype]
     _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
 
 
@@ -179,19 +128,19 @@ def _finish(
             value = total - 2.0 * row[j]
             n_safe += (value >= tolerance * total) & (value >= floor) & (value <= 3.0 * total)
             row[j] = value
+        if is_root:
+            for j in range(n):
+                row[j] = np.sqrt(row[j])
         if n_safe < n:
             for j in range(n):
                 total = source_norms[i] + target_norms[j]
-                value = row[j]
+                value = np.float64(row[j]) ** 2 if is_root else np.float64(row[j])
                 if not (value >= tolerance * total and value >= floor and value <= 3.0 * total):
                     square = 0.0
                     for k in range(sources.shape[1]):
                         gap = np.float64(sources[i, k]) - np.float64(targets[j, k])
                         square += gap * gap
-                    row[j] = square
-        if is_root:
-            for j in range(n):
-                row[j] = np.sqrt(row[j])
+                    row[j] = np.sqrt(square) if is_root else square
 
 
 def _accumulate_reference(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
@@ -378,13 +327,14 @@ def _pairwise(loops: Kernel, sources: Floats, targets: Floats, out: Floats) -> N
     loops(sources, targets, wide(out))
 
 
-FORMS: dict[str, Callable[..., Form]] = {
-    "plain": plain,
-    "with_norms": with_norms,
-    "directions": directions,
-    "profiles": profiles,
-    "sets": sets,
-}
+def _by_scipy(name: str, sources: Any, targets: Any, out: Floats) -> None:
+    from scipy.spatial import distance
+
+    with np.errstate(all="ignore"):
+        out[...] = distance.cdist(sources, targets, cast("Any", name))
+
+
+BY_SCIPY = "dice", "jensenshannon", "rogerstanimoto", "russellrao", "sokalsneath", "yule"
 
 # fill(sources, targets, [source_norms, target_norms,] out)
 FILLS: dict[str, Callable[..., None]] = {
@@ -400,4 +350,5 @@ FILLS: dict[str, Callable[..., None]] = {
     "canberra": partial(_pairwise, canberra),
     "braycurtis": partial(_pairwise, braycurtis),
     "haversine": haversine,
+    **{name: partial(_by_scipy, name) for name in BY_SCIPY},
 }

@@ -4,8 +4,13 @@ Rules
 -----
 1. Rows are canonical CSR: columns ascending, none twice. They cannot be centred, so every sum runs
    in float64.
-2. One source row at a time lies spread out in ``line``, a zeroed float64 array of one number per
-   column; whoever writes to it leaves it zeroed.
+2. Only columns that two rows share cost time. With size(x) the sum of |x| or of x^2 over a row,
+   a distance is size(x) + size(y) + the sum over shared columns of
+
+       |x - y| - |x| - |y|        or        (x - y)^2 - x^2 - y^2 = -2 x y.
+
+   Where that leaves less than `TOLERANCE` of the sizes, the pair is computed again from its
+   differences, so identical rows are at 0 exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ import numpy as np
 
 from protobandit._typing import Doubles, Floats
 from protobandit.kernels._compile import kernel
-from protobandit.kernels._distances import TOLERANCE, Form, half_if_zero, length_factors
+from protobandit.kernels._distances import TOLERANCE
+from protobandit.kernels._forms import Form, half_if_zero, length_factors
 
 # indptr, indices, data
 Parts: TypeAlias = tuple[Any, Any, Any]
@@ -26,176 +32,147 @@ Parts: TypeAlias = tuple[Any, Any, Any]
 _TOLERANCE = TOLERANCE[np.dtype(np.float64)]
 
 
-def plain(matrix: Any) -> Form:
-    """Return the rows in canonical form: themselves if they are, a copy otherwise."""
+def _plain(matrix: Any) -> Form:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix, None
 
 
-def with_norms(matrix: Any) -> Form:
-    """Return the rows and their squared norms."""
-    rows, _ = plain(matrix)
-    return rows, _squared_norms(rows)
+def _with_norms(matrix: Any) -> Form:
+    rows, _ = _plain(matrix)
+    return rows, _sizes(rows, 2)
 
 
-def directions(matrix: Any) -> Form:
-    """Return the rows in float64 at length sqrt(1/2), as their dense namesake does."""
-    rows = plain(matrix)[0].astype(np.float64, copy=True)
-    rows.data *= length_factors(_squared_norms(rows))[_owners(rows.indptr)]
-    return rows, half_if_zero(_squared_norms(rows))
+def _directions(matrix: Any) -> Form:
+    """Scale a float64 copy of the rows, as their dense namesake does."""
+    rows = _plain(matrix)[0].astype(np.float64, copy=True)
+    rows.data *= length_factors(_sizes(rows, 2))[_owners(rows.indptr)]
+    return rows, half_if_zero(_sizes(rows, 2))
 
 
-def _squared_norms(matrix: Any) -> Doubles:
-    squares = matrix.data.astype(np.float64) ** 2
-    norms: Doubles = np.bincount(_owners(matrix.indptr), squares, matrix.shape[0])
-    return norms
-
-
-def _squares(
-    sources: Any,
-    targets: Any,
-    source_norms: Doubles,
-    target_norms: Doubles,
-    out: Floats,
-    *,
-    is_root: bool,
-) -> None:
-    line = np.zeros(sources.shape[1])
-    _multiply(_parts(sources), _parts(targets), source_norms, target_norms, is_root, line, out)
-
-
-def _angles(
-    sources: Any, targets: Any, source_norms: Doubles, target_norms: Doubles, out: Floats
-) -> None:
-    _squares(sources, targets, source_norms, target_norms, out, is_root=False)
-    np.minimum(out, 2.0, out=out)
-
-
-def manhattan(sources: Any, targets: Any, out: Floats) -> None:
-    """Sum the absolute differences."""
-    _add_up(_parts(sources), _parts(targets), np.zeros(sources.shape[1]), out)
-
-
-def _parts(matrix: Any) -> Parts:
-    return matrix.indptr, matrix.indices, matrix.data
+def _sizes(matrix: Any, power: int) -> Doubles:
+    """Return the sum of the absolute numbers of each row, or of their squares."""
+    terms = np.abs(matrix.data.astype(np.float64)) ** power
+    sums: Doubles = np.zeros(matrix.shape[0])
+    sums += np.bincount(_owners(matrix.indptr), terms, matrix.shape[0])
+    return sums
 
 
 def _owners(indptr: Any) -> Any:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
-def _differences(line: Doubles, columns: Any, row: tuple[Any, Any]) -> Doubles:
-    """Return a row's differences from the one in ``line``, whose ``columns`` are given."""
-    own, values = row
-    gaps = values - line[own]
-    held = line[columns]
-    line[own] = 0.0
-    rest = line[columns]
-    line[columns] = held
-    return np.concatenate([gaps, rest])
+def _manhattan(sources: Any, targets: Any, out: Floats) -> None:
+    sizes = _sizes(sources, 1), _sizes(targets, 1)
+    _differ(sources, targets, *sizes, out, power=1, is_root=False)
 
 
-def _multiply_reference(
-    source: Parts,
-    target: Parts,
-    source_norms: Doubles,
-    target_norms: Doubles,
+def _angles(
+    sources: Any, targets: Any, source_norms: Doubles, target_norms: Doubles, out: Floats
+) -> None:
+    _differ(sources, targets, source_norms, target_norms, out, power=2, is_root=False)
+    np.minimum(out, 2.0, out=out)
+
+
+def _differ(
+    sources: Any,
+    targets: Any,
+    source_sizes: Doubles,
+    target_sizes: Doubles,
+    out: Floats,
+    *,
+    power: int,
     is_root: bool,
-    line: Doubles,
+) -> None:
+    sides = _parts(sources), _parts(targets), _parts(targets.tocsc())
+    scratch = np.zeros(sources.shape[1]), np.zeros(targets.shape[0])
+    _loops(sides, (source_sizes, target_sizes), power, is_root, scratch, out)
+
+
+def _parts(matrix: Any) -> Parts:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+def _reference(
+    sides: tuple[Parts, Parts, Parts],
+    sizes: tuple[Doubles, Doubles],
+    power: int,
+    is_root: bool,
+    scratch: tuple[Doubles, Doubles],
     out: Floats,
 ) -> None:
-    starts, columns, values = target
+    (source_starts, source_columns, source_values), (starts, columns, values), _ = sides
     owners = _owners(starts)
+    line, _ = scratch
     for i, row in enumerate(out):
-        mine = source[1][source[0][i] : source[0][i + 1]]
-        line[mine] = source[2][source[0][i] : source[0][i + 1]]
-        total = source_norms[i] + target_norms
-        square = total - 2.0 * np.bincount(owners, line[columns] * values, len(target_norms))
-        for j in np.flatnonzero(~(square >= _TOLERANCE * total)):
+        own = slice(source_starts[i], source_starts[i + 1])
+        mine = source_columns[own]
+        line[mine] = source_values[own]
+        gaps, held = np.abs(values - line[columns]), np.abs(line[columns])
+        shared = gaps**power - held**power - np.abs(values.astype(np.float64)) ** power
+        total = sizes[0][i] + sizes[1]
+        value = total + np.bincount(owners, shared, len(total))
+        for j in np.flatnonzero(~(value >= _TOLERANCE * total)):
             theirs = slice(starts[j], starts[j + 1])
-            gaps = _differences(line, mine, (columns[theirs], values[theirs]))
-            square[j] = gaps @ gaps
-        row[:] = np.sqrt(square) if is_root else square
+            rest = np.setdiff1d(mine, columns[theirs])
+            value[j] = (gaps[theirs] ** power).sum() + (np.abs(line[rest]) ** power).sum()
+        row[:] = np.sqrt(value) if is_root else value
         line[mine] = 0.0
 
 
-@kernel(_multiply_reference)
-def _multiply(
-    source: Parts,
-    target: Parts,
-    source_norms: Doubles,
-    target_norms: Doubles,
+@kernel(_reference)
+def _loops(
+    sides: tuple[Parts, Parts, Parts],
+    sizes: tuple[Doubles, Doubles],
+    power: int,
     is_root: bool,
-    line: Doubles,
+    scratch: tuple[Doubles, Doubles],
     out: Floats,
 ) -> None:
-    starts, columns, values = source
-    target_starts, target_columns, target_values = target
+    # `line` holds a source row spread out over all columns while it is needed, and zeros otherwise;
+    # `shared` holds its sums over shared columns, one a target row.
+    (starts, columns, values), (row_starts, row_columns, row_values), target_columns = sides
+    column_starts, column_rows, column_values = target_columns
+    line, shared = scratch
     for i in range(out.shape[0]):
-        for k in range(starts[i], starts[i + 1]):
+        own = range(starts[i], starts[i + 1])
+        shared[:] = 0.0
+        for k in own:
+            x = np.float64(values[k])
+            for at in range(column_starts[columns[k]], column_starts[columns[k] + 1]):
+                y = np.float64(column_values[at])
+                term = -2.0 * x * y if power == 2 else abs(x - y) - abs(x) - abs(y)
+                shared[column_rows[at]] += term
+        for k in own:
             line[columns[k]] = values[k]
         for j in range(out.shape[1]):
-            product = 0.0
-            for k in range(target_starts[j], target_starts[j + 1]):
-                product += line[target_columns[k]] * target_values[k]
-            total = source_norms[i] + target_norms[j]
-            square = total - 2.0 * product
-            if not square >= _TOLERANCE * total:
-                square = 0.0
-                for k in range(target_starts[j], target_starts[j + 1]):
-                    gap = target_values[k] - line[target_columns[k]]
-                    square += gap * gap
-                    line[target_columns[k]] = 0.0
-                for k in range(starts[i], starts[i + 1]):
-                    square += line[columns[k]] * line[columns[k]]
+            total = sizes[0][i] + sizes[1][j]
+            value = total + shared[j]
+            if not value >= _TOLERANCE * total:
+                value = 0.0
+                for k in range(row_starts[j], row_starts[j + 1]):
+                    gap = abs(row_values[k] - line[row_columns[k]])
+                    value += gap * gap if power == 2 else gap
+                    line[row_columns[k]] = 0.0
+                for k in own:
+                    gap = abs(line[columns[k]])
+                    value += gap * gap if power == 2 else gap
                     line[columns[k]] = values[k]
-            out[i, j] = np.sqrt(square) if is_root else square
-        for k in range(starts[i], starts[i + 1]):
+            out[i, j] = np.sqrt(value) if is_root else value
+        for k in own:
             line[columns[k]] = 0.0
 
 
-def _add_up_reference(source: Parts, target: Parts, line: Doubles, out: Floats) -> None:
-    starts, columns, values = target
-    for i, row in enumerate(out):
-        mine = source[1][source[0][i] : source[0][i + 1]]
-        line[mine] = source[2][source[0][i] : source[0][i + 1]]
-        for j in range(len(row)):
-            theirs = slice(starts[j], starts[j + 1])
-            row[j] = np.abs(_differences(line, mine, (columns[theirs], values[theirs]))).sum()
-        line[mine] = 0.0
-
-
-@kernel(_add_up_reference)
-def _add_up(source: Parts, target: Parts, line: Doubles, out: Floats) -> None:
-    starts, columns, values = source
-    target_starts, target_columns, target_values = target
-    for i in range(out.shape[0]):
-        for k in range(starts[i], starts[i + 1]):
-            line[columns[k]] = values[k]
-        for j in range(out.shape[1]):
-            total = 0.0
-            for k in range(target_starts[j], target_starts[j + 1]):
-                total += abs(target_values[k] - line[target_columns[k]])
-                line[target_columns[k]] = 0.0
-            for k in range(starts[i], starts[i + 1]):
-                total += abs(line[columns[k]])
-                line[columns[k]] = values[k]
-            out[i, j] = total
-        for k in range(starts[i], starts[i + 1]):
-            line[columns[k]] = 0.0
-
-
-FORMS: dict[str, Callable[..., Form]] = {
-    "plain": plain,
-    "with_norms": with_norms,
-    "directions": directions,
+FORMS: dict[str, Callable[[Any], Form]] = {
+    "plain": _plain,
+    "with_norms": _with_norms,
+    "directions": _directions,
 }
 
 FILLS: dict[str, Callable[..., None]] = {
-    "euclidean": partial(_squares, is_root=True),
-    "sqeuclidean": partial(_squares, is_root=False),
+    "euclidean": partial(_differ, power=2, is_root=True),
+    "sqeuclidean": partial(_differ, power=2, is_root=False),
     "cosine": _angles,
-    "manhattan": manhattan,
+    "manhattan": _manhattan,
 }

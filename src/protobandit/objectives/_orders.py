@@ -6,6 +6,9 @@ an arm and row.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from protobandit import kernels
@@ -16,37 +19,69 @@ from protobandit.arms import Moments, Pull
 from protobandit.objectives._ledger import Tally
 from protobandit.objectives._sample import SampledTarget
 
+_KEPT_ROWS = 2 * CHUNK
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Target rows at consecutive positions of an order, and how far each is from the prototypes."""
+
+    start: int
+    stop: int
+    targets: Prepared
+    nearest: Floats
+
+    def between(self, start: int, stop: int) -> Stretch:
+        """Return the part of the stretch that lies between two positions."""
+        start, stop = max(start, self.start), min(stop, self.stop)
+        part = slice(start - self.start, stop - self.start)
+        return Stretch(start, stop, self.targets.take(part), self.nearest[part])
+
 
 class OrderLedger:
     """Even weights: a random order of the target without repetition, so that its end is exact."""
 
-    def __init__(
-        self, sample: SampledTarget, arms: Ids, random: np.random.Generator
-    ) -> None:
+    def __init__(self, sample: SampledTarget, arms: Ids, random: np.random.Generator) -> None:
         self._sample = sample
         self._random = random
         self._tally = Tally(arms)
-        self._order = sample.new_order(random)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._tally.restart()
+        self._order = self._sample.new_order(self._random)
+        self._stretches: list[Stretch] = []
 
     def pull(self, pull: Pull) -> Moments:
-        tally = self._tally
         if pull.anew:
-            tally.restart()
-            self._order = self._sample.new_order(self._random)
-        slots = tally.slots(pull.arms)
-        for start, group in tally.by_position(slots):
+            self._restart()
+        slots = self._tally.slots(pull.arms)
+        for start, group in self._tally.by_position(slots):
             stop = min(start + pull.n, self._sample.population)
-            for at in range(start, stop, CHUNK):
-                self._extend(group, self._order.read(at, min(at + CHUNK, stop)))
-            tally.position[group] = stop
-        return tally.moments(slots)
+            for stretch in self._read(start, stop):
+                total, squares = reward_sums(self._sample, self._tally.arms[group], stretch)
+                self._tally.total[group] += total
+                self._tally.squares[group] += squares
+            self._tally.position[group] = stop
+        return self._tally.moments(slots)
 
-    def _extend(self, group: Ids, ids: Ids) -> None:
+    def _read(self, start: int, stop: int) -> Iterator[Stretch]:
+        """Yield the rows at these positions; the first few thousand are read once a round."""
+        for stretch in self._stretches:
+            if stretch.start < stop and stretch.stop > start:
+                yield stretch.between(start, stop)
+        start = max(start, self._stretches[-1].stop if self._stretches else 0)
+        while start < stop:
+            stretch = self._fresh(start, min(start + CHUNK, stop))
+            if stretch.stop <= _KEPT_ROWS:
+                self._stretches.append(stretch)
+            yield stretch
+            start = stretch.stop
+
+    def _fresh(self, start: int, stop: int) -> Stretch:
+        ids = self._order.read(start, stop)
         targets = self._sample.oracle.targets(ids)
-        nearest = self._sample.nearest(ids, targets)
-        total, squares = reward_sums(self._sample, self._tally.arms[group], targets, nearest)
-        self._tally.total[group] += total
-        self._tally.squares[group] += squares
+        return Stretch(start, stop, targets, self._sample.nearest(ids, targets))
 
 
 class DrawsLedger:
@@ -146,18 +181,16 @@ class DrawsLedger:
         self._tally.squares[group] = total**2 / sample.population
 
 
-def reward_sums(
-    sample: SampledTarget, arms: Ids, targets: Prepared, nearest: Floats
-) -> tuple[Doubles, Doubles]:
+def reward_sums(sample: SampledTarget, arms: Ids, stretch: Stretch) -> tuple[Doubles, Doubles]:
     """Return each arm's sum of rewards, and of their squares, on these target rows."""
     total, squares = np.zeros(len(arms)), np.zeros(len(arms))
-    limit = np.minimum(nearest, sample.scale)
+    limit = np.minimum(stretch.nearest, sample.scale)
 
     def visit(block: Floats, tile: slice) -> None:
         kernels.rewards(block, limit, sample.scale, total[tile], squares[tile])
-        count_clipped(sample, block, nearest)
+        count_clipped(sample, block, stretch.nearest)
 
-    sample.oracle.visit(arms, targets, visit)
+    sample.oracle.visit(arms, stretch.targets, visit)
     return total, squares
 
 
