@@ -82,7 +82,8 @@ def demo(
     Prints a table that compares methods by cost, evaluations, seconds, and how well the chosen
     images label all others. Writes a picture of the choice.
 
-    A picture of an earlier demo under the default name is replaced, any other file only with --force.
+    A picture of an earlier demo under the default name is replaced; any other file only with
+    --force.
     """
     from protobandit._demo import is_ours, run
 
@@ -91,12 +92,12 @@ def demo(
     destination()  # before the work: a refusal should not take seconds
     with _progress() as tell:
         result = run(k, seed=seed, tell=tell)
-    _print(_demo_table(result, k, seed))
+    _print(_demo_table(result, k, seed), _LEGEND)
     _write_whole(destination(), result.picture)
     _write(
-        f"Picture: {out}\n"
-        f"Next:    import protobandit as pb; pb.select(rows, k={k}), with rows of your own\n"
-        f"         protobandit methods lists what method= may be, protobandit metrics what metric=\n",
+        f"\nPicture: {out}\n"
+        f"Next:    in Python, pb.select(rows, k={k}) after import protobandit as pb;\n"
+        f"         protobandit methods and protobandit metrics list the choices.\n",
         sys.stderr,
     )
 
@@ -109,7 +110,9 @@ def methods() -> None:
     table = _table("method", "what it does", "parameters")
     for name, method in METHODS.items():
         parameters = (f"{key}={value!r}" for key, value in parameters_of(method()).items())
-        table.add_row(name, method.__doc__.splitlines()[0].replace("`", ""), "\n".join(parameters))
+        table.add_row(
+            name, str(method.__doc__).splitlines()[0].replace("`", ""), "\n".join(parameters)
+        )
     _print(table)
 
 
@@ -130,10 +133,10 @@ def metrics() -> None:
 _LEGEND = """
 cost         mean distance of an image to its nearest prototype
 evaluations  distances computed, including those that measured the cost
-seconds      one run, after warming up; fewer evaluations pay where each is dear
+seconds      one run, warmed up; fewer evaluations pay where each is dear
 nearest      images labelled correctly by their nearest prototype
 barycentric  the same by the nearest mean of a prototype's own images
-random       mean over {n_random} seeds; ± is the standard error of its cost"""
+random       mean over several seeds; ± is the standard error of its cost"""
 
 
 def _demo_table(result: Demo, k: int, seed: int) -> Table:
@@ -141,7 +144,6 @@ def _demo_table(result: Demo, k: int, seed: int) -> Table:
 
     table = _table("method")
     table.title = f"{k} of {result.n_images:,} digits, seed {seed}"
-    table.caption = _LEGEND.format(n_random=N_RANDOM)
     for figure in ("cost", "evaluations", "seconds", "nearest", "barycentric"):
         table.add_column(figure, justify="right", no_wrap=True)
     remarks = {"lazygreedy": " (exact)", "random": f" (mean of {N_RANDOM})"}
@@ -168,8 +170,6 @@ def _table(first: str, *others: str) -> Table:
         padding=(0, 1, 0, 0),
         title_justify="left",
         title_style="bold",
-        caption_justify="left",
-        caption_style="dim",
     )
     table.add_column(first, style="bold", no_wrap=True)
     for name in others:
@@ -177,7 +177,7 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _print(table: Table) -> None:
+def _print(table: Table, legend: str = "") -> None:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False)
@@ -185,6 +185,8 @@ def _print(table: Table) -> None:
         console.width = _PIPE_WIDTH
     with console.capture() as captured:
         console.print(table)
+        if legend:
+            console.print(legend, style="dim")
     lines = (line.rstrip() for line in captured.get().splitlines())
     _write("\n".join(lines) + "\n", sys.stdout)
 

@@ -140,7 +140,9 @@ def barycentres(rows: Floats, nearest: Ids, prototypes: Floats) -> Doubles:
     n_rows = np.bincount(nearest, minlength=len(prototypes))
     sums = np.zeros(prototypes.shape)
     np.add.at(sums, nearest, rows)
-    means: Doubles = np.where(n_rows[:, None] > 0, sums / np.maximum(n_rows, 1)[:, None], prototypes)
+    means: Doubles = np.where(
+        n_rows[:, None] > 0, sums / np.maximum(n_rows, 1)[:, None], prototypes
+    )
     return means
 
 
@@ -158,7 +160,7 @@ def draw(digits: Digits, selection: Selection) -> str:
     return gallery(
         digits.images[selection.indices],
         selection.mass,
-        title=f"{selection.k:,} of {n:,} handwritten digits, chosen to stand for all of them",
+        title=f"{selection.k:,} of {n:,} handwritten digits, to stand for all",
         subtitle=f"{method} · cost {selection.cost:.4g} · {selection.evaluations:,} evaluations",
         note="Best first. The bar: the share of all images nearest to this one.",
         names=[f"digit {digits.labels[i]}, row {i}" for i in selection.indices],

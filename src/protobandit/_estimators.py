@@ -23,15 +23,17 @@ from protobandit._errors import InvalidInput
 from protobandit._metrics import Metric, as_metric
 from protobandit._problem import Problem, Target, pose
 from protobandit._select import select
-from protobandit._selection import Assignment, Selection
+from protobandit._selection import Selection
 from protobandit._typing import Doubles, Floats, Ids
 
 
-class _PrototypeEstimator(  # what a fitted selection can do, whatever an estimator calls things
+class _PrototypeEstimator(
     base.ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     base.TransformerMixin,  # type: ignore[misc]
     base.BaseEstimator,  # type: ignore[misc]
 ):
+    """What both estimators can do, whatever each calls its parameters and results."""
+
     _count_name: ClassVar[str]
     selection_: Selection
 
@@ -44,33 +46,28 @@ class _PrototypeEstimator(  # what a fitted selection can do, whatever an estima
             Rows like those of ``fit``; with a precomputed metric their dissimilarities to all of
             them, shape (n, n_samples).
         """
-        return self._assigned(X).labels
+        selection, rows = self._ready(X)
+        return selection.assign(rows, n_jobs=self.n_jobs).labels
 
     def transform(self, X: Any) -> Floats:
-        """Return d(row, prototype), shape (number of rows, number of prototypes).
-
-        Parameters
-        ----------
-        X
-            As in `predict`.
-        """
-        rows = self._asked(X)
-        return self._selection_for(rows).distances(rows, n_jobs=self.n_jobs)
+        """Return d(row, prototype) for rows as in `predict`, shape (n, number of prototypes)."""
+        selection, rows = self._ready(X)
+        return selection.distances(rows, n_jobs=self.n_jobs)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean distance to the nearest prototype: more is better.
 
         Parameters
         ----------
-        X
-            As in `predict`.
-        y
-            Ignored.
+        X, y
+            Rows as in `predict`; ``y`` is ignored.
         sample_weight
             How much each row counts in the mean.
         """
-        distances = self._assigned(X).distances.astype(np.float64)
-        return -float(np.average(distances, weights=_as_weights(sample_weight, distances)))
+        selection, rows = self._ready(X)
+        weights = _as_weights(sample_weight, rows)
+        distances = selection.assign(rows, n_jobs=self.n_jobs).distances.astype(np.float64)
+        return -float(np.average(distances, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,21 +96,16 @@ class _PrototypeEstimator(  # what a fitted selection can do, whatever an estima
     def _n_features_out(self) -> int:
         return self.selection_.k
 
-    def _assigned(self, X: Any) -> Assignment:
-        rows = self._asked(X)
-        return self._selection_for(rows).assign(rows, n_jobs=self.n_jobs)
-
-    def _asked(self, X: Any) -> Any:
+    def _ready(self, X: Any) -> tuple[Selection, Any]:
+        """Return the rows, and the selection with prototypes dense or sparse as the rows are."""
         validation.check_is_fitted(self)
-        return self._checked(X, reset=False)
-
-    def _selection_for(self, rows: Any) -> Selection:
-        """Return the selection, its prototypes dense or sparse as the rows are: they are few."""
-        prototypes = self.selection_.prototypes
-        if issparse(rows) == issparse(prototypes) or isinstance(rows, list):
-            return self.selection_
-        alike = csr_array(prototypes) if issparse(rows) else prototypes.toarray()
-        return replace(self.selection_, prototypes=alike)
+        rows, selection = self._checked(X, reset=False), self.selection_
+        prototypes = selection.prototypes
+        if issparse(rows) and isinstance(prototypes, np.ndarray):
+            selection = replace(selection, prototypes=csr_array(prototypes))
+        elif isinstance(rows, np.ndarray) and issparse(prototypes):
+            selection = replace(selection, prototypes=csr_array(prototypes).toarray())
+        return selection, rows
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as an array, a CSR matrix or, for the caller's own metric, a list."""
@@ -142,9 +134,9 @@ class _PrototypeEstimator(  # what a fitted selection can do, whatever an estima
         if is_precomputed:
             _require_square(rows, target)
         goal = self._goal(rows, target, sample_weight)
-        self.selection_ = self._select_present(rows, goal)
-        total = validation._num_samples(goal.rows) if goal.weights is None else sum(goal.weights)
-        self.inertia_ = self.selection_.cost * float(total)
+        self.selection_ = (self._select_present if target is None else self._select)(rows, goal)
+        n, weights = validation._num_samples(goal.rows), goal.weights
+        self.inertia_ = self.selection_.cost * float(n if weights is None else np.sum(weights))
         self.n_evaluations_ = self.selection_.evaluations
         return rows, None if is_precomputed else _safe_indexing(rows, self.selection_.indices)
 
@@ -160,8 +152,8 @@ class _PrototypeEstimator(  # what a fitted selection can do, whatever an estima
         return Target(self._checked(given.rows, reset=False), weights=given.weights)
 
     def _select_present(self, rows: Any, goal: Target) -> Selection:
-        """Select; where rows represent themselves, those of zero weight are as good as absent."""
-        if goal.rows is not rows or goal.weights is None or goal.weights.all():
+        """Select for the rows themselves; those of zero weight are as good as absent."""
+        if goal.weights is None or goal.weights.all():
             return self._select(rows, goal)
         kept = np.flatnonzero(goal.weights)
         few = _safe_indexing(rows, kept)
@@ -307,15 +299,9 @@ class KMedoids(base.ClusterMixin, _PrototypeEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    medoid_indices_ : ndarray of shape (n_clusters,)
-        Rows of ``X``, best first.
-    cluster_centers_ : ndarray, CSR matrix or list
-        Those rows; None with a precomputed metric.
-    labels_ : ndarray of shape (n_samples,)
-        The nearest medoid of each row.
-    inertia_ : float
-        The sum of (weighted) distances to the nearest medoid; estimated when the method samples.
-    n_evaluations_, n_features_in_, feature_names_in_, selection_
+    medoid_indices_, cluster_centers_
+        What `PrototypeSelector` calls ``prototype_indices_`` and ``prototypes_``.
+    labels_, inertia_, n_evaluations_, n_features_in_, feature_names_in_, selection_
         As in `PrototypeSelector`.
 
     Examples
@@ -346,17 +332,7 @@ class KMedoids(base.ClusterMixin, _PrototypeEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
-        """Find the medoids.
-
-        Parameters
-        ----------
-        X
-            The rows.
-        y
-            Ignored.
-        sample_weight
-            As in `PrototypeSelector.fit`.
-        """
+        """Find the medoids; parameters as in `PrototypeSelector.fit`."""
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
         self.medoid_indices_ = self.selection_.indices
         self.labels_ = self._labels(rows)

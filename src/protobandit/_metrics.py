@@ -35,22 +35,27 @@ from protobandit.kernels._forms import strided_centre as strided_centre
 class Prepared:
     """Rows in the form one metric reads, with their norms where it wants them.
 
-    ``rows`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed).
+    ``rows`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
+    rows have been centred, ``near`` are the centred ones, and ``norms`` are theirs.
     """
 
     rows: Any
     norms: Floats | None = None
+    near: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.rows) if isinstance(self.rows, list) else int(self.rows.shape[0])
 
     def take(self, where: Where) -> Prepared:
         """Return these rows, prepared."""
-        if isinstance(self.rows, list) and not isinstance(where, slice):
-            return Prepared([self.rows[i] for i in where])
-        rows = self.rows[where]
-        rows = np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
-        return Prepared(rows, None if self.norms is None else self.norms[where])
+        parts = self.rows, self.norms, self.near
+        return Prepared(*(None if part is None else _taken(part, where) for part in parts))
+
+
+def _taken(part: Any, where: Where) -> Any:
+    if isinstance(part, list) and not isinstance(where, slice):
+        return [part[i] for i in where]
+    return np.ascontiguousarray(part[where]) if isinstance(part, np.ndarray) else part[where]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,47 +92,37 @@ class Metric:
     is_expensive: bool = False
 
 
-# -- metrics with kernels -------------------------------------------------------------------------
+# -- how rows are prepared and distances filled in ------------------------------------------------
 
 
 def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
-    if not isinstance(block, np.ndarray):
-        return Prepared(*_sparse.FORMS[form](block))
-    if centre is not None:
-        block = _forms.shifted(block, centre)
-    return Prepared(*_forms.FORMS[form](block))
+    home = _forms if isinstance(block, np.ndarray) else _sparse
+    return Prepared(*home.FORMS[form](block))
 
 
-def _prepare_profiles(block: Floats, centre: Doubles | None) -> Prepared:
-    constant = np.flatnonzero(block.max(axis=1) == block.min(axis=1))
-    if len(constant):
-        raise InvalidInput(
-            f"metric='correlation' is undefined for a constant row, such as row {constant[0]} of a "
-            f"block ({len(constant)} such row(s)). Drop those rows or use another metric."
-        )
-    return _prepare(block, centre, form="profiles")
-
-
-def _prepare_points(block: Floats, centre: Doubles | None) -> Prepared:
-    if block.shape[1] != 2:
-        raise InvalidInput(
-            f"metric='haversine' got rows of {block.shape[1]} column(s). It takes exactly 2: "
-            f"latitude and longitude in radians (numpy.radians converts degrees)."
-        )
-    return _prepare(block, centre, form="plain")
+def _prepare_squares(block: Any, centre: Doubles | None) -> Prepared:
+    if centre is None or len(centre) <= _distances.FEW_COLUMNS:
+        return _prepare(block, centre, form="with_norms")
+    rows, _ = _forms.FORMS["plain"](block)
+    near = _forms.shifted(rows, centre)
+    return Prepared(rows, _forms.squared_norms(near), near)
 
 
 def _fill(
-    sources: Prepared, targets: Prepared, out: Floats, *, name: str, **parameters: float
+    sources: Prepared,
+    targets: Prepared,
+    out: Floats,
+    *,
+    name: str,
+    is_checked: bool = False,
+    **parameters: float,
 ) -> None:
     norms = () if sources.norms is None else (sources.norms, targets.norms)
+    near = {} if sources.near is None else {"near": (sources.near, targets.near)}
     home = _distances if isinstance(sources.rows, np.ndarray) else _sparse
-    home.FILLS[name](sources.rows, targets.rows, *norms, out, **parameters)
-
-
-def _fill_checked(sources: Prepared, targets: Prepared, out: Floats, *, name: str) -> None:
-    _fill(sources, targets, out, name=name)
-    _require_dissimilarities(out, name)
+    home.FILLS[name](sources.rows, targets.rows, *norms, out, **near, **parameters)
+    if is_checked:
+        _require_dissimilarities(out, name)
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
@@ -137,9 +132,6 @@ def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
 def _fill_precomputed(sources: Prepared, targets: Prepared, out: Floats) -> None:
     out[...] = targets.rows[:, sources.rows].T
     _require_dissimilarities(out, "precomputed")
-
-
-# -- the user's own -------------------------------------------------------------------------------
 
 
 def _prepare_any(block: Any, centre: Doubles | None) -> Prepared:
@@ -245,31 +237,32 @@ def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
     return Metric(name=name, **(defaults | properties))
 
 
-def _with_scipy(name: str, form: str = "flags", **properties: Any) -> Metric:
-    return _with_kernel(name, form, fill=partial(_fill_checked, name=name), **properties)
+def _with_check(name: str, form: str = "plain", **properties: Any) -> Metric:
+    fill = partial(_fill, name=name, is_checked=True)
+    return _with_kernel(name, form, fill=fill, **properties)
 
 
 METRICS: dict[str, Metric] = {
     measure.name: measure
     for measure in (
-        _with_kernel("euclidean", "with_norms", is_centred=True),
-        _with_kernel("sqeuclidean", "with_norms", is_centred=True),
+        _with_kernel("euclidean", prepare=_prepare_squares, is_centred=True),
+        _with_kernel("sqeuclidean", prepare=_prepare_squares, is_centred=True),
         _with_kernel("cosine", "directions", bound=2.0),
-        _with_kernel("correlation", prepare=_prepare_profiles, bound=2.0),
+        _with_kernel("correlation", "profiles", bound=2.0),
         _with_kernel("manhattan"),
         _with_kernel("chebyshev"),
         _with_kernel("hamming", bound=1.0),
         _with_kernel("jaccard", "sets", bound=1.0),
         _with_kernel("canberra"),
-        _with_kernel("braycurtis", fill=partial(_fill_checked, name="braycurtis")),
-        _with_scipy("dice", bound=1.0),
-        _with_scipy("rogerstanimoto", bound=1.0),
-        _with_scipy("russellrao", bound=1.0),
-        _with_scipy("sokalsneath", bound=1.0),
-        _with_scipy("yule", bound=2.0),
-        _with_scipy("jensenshannon", "plain"),
+        _with_check("braycurtis"),
+        _with_check("dice", "flags", bound=1.0),
+        _with_check("rogerstanimoto", "flags", bound=1.0),
+        _with_check("russellrao", "flags", bound=1.0),
+        _with_check("sokalsneath", "flags", bound=1.0),
+        _with_check("yule", "flags", bound=2.0),
+        _with_check("jensenshannon"),
         # Not pi itself: in float32 it is rounded up.
-        _with_kernel("haversine", prepare=_prepare_points, bound=float(np.float32(np.pi))),
+        _with_kernel("haversine", "points", bound=float(np.float32(np.pi))),
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }
@@ -289,7 +282,7 @@ def _minkowski(p: Any) -> Metric:
 
 def _seuclidean(V: Any) -> Metric:
     variances = _numbers(V)
-    if variances.ndim != 1 or not (variances > 0).all():
+    if variances.ndim != 1 or not ((variances > 0) & (variances < np.inf)).all():
         raise InvalidInput(_misfit("seuclidean", "V", V, "one positive variance a column"))
     return _euclidean_after("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
 
@@ -304,12 +297,10 @@ def _mahalanobis(VI: Any) -> Metric:
 
 
 def _numbers(value: Any) -> Doubles:
-    """Return finite numbers, or an array of no dimension for anything else."""
     try:
-        numbers: Doubles = np.asarray(value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return np.array(np.nan)
-    return numbers if np.isfinite(numbers).all() else np.array(np.nan)
 
 
 def _misfit(name: str, key: str, value: Any, allowed: str) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -37,11 +38,28 @@ _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread costs more than it brings
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 22
+_FEW_ROWS = 8  # below which a product costs more than its pairs
 _CENTRE_ROWS = 2048
 
-# visit(matrix, rows, columns, positions, group): matrix[rows[i], :] holds the distances from target
-# rows ``columns`` to the arm at ``positions[i]``.
-Visit: TypeAlias = Callable[[Floats, Ids, slice, Ids, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """``matrix[rows[i], first:]`` starts with d(target, source) for the target rows ``columns``.
+
+    ``positions[i]`` is where that source row stands among those asked for.
+    """
+
+    matrix: Floats
+    rows: Ids
+    first: int
+    columns: slice
+    positions: Ids
+    group: int
+
+
+Visit: TypeAlias = Callable[[Tile], None]
+
 
 
 class Oracle:
@@ -99,10 +117,11 @@ class Oracle:
     def targets(self, where: Where) -> Prepared:
         """Return these target rows as the metric reads them; costs no evaluation."""
         if self.problem.target is self.problem.source:
-            return self._sources(where)
+            return self.sources(where)
         return self._metric.prepare(self.problem.target.take(where), self._centre)
 
-    def _sources(self, where: Where) -> Prepared:
+    def sources(self, where: Where) -> Prepared:
+        """Return these source rows as the metric reads them; costs no evaluation."""
         if self._all_sources is not None:
             return self._all_sources.take(where)
         return self._metric.prepare(self.problem.source.take(where), self._centre)
@@ -129,10 +148,46 @@ class Oracle:
         n = self._count(len(sources) * len(targets))
 
         def fill(tile: slice) -> None:
-            self._metric.fill(self._sources(sources[tile]), targets, out[tile])
+            self._metric.fill(self.sources(sources[tile]), targets, out[tile])
 
         run(fill, _cuts(len(sources), _TILE), self._workers_for(n))
         return out
+
+    def nearest_since(self, sources: Prepared, targets: Prepared, since: Ids) -> Floats:
+        """Return min d(target j, sources[since[j]:]), infinite where that leaves none.
+
+        Target rows that start at the same source row are compared in one product, stragglers pair
+        by pair where the metric can.
+        """
+        self._count(int((len(sources) - since).sum()))
+        nearest = np.full(len(targets), np.inf, dtype=self.dtype)
+        can_pair = getattr(self._metric, "fill_pairs", None) is not None and isinstance(targets.rows, np.ndarray)
+        stragglers = []
+        for start, rows in _equal_runs(since):
+            if start == len(sources):
+                continue
+            if can_pair and len(rows) < _FEW_ROWS:
+                stragglers.append(rows)
+                continue
+            block = np.empty((len(sources) - start, len(rows)), dtype=self.dtype)
+            self._metric.fill(sources.take(slice(start, len(sources))), targets.take(rows), block)
+            nearest[rows] = block.min(axis=0)
+        if stragglers:
+            rows = np.concatenate(stragglers)
+            nearest[rows] = self._nearest_by_pairs(sources, targets, rows, since[rows])
+        return nearest
+
+    def _nearest_by_pairs(
+        self, sources: Prepared, targets: Prepared, rows: Ids, since: Ids
+    ) -> Floats:
+        lengths = len(sources) - since
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(lengths.sum()) - np.repeat(starts - since, lengths)
+        values = np.empty(len(at), dtype=self.dtype)
+        assert self._metric.fill_pairs is not None
+        self._metric.fill_pairs(sources, targets, at, np.repeat(rows, lengths), values)
+        nearest: Floats = np.minimum.reduceat(values, starts)
+        return nearest
 
     def visit(self, sources: Ids, targets: Prepared, visit: Callable[[Floats, slice], None]) -> None:
         """Compute d(target, source) in tiles of source rows and hand each to ``visit``."""
@@ -140,7 +195,7 @@ class Oracle:
 
         def fill(tile: slice) -> None:
             block = np.empty((tile.stop - tile.start, len(targets)), dtype=self.dtype)
-            self._metric.fill(self._sources(sources[tile]), targets, block)
+            self._metric.fill(self.sources(sources[tile]), targets, block)
             visit(block, tile)
 
         run(fill, _cuts(len(sources), _TILE), self._workers_for(n))
@@ -152,7 +207,7 @@ class Oracle:
             return self._kept[source]
         out = np.empty((1, len(self.problem.target)), dtype=self.dtype)
         n = self._count(out.size)
-        row = self._sources(np.array([source]))
+        row = self.sources(np.array([source]))
 
         def fill(columns: slice) -> None:
             self._metric.fill(row, self.targets(columns), out[:, columns])
@@ -173,7 +228,7 @@ class Oracle:
         """
         n_rows = len(self.problem.target) if rows is None else len(rows)
         n = self._count(len(sources) * n_rows)
-        prepared = self._sources(_as_slice(sources))
+        prepared = self.sources(_as_slice(sources))
 
         def fill(cut: slice) -> None:
             targets = self.targets(cut if rows is None else rows[cut])
@@ -199,8 +254,9 @@ class Oracle:
         self.lookups[self.phase] += n
 
         def show(cut: slice) -> None:
+            some = positions[cut]
             for group, columns in enumerate(self.groups):
-                visit(kept[:, columns], sources[positions[cut]], columns, positions[cut], group)
+                visit(Tile(kept, sources[some], columns.start, columns, some, group))
 
         run(show, _cuts(len(positions), _LOOKUP_RUN), self._workers if n > _SMALL_WORK else 1)
 
@@ -216,24 +272,25 @@ class Oracle:
             for columns in _cuts_of(self.groups[group], CHUNK):
                 targets = self.targets(columns)
                 for cut in _cuts(len(some), _TILE):
-                    self._tile(sources[some[cut]], targets, columns, some[cut], group, visit)
+                    matrix, rows, first = self._tile(sources[some[cut]], targets, columns)
+                    visit(Tile(matrix, rows, first, columns, some[cut], group))
 
         run(fill, tasks, self._workers_for(n))
         if self._kept is not None:
             self._is_kept[sources[positions]] = True
 
-    def _tile(
-        self, sources: Ids, targets: Prepared, columns: slice, positions: Ids, group: int, visit: Visit
-    ) -> None:
+    def _tile(self, sources: Ids, targets: Prepared, columns: slice) -> tuple[Floats, Ids, int]:
+        """Compute one tile, in place if it is to be kept; return matrix, rows and first column."""
         place = _as_slice(sources)
+        rows = self.sources(place)
         if self._kept is not None and isinstance(place, slice):
-            block = self._kept[place, columns]
-        else:
-            block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-        self._metric.fill(self._sources(place), targets, block)
-        if self._kept is not None and not isinstance(place, slice):
+            self._metric.fill(rows, targets, self._kept[place, columns])
+            return self._kept, sources, columns.start
+        block = np.empty((len(sources), len(targets)), dtype=self.dtype)
+        self._metric.fill(rows, targets, block)
+        if self._kept is not None:
             self._kept[place, columns] = block
-        visit(block, np.arange(len(sources)), columns, positions, group)
+        return block, np.arange(len(sources)), 0
 
     def _count(self, n: int) -> int:
         self.evaluations[self.phase] += n
@@ -259,6 +316,14 @@ def _cuts_of(whole: slice, size: int) -> Iterator[slice]:
     return (
         slice(start, min(start + size, whole.stop)) for start in range(whole.start, whole.stop, size)
     )
+
+
+def _equal_runs(values: Ids) -> Iterator[tuple[int, Ids]]:
+    """Yield each distinct value with the positions at which it stands."""
+    order = np.argsort(values, kind="stable")
+    edges = np.flatnonzero(np.diff(values[order], prepend=-1))
+    for rows in np.split(order, edges[1:]):
+        yield int(values[rows[0]]), rows
 
 
 def _as_slice(ids: Ids) -> Where:

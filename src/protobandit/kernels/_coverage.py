@@ -1,8 +1,9 @@
 """What covering with one more source row is worth, summed over target rows.
 
-``matrix[rows[i], j]`` is d(target ``columns[0] + j``, arm i). The sums over ``chunk`` columns are
-added one after the other, so that any cut of the columns at multiples of ``chunk`` gives the same
-bits, and so that a gain never grows by rounding when ``nearest`` shrinks.
+``matrix[rows[i], first + j]`` is d(target j, arm i): the matrix comes whole, because a slice of it
+would be read without SIMD. The sums over ``chunk`` columns are added one after the other, so that
+any cut of the columns at multiples of ``chunk`` gives the same bits, and so that a gain never grows
+by rounding when ``nearest`` shrinks.
 """
 
 from __future__ import annotations
@@ -14,21 +15,29 @@ from protobandit.kernels._compile import kernel
 
 
 def gains_reference(
-    matrix: Floats, rows: Ids, nearest: Floats, weights: Doubles, chunk: int, out: Doubles
+    matrix: Floats,
+    rows: Ids,
+    first: int,
+    nearest: Floats,
+    weights: Doubles,
+    chunk: int,
+    out: Doubles,
 ) -> None:
     """Add to ``out[i]`` the weighted drop of ``nearest`` if arm i were added."""
     for start in range(0, len(nearest), chunk):
-        cut = slice(start, start + chunk)
-        out += np.maximum(nearest[cut] - matrix[rows, cut], 0).astype(np.float64) @ weights[cut]
+        cut = slice(start, min(start + chunk, len(nearest)))
+        block = matrix[rows, first + cut.start : first + cut.stop]
+        out += np.maximum(nearest[cut] - block, 0).astype(np.float64) @ weights[cut]
 
 
 @kernel(gains_reference)
-def gains(matrix, rows, nearest, weights, chunk, out):  # type: ignore[no-untyped-def]
+def gains(matrix, rows, first, nearest, weights, chunk, out):  # type: ignore[no-untyped-def]
     n = len(nearest)
     for i in range(len(rows)):
         for start in range(0, n, chunk):
             stop = min(start + chunk, n)
-            line, limit, weight = matrix[rows[i], start:stop], nearest[start:stop], weights[start:stop]
+            line = matrix[rows[i], first + start : first + stop]
+            limit, weight = nearest[start:stop], weights[start:stop]
             part = 0.0
             for j in range(len(line)):
                 drop = limit[j] - line[j]
@@ -38,21 +47,22 @@ def gains(matrix, rows, nearest, weights, chunk, out):  # type: ignore[no-untype
 
 
 def costs_reference(
-    matrix: Floats, rows: Ids, weights: Doubles, chunk: int, out: Doubles
+    matrix: Floats, rows: Ids, first: int, weights: Doubles, chunk: int, out: Doubles
 ) -> None:
     """Add to ``out[i]`` the weighted sum of distances to arm i."""
     for start in range(0, len(weights), chunk):
-        cut = slice(start, start + chunk)
-        out += matrix[rows, cut].astype(np.float64) @ weights[cut]
+        cut = slice(start, min(start + chunk, len(weights)))
+        block = matrix[rows, first + cut.start : first + cut.stop]
+        out += block.astype(np.float64) @ weights[cut]
 
 
 @kernel(costs_reference)
-def costs(matrix, rows, weights, chunk, out):  # type: ignore[no-untyped-def]
+def costs(matrix, rows, first, weights, chunk, out):  # type: ignore[no-untyped-def]
     n = len(weights)
     for i in range(len(rows)):
         for start in range(0, n, chunk):
             stop = min(start + chunk, n)
-            line, weight = matrix[rows[i], start:stop], weights[start:stop]
+            line, weight = matrix[rows[i], first + start : first + stop], weights[start:stop]
             part = 0.0
             for j in range(len(line)):
                 part += weight[j] * line[j]

@@ -11,7 +11,8 @@ Squared distances by products
 -----------------------------
 |x - y|^2 = |x|^2 + |y|^2 - 2 x.y is as fast as BLAS and loses digits when the norms dwarf the
 distance. A value is trusted if it is at least `TOLERANCE` of |x|^2 + |y|^2 and no product can have
-over- or underflowed; every other pair is computed again from its differences, in float64.
+over- or underflowed; every other pair is computed again from its differences, in float64. Products
+and norms may be those of rows centred (and rounded); differences are always those of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import numpy as np
 
 from protobandit._typing import Doubles, Floats
 from protobandit.kernels._compile import Kernel, kernel
-from protobandit.kernels._forms import squared_norms
 
 # Measured on MNIST: below 0.03 a float32 product leaves fewer than five digits of the distance, and
 # three pairs in a million are there.
@@ -59,32 +59,25 @@ def _squares(
     out: Floats,
     *,
     is_root: bool,
+    near: tuple[Floats, Floats] | None = None,
 ) -> None:
     if sources.shape[1] <= FEW_COLUMNS:
         _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
         return
-    _multiply(sources, targets, source_norms, target_norms, is_root, out)
+    left, right = (sources, targets) if near is None else near
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.matmul(left, right.T, out=out)
+    guard = _GUARD[sources.dtype]
+    _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
 
 
 def _angles(
     sources: Floats, targets: Floats, source_norms: Doubles, target_norms: Doubles, out: Floats
 ) -> None:
-    _multiply(sources, targets, source_norms, target_norms, False, out)
-    np.minimum(out, 2.0, out=out)
-
-
-def _multiply(
-    sources: Floats,
-    targets: Floats,
-    source_norms: Doubles,
-    target_norms: Doubles,
-    is_root: bool,
-    out: Floats,
-) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.matmul(sources, targets.T, out=out)
+    np.matmul(sources, targets.T, out=out)
     guard = _GUARD[sources.dtype]
-    _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
+    _finish(sources, targets, source_norms, target_norms, guard, False, wide(out))
+    np.minimum(out, 2.0, out=out)
 
 
 def _finish_reference(
@@ -102,7 +95,8 @@ def _finish_reference(
         value = total - 2.0 * row
         is_safe = (value >= tolerance * total) & (value >= floor) & (value <= 3 * total)
         again = np.flatnonzero(~is_safe)
-        value[again] = squared_norms(targets[again].astype(np.float64) - sources[i])
+        gaps = targets[again].astype(np.float64) - sources[i]
+        value[again] = np.einsum("ij,ij->i", gaps, gaps)
         row[:] = np.sqrt(value) if is_root else value
 
 

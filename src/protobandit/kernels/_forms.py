@@ -1,4 +1,7 @@
-"""Dense rows in the forms the distances read: a block in, C-contiguous rows and norms out."""
+"""Dense rows in the forms the distances read: a block in, C-contiguous rows and norms out.
+
+Forms are made in a fresh array or are the block itself, which nobody writes to.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from protobandit._errors import InvalidInput
 from protobandit._typing import Doubles, Floats
+from protobandit.kernels._compile import kernel
 
 # Rows, and their norms if the distance asks for them.
 Form: TypeAlias = "tuple[Any, Doubles | None]"
@@ -16,23 +21,22 @@ _CENTRE_ROWS = 4096
 
 
 def strided_centre(*blocks: Floats) -> Doubles | None:
-    """Return a point near which to put the origin, or None where that would gain nothing.
+    """Return the mean of evenly spaced rows, or None where rows are as short about the origin.
 
-    It is the mean of evenly spaced rows, in the columns whose mean exceeds their spread: there the
-    subtraction is exact or nearly so. Elsewhere it would only round.
+    Products lose digits in proportion to the rows' lengths: where the mean is no longer than the
+    rows are spread, centring would cost a copy and gain less than a factor of two.
     """
     samples = [block[:: -(-len(block) // _CENTRE_ROWS)] for block in blocks if len(block)]
     if not samples:
         return None
     n = sum(map(len, samples))
     mean: Doubles = np.sum([s.sum(axis=0, dtype=np.float64) for s in samples], axis=0) / n
-    spread: Doubles = np.sum([np.square(s - mean).sum(axis=0) for s in samples], axis=0) / n
-    centre: Doubles = np.where(mean**2 > spread, mean, 0.0)
-    return centre if centre @ centre > spread.sum() else None
+    spread = sum(np.square(s - mean).sum() for s in samples) / n
+    return mean if mean @ mean > spread else None
 
 
 def shifted(block: Floats, centre: Doubles) -> Floats:
-    """Return the rows less ``centre`` rounded to their type, which makes most differences exact."""
+    """Return the rows less ``centre``, itself rounded to their type: any point will do."""
     rows: Floats = np.subtract(np.asarray(block), centre.astype(block.dtype), order="C")
     return rows
 
@@ -46,7 +50,7 @@ def mapped(block: Floats, by: Doubles) -> Floats:
 def square_root(matrix: Doubles) -> Doubles | None:
     """Return R such that ``R @ R.T`` is this symmetric matrix, or None if there is none."""
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-    if not is_square or not np.allclose(matrix, matrix.T):
+    if not is_square or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
         return None
     values, vectors = np.linalg.eigh(matrix)
     if values[0] < -1e-10 * abs(values[-1]):
@@ -57,8 +61,33 @@ def square_root(matrix: Doubles) -> Doubles | None:
 
 def squared_norms(rows: Floats) -> Doubles:
     """Return the squared length of each row, summed in float64."""
-    norms: Doubles = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    norms = np.empty(len(rows))
+    _norms(rows, norms)
     return norms
+
+
+def _norms_reference(rows: Floats, norms: Doubles) -> None:
+    np.einsum("ij,ij->i", rows, rows, dtype=np.float64, out=norms)
+
+
+@kernel(_norms_reference)
+def _norms(rows: Floats, norms: Doubles) -> None:
+    for i in range(rows.shape[0]):
+        square = 0.0
+        for k in range(rows.shape[1]):
+            square += np.float64(rows[i, k]) * np.float64(rows[i, k])
+        norms[i] = square
+
+
+def _scale_reference(rows: Floats, factors: Doubles, out: Floats) -> None:
+    np.multiply(rows, factors[:, None], out=out, dtype=np.float64, casting="same_kind")
+
+
+@kernel(_scale_reference)
+def _scale(rows: Floats, factors: Doubles, out: Floats) -> None:
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            out[i, k] = rows[i, k] * factors[i]
 
 
 def length_factors(norms: Doubles) -> Doubles:
@@ -86,17 +115,25 @@ def _directions(block: Floats) -> Form:
 
     A zero row gets the norm 1/2 too: with products of 0 it is at distance 1 from every row.
     """
-    return _at_one_length(block, block.dtype)
+    return _at_one_length(_plain(block)[0], block.dtype)
 
 
 def _profiles(block: Floats) -> Form:
-    return _at_one_length(block - block.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
+    """Scale rows less their own means, as `_directions` does."""
+    constant = np.flatnonzero(block.max(axis=1) == block.min(axis=1))
+    if len(constant):
+        raise InvalidInput(
+            f"metric='correlation' is undefined for a constant row, such as row {constant[0]} of a "
+            f"block ({len(constant)} such row(s)). Drop those rows or use another metric."
+        )
+    means = block.mean(axis=1, dtype=np.float64)[:, None]
+    return _at_one_length(np.subtract(block, means, order="C"), block.dtype)
 
 
-def _at_one_length(block: Floats, dtype: np.dtype[Any]) -> Form:
-    factors = length_factors(squared_norms(block))[:, None]
-    rows = np.multiply(block, factors, dtype=np.float64).astype(dtype, order="C", subok=False)
-    return rows, half_if_zero(squared_norms(rows))
+def _at_one_length(rows: Floats, dtype: np.dtype[Any]) -> Form:
+    scaled = np.empty(rows.shape, dtype=dtype)
+    _scale(rows, length_factors(squared_norms(rows)), scaled)
+    return scaled, half_if_zero(squared_norms(scaled))
 
 
 def _sets(block: Floats) -> Form:
@@ -109,6 +146,15 @@ def _flags(block: Floats) -> Form:
     return np.ascontiguousarray(block != 0), None
 
 
+def _points(block: Floats) -> Form:
+    if block.shape[1] != 2:
+        raise InvalidInput(
+            f"metric='haversine' got rows of {block.shape[1]} column(s). It takes exactly 2: "
+            f"latitude and longitude in radians (numpy.radians converts degrees)."
+        )
+    return _plain(block)
+
+
 FORMS: dict[str, Callable[[Floats], Form]] = {
     "plain": _plain,
     "with_norms": _with_norms,
@@ -116,4 +162,5 @@ FORMS: dict[str, Callable[[Floats], Form]] = {
     "profiles": _profiles,
     "sets": _sets,
     "flags": _flags,
+    "points": _points,
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from protobandit import kernels
 from protobandit._errors import InvalidInput
-from protobandit._oracle import CHUNK, Oracle
+from protobandit._oracle import CHUNK, Oracle, Tile
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.arms import Moments, Pull
 
@@ -73,14 +73,14 @@ class Coverage:
         parts = np.zeros((len(pull.arms), len(self.oracle.groups)))
         is_first = len(self.prototypes) == 0
 
-        def visit(matrix: Floats, rows: Ids, columns: slice, positions: Ids, group: int) -> None:
-            sums = np.zeros(len(rows))
-            weights = self.weights[columns]
+        def visit(tile: Tile) -> None:
+            sums = np.zeros(len(tile.rows))
+            weights, place = self.weights[tile.columns], (tile.matrix, tile.rows, tile.first)
             if is_first:
-                kernels.costs(matrix, rows, weights, CHUNK, sums)
+                kernels.costs(*place, weights, CHUNK, sums)
             else:
-                kernels.gains(matrix, rows, self.nearest[columns], weights, CHUNK, sums)
-            parts[positions, group] += sums
+                kernels.gains(*place, self.nearest[tile.columns], weights, CHUNK, sums)
+            parts[tile.positions, tile.group] += sums
 
         self.oracle.scan(pull.arms, visit)
         # The running sum adds left to right: bits do not depend on how many groups share the work.

@@ -20,6 +20,7 @@ class SeenRows:
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._nearest: Floats = np.empty(0, dtype=oracle.dtype)
         self._applied: Ids = np.empty(0, dtype=np.int64)
+        self._prepared: tuple[Ids, Prepared] | None = None
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -29,26 +30,20 @@ class SeenRows:
         at = np.searchsorted(self._ids, ids)
         is_seen = at < len(self._ids)
         is_seen[is_seen] = self._ids[at[is_seen]] == ids[is_seen]
-        nearest = np.full(len(ids), np.inf, dtype=self._oracle.dtype)
+        old, new = at[is_seen], ~is_seen
         applied = np.zeros(len(ids), dtype=np.int64)
-        nearest[is_seen] = self._nearest[at[is_seen]]
-        applied[is_seen] = self._applied[at[is_seen]]
-        self._catch_up(nearest, applied, targets, prototypes)
-        self._nearest[at[is_seen]] = nearest[is_seen]
-        self._applied[at[is_seen]] = len(prototypes)
-        self._insert(ids[~is_seen], nearest[~is_seen], len(prototypes))
+        applied[is_seen] = self._applied[old]
+        nearest = self._oracle.nearest_since(self._prepare(prototypes), targets, applied)
+        nearest[is_seen] = np.minimum(nearest[is_seen], self._nearest[old])
+        self._nearest[old] = nearest[is_seen]
+        self._applied[old] = len(prototypes)
+        self._insert(ids[new], nearest[new], len(prototypes))
         return nearest
 
-    def _catch_up(
-        self, nearest: Floats, applied: Ids, targets: Prepared, prototypes: Ids
-    ) -> None:
-        order = np.argsort(applied, kind="stable")
-        starts = np.flatnonzero(np.diff(applied[order], prepend=-1))
-        for rows in np.split(order, starts[1:]):
-            new = prototypes[applied[rows[0]] :]
-            if len(new):
-                block = self._oracle.distances(new, targets.take(rows))
-                nearest[rows] = np.minimum(nearest[rows], block.min(axis=0))
+    def _prepare(self, prototypes: Ids) -> Prepared:
+        if self._prepared is None or self._prepared[0] is not prototypes:
+            self._prepared = prototypes, self._oracle.sources(prototypes)
+        return self._prepared[1]
 
     def _insert(self, ids: Ids, nearest: Floats, applied: int) -> None:
         order = np.argsort(ids)

@@ -169,7 +169,7 @@ class DrawsLedger:
         self._fill(group, len(self._rows))
         drops = np.zeros(len(group))
         limit = np.minimum(self._nearest, sample.scale)
-        kernels.gains(self._table, group, limit, weights[self._rows], CHUNK, drops)
+        kernels.gains(self._table, group, 0, limit, weights[self._rows], CHUNK, drops)
         rest = np.setdiff1d(np.arange(sample.population), self._rows)
         for start in range(0, len(rest), CHUNK):
             ids = rest[start : start + CHUNK]
@@ -201,7 +201,7 @@ def weighted_drops(
     drops = np.zeros(len(arms))
 
     def visit(block: Floats, tile: slice) -> None:
-        kernels.gains(block, np.arange(len(block)), limit, weights, CHUNK, drops[tile])
+        kernels.gains(block, np.arange(len(block)), 0, limit, weights, CHUNK, drops[tile])
 
     sample.oracle.visit(arms, targets, visit)
     return drops

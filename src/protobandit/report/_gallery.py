@@ -24,11 +24,12 @@ from protobandit.report._png import png
 
 _MARGIN = 28
 _HEADER = 74
-_FOOTER = 30
+_FOOTER = 22
 _TILE = 88  # the side of an image
-_CARD = (_TILE + 16, _TILE + 48)  # from one card to the next: across, down
+_GAP = 16
+_CARD = (_TILE + _GAP, _TILE + 48)  # from one card to the next: across, down
 _MOST_COLUMNS = 10
-_LEAST_WIDTH = 520  # below it the header would not fit
+_ADVANCE = {"title": 12.5, "subtitle": 8.5, "note": 7.5}  # pixels a character, in a wide font
 _LEAST_PIXELS = 96  # enlarged to this in the PNG: some viewers blur what they enlarge themselves
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -94,8 +95,8 @@ def gallery(
             f"Pass one mass and one name an image."
         )
     n_columns = _columns(len(pixels))
-    width = max(2 * _MARGIN + n_columns * _CARD[0] - (_CARD[0] - _TILE), _LEAST_WIDTH)
-    height = _HEADER + _MARGIN + -(-len(pixels) // n_columns) * _CARD[1] + _FOOTER
+    width = _width(n_columns, title=title, subtitle=subtitle, note=note)
+    height = _HEADER + _MARGIN // 2 + -(-len(pixels) // n_columns) * _CARD[1] + _FOOTER
     longest = float(shares.max()) or 1.0
     cards = (
         _card(i, pixels[i], float(shares[i]), called[i], n_columns, longest)
@@ -112,7 +113,7 @@ def gallery(
             _text("title", _MARGIN, 42, title),
             _text("subtitle", _MARGIN, 68, subtitle),
             *cards,
-            _text("note", _MARGIN, height - 22, note),
+            _text("note", _MARGIN, height - 18, note),
             "</svg>\n",
         )
     )
@@ -126,7 +127,8 @@ def _as_ink(images: Any) -> NDArray[np.uint8]:
             f"them 0."
         )
     ink = values / (values.max() or 1.0)
-    grey: NDArray[np.uint8] = np.rint(255 * (1 - ink)).astype(np.uint8)
+    framed = np.pad(ink, ((0, 0), (1, 1), (1, 1)))  # ink that touches the edge is hard to read
+    grey: NDArray[np.uint8] = np.rint(255 * (1 - framed)).astype(np.uint8)
     return grey
 
 
@@ -151,6 +153,13 @@ def _columns(n: int) -> int:
     """Return how many columns make rows of nearly equal length."""
     n_lines = -(-n // _MOST_COLUMNS)
     return -(-n // n_lines)
+
+
+def _width(n_columns: int, **lines: str) -> int:
+    """Return a width that holds the cards and, up to that of full rows, the lines of text."""
+    widest, cards = (2 * _MARGIN + n * _CARD[0] - _GAP for n in (_MOST_COLUMNS, n_columns))
+    text = 2 * _MARGIN + max(len(line) * _ADVANCE[kind] for kind, line in lines.items())
+    return max(cards, min(widest, int(text)))
 
 
 def _card(

@@ -1,0 +1,128 @@
+"""Each compiled loop equals its NumPy reference, and writes where it was told to."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from protobandit.kernels import _distances
+from protobandit.kernels._compile import Kernel
+
+KERNELS = {name: value for name, value in vars(_distances).items() if isinstance(value, Kernel)}
+DTYPES = [np.float32, np.float64]
+N_SOURCES, N_TARGETS = 5, 9
+
+
+def rows(dtype, n_columns=23, seed=0):
+    random = np.random.default_rng(seed)
+    sources = random.normal(size=(N_SOURCES, n_columns)).round(2)
+    targets = random.normal(size=(N_TARGETS, n_columns)).round(2)
+    targets[3] = sources[2]
+    targets[4] = sources[2] + 1e-4
+    targets[5] = sources[1] = 0
+    return sources.astype(dtype), targets.astype(dtype)
+
+
+def norms_of(block):
+    return (block.astype(np.float64) ** 2).sum(axis=1)
+
+
+def finish(sources, targets, out, is_root):
+    out[:, : len(targets)] = sources @ targets.T
+    guard = _distances._GUARD[sources.dtype]
+    return sources, targets, norms_of(sources), norms_of(targets), guard, is_root, out
+
+
+def largest(sources, targets, out):
+    integers = f"i{out.itemsize}"
+    gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
+    return sources, targets, gaps, gaps.view(integers), out.view(integers)
+
+
+def columns(sources, targets, out, is_root):
+    return sources, np.ascontiguousarray(targets.T), is_root, out
+
+
+# kernel: (its name, how its arguments are made of rows and out)
+CASES = [
+    ("_finish", lambda s, t, out: finish(s, t, out, True)),
+    ("_finish", lambda s, t, out: finish(s, t, out, False)),
+    ("_accumulate", lambda s, t, out: columns(s, t, out, True)),
+    ("_accumulate", lambda s, t, out: columns(s, t, out, False)),
+    ("_largest", largest),
+    ("_powers", lambda s, t, out: (s, t, 1.5, out)),
+    ("manhattan", lambda s, t, out: (s, t, out)),
+    ("hamming", lambda s, t, out: (s, t, out)),
+    ("canberra", lambda s, t, out: (s, t, out)),
+    ("braycurtis", lambda s, t, out: (s, t, out)),
+]
+
+
+def test_every_kernel_is_tested():
+    assert {name for name, _ in CASES} == set(KERNELS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "arguments"), CASES)
+def test_loops_equal_reference(name, arguments, dtype):
+    sources, targets = rows(dtype)
+    compiled, reference = (np.full((N_SOURCES, N_TARGETS + 3), -7, dtype) for _ in range(2))
+    KERNELS[name].compile()(*arguments(sources, targets, compiled))
+    KERNELS[name].reference(*arguments(sources, targets, reference))
+    tolerance = 4e-6 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(compiled, reference, rtol=tolerance, atol=tolerance)
+    assert (compiled[:, N_TARGETS:] == -7).all()
+    assert (reference[:, N_TARGETS:] == -7).all()
+    assert compiled[2, 3] == reference[2, 3] == 0
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_without_numba_the_reference_serves(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    fresh = Kernel(KERNELS[name].loops, KERNELS[name].reference)
+    assert fresh.compile() is KERNELS[name].reference
+
+
+@pytest.mark.parametrize("name", sorted(_distances.FILLS))
+def test_a_fill_touches_nothing_but_out(name):
+    sources, targets = (abs(block[:, :2]) + 0.5 for block in rows(np.float32))
+    if name in _distances.BY_SCIPY and name != "jensenshannon":
+        sources, targets = sources > 1, targets > 0.7
+    has_norms = name in {"euclidean", "sqeuclidean", "cosine", "correlation", "jaccard"}
+    norms = (norms_of(sources), norms_of(targets)) if has_norms else ()
+    parameters = {"p": 3.0} if name == "minkowski" else {}
+    around = np.full((N_SOURCES, N_TARGETS + 8), -7, dtype=np.float32)
+    with np.errstate(invalid="ignore"):
+        fill = _distances.FILLS[name]
+        fill(sources, targets, *norms, around[:, 5:-3], **parameters)
+    assert (around[:, :5] == -7).all()
+    assert (around[:, -3:] == -7).all()
+    assert (around[:, 5:-3] != -7).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (4, 1), (0, 3), (3, 0)])
+def test_wide_keeps_places(shape):
+    whole = np.zeros((6, 11))
+    out = whole[: shape[0], 2 : 2 + shape[1]]
+    _distances.wide(out)[:, : shape[1]] = 1
+    assert whole.sum() == out.size == out.sum()
+
+
+def test_wide_refuses_columns():
+    with pytest.raises(AssertionError, match="contiguous"):
+        _distances.wide(np.zeros((4, 6))[:, ::2])
+
+
+@pytest.mark.parametrize("n_columns", [3, 40])
+def test_squares_of_any_magnitude(n_columns):
+    """Neither float32 products nor their squares leave the range of the result."""
+    sources, targets = rows(np.float64, n_columns)
+    expected = np.sqrt(((sources[:, None] - targets) ** 2).sum(axis=2))
+    for exponent in (-100, 0, 100) if n_columns > _distances.FEW_COLUMNS else (-40, 0, 40):
+        scaled = [np.ldexp(block, exponent).astype(np.float32) for block in (sources, targets)]
+        out = np.empty(expected.shape, dtype=np.float32)
+        norms = [norms_of(block) for block in scaled]
+        _distances.FILLS["euclidean"](*scaled, *norms, out)
+        np.testing.assert_allclose(np.ldexp(out.astype(float), -exponent), expected, rtol=2e-4)

@@ -1,0 +1,110 @@
+"""Forms: what a block becomes before distances are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protobandit._errors import InvalidInput
+from protobandit.kernels import _forms
+from protobandit.kernels._compile import Kernel
+
+KERNELS = {name: value for name, value in vars(_forms).items() if isinstance(value, Kernel)}
+ROWS = np.random.default_rng(0).normal(size=(7, 19))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_loops_equal_reference(dtype):
+    rows = ROWS.astype(dtype)
+    cases = {
+        "_norms": lambda out: (rows, out[:, 0].copy()),
+        "_scale": lambda out: (rows, ROWS[:, 3].copy(), out),
+    }
+    assert set(cases) == set(KERNELS)
+    for name, arguments in cases.items():
+        results = []
+        for function in (KERNELS[name].compile(), KERNELS[name].reference):
+            given = arguments(np.empty_like(rows))
+            function(*given)
+            results.append(given[-1])
+        np.testing.assert_allclose(*results, rtol=1e-7 if dtype is np.float32 else 1e-14)
+
+
+def read_only(block):
+    block = block.copy()
+    block.flags.writeable = False
+    return block
+
+
+@pytest.mark.parametrize("form", sorted(set(_forms.FORMS) - {"points"}))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_layout_gives_the_same_form(form, dtype):
+    block = ROWS.astype(dtype)
+    expected, norms = _forms.FORMS[form](block)
+    wide = np.zeros((14, 40), dtype=dtype)
+    wide[::2, 1::2][:, :19] = block
+    for same in (np.asfortranarray(block), read_only(block), wide[::2, 1::2][:, :19]):
+        rows, same_norms = _forms.FORMS[form](same)
+        assert rows.flags.c_contiguous
+        assert rows.flags.writeable
+        assert rows.dtype == expected.dtype
+        np.testing.assert_array_equal(rows, expected)
+        np.testing.assert_array_equal(same_norms, norms)
+
+
+def test_a_plain_block_is_not_copied():
+    assert _forms.FORMS["plain"](ROWS)[0] is ROWS
+
+
+def test_directions_have_one_length_and_zero_rows_its_norm():
+    rows, norms = _forms.FORMS["directions"](np.vstack([ROWS, np.zeros(19)]))
+    np.testing.assert_allclose((rows[:-1] ** 2).sum(axis=1), 0.5)
+    np.testing.assert_allclose(norms, 0.5)
+    assert (rows[-1] == 0).all()
+
+
+def test_profiles_refuse_a_constant_row():
+    block = ROWS.copy()
+    block[4] = 0.1
+    with pytest.raises(InvalidInput, match=r"'correlation' is undefined.*row 4 of a block \(1 "):
+        _forms.FORMS["profiles"](block)
+
+
+def test_points_refuse_other_columns():
+    with pytest.raises(InvalidInput, match=r"'haversine' got rows of 19 column.*exactly 2"):
+        _forms.FORMS["points"](ROWS)
+
+
+def test_centre_is_the_mean_where_rows_lie_far_out():
+    np.testing.assert_allclose(_forms.strided_centre(ROWS + 9, ROWS + 9), (ROWS + 9).mean(axis=0))
+
+
+def test_centre_of_rows_about_the_origin_is_none():
+    assert _forms.strided_centre(ROWS, ROWS - 0.1) is None
+    assert _forms.strided_centre(ROWS[:0]) is None
+
+
+def test_centre_reads_evenly_spaced_rows():
+    rows = np.arange(10_000, dtype=np.float32)[:, None] + 1e5
+    read = rows[::3]
+    np.testing.assert_allclose(_forms.strided_centre(rows), read.mean(axis=0, dtype=float))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.zeros(3),
+        np.zeros((2, 3)),
+        np.array([[1.0, 0.5], [0.0, 1.0]]),
+        -np.eye(2),
+        np.full((2, 2), np.inf),
+    ],
+)
+def test_no_square_root(matrix):
+    assert _forms.square_root(matrix) is None
+
+
+def test_square_root():
+    matrix = ROWS.T @ ROWS  # of rank 7
+    root = _forms.square_root(matrix)
+    np.testing.assert_allclose(root @ root.T, matrix, atol=1e-12)
