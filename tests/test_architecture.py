@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "_estimators": GROUND | {"_metrics", "_problem", "_select", "_selection"},
     "report": GROUND | {"_selection"},
     "_demo": GROUND | {"_select", "_selection", "methods", "report"},
-    "_cli": GROUND | {"_demo", "_metrics", "methods", "report"},
+    "_cli": GROUND | {"__init__", "_demo", "_metrics", "methods", "report"},
 }
 
 # Which outside libraries a part may import, beyond NumPy and the standard library.

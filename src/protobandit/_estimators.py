@@ -65,9 +65,8 @@ class _PrototypeEstimator(
             How much each row counts in the mean.
         """
         selection, rows = self._ready(X)
-        weights = _as_weights(sample_weight, rows)
         distances = selection.assign(rows, n_jobs=self.n_jobs).distances.astype(np.float64)
-        return -float(np.average(distances, weights=weights))
+        return -float(np.average(distances, weights=_as_weights(sample_weight, rows)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -103,8 +102,8 @@ class _PrototypeEstimator(
         prototypes = selection.prototypes
         if issparse(rows) and isinstance(prototypes, np.ndarray):
             selection = replace(selection, prototypes=csr_array(prototypes))
-        elif isinstance(rows, np.ndarray) and issparse(prototypes):
-            selection = replace(selection, prototypes=csr_array(prototypes).toarray())
+        elif isinstance(rows, np.ndarray) and hasattr(prototypes, "toarray"):
+            selection = replace(selection, prototypes=prototypes.toarray())
         return selection, rows
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -149,7 +148,10 @@ class _PrototypeEstimator(
                 "here. Pass target=Target(rows, weights=...) instead."
             )
         given = target if isinstance(target, Target) else Target(target)
-        return Target(self._checked(given.rows, reset=False), weights=given.weights)
+        try:
+            return Target(self._checked(given.rows, reset=False), weights=given.weights)
+        except ValueError as error:
+            raise InvalidInput(f"target does not fit X: {error}") from error
 
     def _select_present(self, rows: Any, goal: Target) -> Selection:
         """Select for the rows themselves; those of zero weight are as good as absent."""
@@ -188,11 +190,9 @@ class PrototypeSelector(_PrototypeEstimator):
     ----------
     n_prototypes
         How many: an int, or a fraction of the rows of ``X`` in (0, 1).
-    metric
-        As in `protobandit.select`. With "precomputed", ``X`` is the square matrix of
+    metric, method, random_state, n_jobs
+        As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
         dissimilarities; with a callable, rows may be anything it understands.
-    method, random_state, n_jobs
-        As in `protobandit.select`.
     compute_labels
         Whether ``fit`` also finds the nearest prototype of each row of ``X``.
 
@@ -225,8 +225,8 @@ class PrototypeSelector(_PrototypeEstimator):
     >>> selector = pb.PrototypeSelector(n_prototypes=2).fit(rows)
     >>> sorted(selector.prototype_indices_.tolist())
     [2, 4]
-    >>> selector.transform([[3.0]]).shape
-    (1, 2)
+    >>> selector.predict([[3.0]])
+    array([0])
     """
 
     _count_name = "n_prototypes"
@@ -255,14 +255,13 @@ class PrototypeSelector(_PrototypeEstimator):
 
         Parameters
         ----------
-        X
-            The rows to choose from.
-        y
-            Ignored.
+        X, y
+            The rows to choose from; ``y`` is ignored.
         target
             The rows to represent, or a `Target` with weights; None means ``X`` itself. Under
             cross-validation pass a `Target`: a bare array that happens to have the length of ``X``
-            would be cut into folds with it. A Pipeline does not transform it.
+            would be cut into folds with it. A Pipeline does not transform it (bare rows can be
+            named in its ``transform_input``).
         sample_weight
             How much each row of ``X`` counts as target. Rows of weight 0 are treated as absent:
             neither represented nor chosen, only labelled. For a separate target pass
@@ -346,13 +345,14 @@ def _is_table(X: Any) -> bool:
         array = np.asarray(X)
     except ValueError:  # rows of different lengths
         return False
-    return array.ndim == 2 and array.dtype.kind in "fiub"
+    is_numbers = array.ndim == 2 and array.dtype.kind in "fiub"
+    return is_numbers or array.ndim == 0  # not rows at all, which scikit-learn will say
 
 
 def _as_count(name: str, count: Any, n: int) -> Any:
     """Return how many prototypes to choose, or refuse in the words of the estimator."""
     is_whole = isinstance(count, Integral) and not isinstance(count, bool)
-    if is_whole and count > n:
+    if is_whole and count > n > 0:
         raise InvalidInput(
             f"{name}={count} exceeds the {n} rows to choose from (n_samples={n}, not counting rows "
             f"of zero sample_weight). Pass {name} <= {n}."

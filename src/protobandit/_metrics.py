@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
-from protobandit._typing import Doubles, Floats, Where
+from protobandit._typing import Doubles, Floats, Ids, Where
 from protobandit.kernels import _distances, _forms, _sparse
 from protobandit.kernels._forms import strided_centre as strided_centre
 
@@ -70,6 +70,9 @@ class Metric:
         ``prepare(block, centre)``: rows in the form ``fill`` reads.
     fill
         ``fill(sources, targets, out)``: ``out[i, j]`` becomes d(target j, source i).
+    fill_pairs
+        ``fill_pairs(sources, targets, i, j, out)``, for dense rows: ``out[n]`` becomes
+        d(target j[n], source i[n]). None where single pairs are no cheaper than a block.
     parameters
         What the user may have set.
     bound
@@ -90,6 +93,7 @@ class Metric:
     is_centred: bool = False
     kinds: frozenset[str] = frozenset({"dense"})
     is_expensive: bool = False
+    fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
 
 # -- how rows are prepared and distances filled in ------------------------------------------------
@@ -123,6 +127,12 @@ def _fill(
     home.FILLS[name](sources.rows, targets.rows, *norms, out, **near, **parameters)
     if is_checked:
         _require_dissimilarities(out, name)
+
+
+def _fill_squares_of_pairs(
+    sources: Prepared, targets: Prepared, i: Ids, j: Ids, out: Floats, *, is_root: bool
+) -> None:
+    _distances.squares_of_pairs(sources.rows, targets.rows, i, j, is_root, out)
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
@@ -242,11 +252,16 @@ def _with_check(name: str, form: str = "plain", **properties: Any) -> Metric:
     return _with_kernel(name, form, fill=fill, **properties)
 
 
+def _squares(*, is_root: bool) -> dict[str, Any]:
+    pairs = partial(_fill_squares_of_pairs, is_root=is_root)
+    return {"prepare": _prepare_squares, "is_centred": True, "fill_pairs": pairs}
+
+
 METRICS: dict[str, Metric] = {
     measure.name: measure
     for measure in (
-        _with_kernel("euclidean", prepare=_prepare_squares, is_centred=True),
-        _with_kernel("sqeuclidean", prepare=_prepare_squares, is_centred=True),
+        _with_kernel("euclidean", **_squares(is_root=True)),
+        _with_kernel("sqeuclidean", **_squares(is_root=False)),
         _with_kernel("cosine", "directions", bound=2.0),
         _with_kernel("correlation", "profiles", bound=2.0),
         _with_kernel("manhattan"),

@@ -161,20 +161,19 @@ class Oracle:
         """
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
-        can_pair = getattr(self._metric, "fill_pairs", None) is not None and isinstance(targets.rows, np.ndarray)
-        stragglers = []
-        for start, rows in _equal_runs(since):
-            if start == len(sources):
-                continue
-            if can_pair and len(rows) < _FEW_ROWS:
-                stragglers.append(rows)
-                continue
-            block = np.empty((len(sources) - start, len(rows)), dtype=self.dtype)
-            self._metric.fill(sources.take(slice(start, len(sources))), targets.take(rows), block)
-            nearest[rows] = block.min(axis=0)
-        if stragglers:
-            rows = np.concatenate(stragglers)
-            nearest[rows] = self._nearest_by_pairs(sources, targets, rows, since[rows])
+        can_pair = self._metric.fill_pairs is not None and isinstance(targets.rows, np.ndarray)
+        runs, stragglers = _equal_runs(since, _FEW_ROWS if can_pair else 1)
+        for rows in runs:
+            some = sources.take(slice(int(since[rows[0]]), len(sources)))
+            if len(some):
+                block = np.empty((len(some), len(rows)), dtype=self.dtype)
+                self._metric.fill(some, targets.take(rows), block)
+                nearest[rows] = block.min(axis=0)
+        stragglers = stragglers[since[stragglers] < len(sources)]
+        if len(stragglers):
+            nearest[stragglers] = self._nearest_by_pairs(
+                sources, targets, stragglers, since[stragglers]
+            )
         return nearest
 
     def _nearest_by_pairs(
@@ -318,12 +317,14 @@ def _cuts_of(whole: slice, size: int) -> Iterator[slice]:
     )
 
 
-def _equal_runs(values: Ids) -> Iterator[tuple[int, Ids]]:
-    """Yield each distinct value with the positions at which it stands."""
+def _equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
+    """Return the positions of each value that stands at ``least`` places, and all other positions."""
     order = np.argsort(values, kind="stable")
-    edges = np.flatnonzero(np.diff(values[order], prepend=-1))
-    for rows in np.split(order, edges[1:]):
-        yield int(values[rows[0]]), rows
+    starts = np.flatnonzero(np.diff(values[order], prepend=-1))
+    lengths = np.diff(starts, append=len(values))
+    is_long = lengths >= least
+    runs = [order[a : a + n] for a, n in zip(starts[is_long], lengths[is_long], strict=True)]
+    return runs, order[~np.repeat(is_long, lengths)]
 
 
 def _as_slice(ids: Ids) -> Where:

@@ -11,7 +11,7 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._metrics import Metric, as_metric
 from protobandit._typing import Doubles
-from protobandit.data import DenseRows, NumberedRows, Rows, SparseRows, as_rows
+from protobandit.data import DenseRows, NumberedRows, Rows, SparseRows, as_numbers, as_rows
 
 
 class Target:
@@ -152,10 +152,9 @@ def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:
 def _as_weights(weights: Any, n: int) -> Doubles | None:
     if weights is None:
         return None
-    try:
-        values = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers.") from None
+    values = _as_doubles(weights)
+    if values is None:
+        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers.")
     if values.shape != (n,):
         raise InvalidInput(
             f"weights have shape {values.shape} but target has {n} rows. Pass one per target row."
@@ -165,9 +164,25 @@ def _as_weights(weights: Any, n: int) -> Doubles | None:
         raise InvalidInput(
             f"weights[{at}]={values[at]} is not allowed. Weights must be finite and >= 0."
         )
-    if not 0 < values.sum() < np.inf:
-        raise InvalidInput(f"weights sum to {values.sum()}. At least one must be positive.")
+    if not values.any():
+        raise InvalidInput(f"weights are all 0 ({n} of them). At least one must be positive.")
+    with np.errstate(over="ignore"):
+        if values.sum() == np.inf:
+            raise InvalidInput(
+                "weights sum to infinity, each being finite. Divide them by the largest."
+            )
     return None if (values == values[0]).all() else values
+
+
+def _as_doubles(values: Any) -> Doubles | None:
+    try:
+        numbers = as_numbers(np.asarray(values))
+    except ValueError:  # a ragged list
+        return None
+    if numbers.dtype.kind not in "fiub":
+        return None
+    # Strided memory would have the kernels compiled once more, to other bits.
+    return np.ascontiguousarray(numbers, dtype=np.float64)
 
 
 def _as_count(k: Any, n: int) -> int:

@@ -7,6 +7,8 @@ weights give `Draws`: independent draws by weight.
 
 from __future__ import annotations
 
+import operator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -25,9 +27,11 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    is_seed = hasattr(random_state, "__index__") and not isinstance(random_state, bool)
-    if random_state is None or (is_seed and int(random_state) >= 0):
-        return np.random.default_rng(random_state)
+    if random_state is None:
+        return np.random.default_rng()
+    with suppress(TypeError, ValueError):
+        if not isinstance(random_state, bool):
+            return np.random.default_rng(operator.index(random_state))
     raise InvalidInput(
         f"random_state={random_state!r} is not a source of chance. Pass None, an int >= 0, a "
         f"numpy Generator or a RandomState."
@@ -55,6 +59,7 @@ class Order:
         self._keys = random.integers(2**63, size=N_KEYS, dtype=np.int64).astype(np.uint64)
 
     def read(self, start: int, stop: int) -> Ids:
+        stop = min(stop, self.n)
         if self._few is not None:
             return self._few[start:stop]
         out = np.empty(stop - start, dtype=np.int64)
@@ -90,7 +95,10 @@ class Lottery:
     def draw(self, n: int, random: np.random.Generator) -> Ids:
         """Return ``n`` independent draws."""
         ladder = self._ladder
-        return np.searchsorted(ladder, random.random(n) * ladder[-1], side="right").astype(np.int64)
+        last = int(np.searchsorted(ladder, ladder[-1]))  # where rounding up to the total must end
+        drawn = np.searchsorted(ladder, random.random(n) * ladder[-1], side="right")
+        rows: Ids = np.minimum(drawn, last).astype(np.int64)
+        return rows
 
 
 def draw_rows(n_rows: int, weights: Doubles | None, n: int, random: np.random.Generator) -> Ids:

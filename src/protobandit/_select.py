@@ -16,7 +16,7 @@ from protobandit._selection import Selection, Status, Step
 from protobandit._typing import Ids
 from protobandit.drivers import Assessment, Pick, assess, greedy
 from protobandit.methods import Method, Outcome, as_method, parameters_of
-from protobandit.objectives import Coverage
+from protobandit.objectives import Coverage, Objective
 
 _ASSESSED_ROWS = 4096
 
@@ -62,7 +62,7 @@ def select(
     n_jobs
         Threads; None or -1 for all cores at hand.
     callback
-        Called with each `Step`; returning True stops the search there.
+        Called with each `Step`; returning True stops the search there. Its exceptions propagate.
 
     Returns
     -------
@@ -88,7 +88,10 @@ def select(
 
 
 class _Run:
-    """One search: repeats picks, keeps the steps, and makes the selection."""
+    """One search: repeats picks, keeps the steps, and makes the selection.
+
+    Of the objectives only the last is kept: each may hold two numbers a target row.
+    """
 
     def __init__(self, oracle: Oracle, method: Method, random: np.random.Generator) -> None:
         self.oracle = oracle
@@ -96,48 +99,55 @@ class _Run:
         self.random = random
         self.started = perf_counter()
         self.steps: list[Step] = []
-        self.costs: list[float] = []
-        self.picks: list[Pick] = []
+        self.is_proven = True
 
     def finish(self, callback: Callable[[Step], bool | None] | None) -> Selection:
         """Run the search to its end, or to where the callback stops it."""
         problem = self.oracle.problem
         search = self.method.compose(self.oracle, self.random)
-        is_stopped = False
+        objective = search.objective
         for pick in greedy(
             search.strategy,
-            search.objective,
+            objective,
             n_source=len(problem.source),
             k=problem.k,
             r=search.r,
             random=self.random,
         ):
-            self.picks.append(pick)
-            for step in self._steps(pick):
-                self.steps.append(step)
-                is_stopped |= callback is not None and callback(step) is True
-            if is_stopped:
+            n_taken = self._take(pick, callback)
+            if n_taken is not None:
+                is_whole = n_taken == len(pick.arms)
+                objective = pick.objective if is_whole else objective.commit(pick.arms[:n_taken])
                 break
-        return self._selection(is_stopped=is_stopped and len(self.steps) < problem.k)
+            objective = pick.objective
+        return self._selection(objective)
+
+    def _take(self, pick: Pick, callback: Callable[[Step], bool | None] | None) -> int | None:
+        """Record a pick's steps; return how many, if the callback stops there, else None."""
+        self.is_proven &= pick.is_proven
+        for n_taken, step in enumerate(self._steps(pick), start=1):
+            self.steps.append(step)
+            if callback is not None and _is_true(callback(step)):
+                return n_taken
+        return None
 
     def _steps(self, pick: Pick) -> list[Step]:
         spent = sum(self.oracle.evaluations.values())
         seconds = perf_counter() - self.started
-        gains = pick.gains if self.steps else np.append(np.nan, pick.gains[1:])
+        gains = pick.gains if self.steps else np.full(len(pick.arms), np.nan)
         return [
             Step(index=int(arm), gain=float(gain), evaluations=spent, seconds=seconds)
             for arm, gain in zip(pick.arms, gains, strict=True)
         ]
 
-    def _selection(self, *, is_stopped: bool) -> Selection:
-        problem, last = self.oracle.problem, self.picks[-1].objective
+    def _selection(self, objective: Objective) -> Selection:
+        problem = self.oracle.problem
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
-        result = self._assessed(indices)
-        is_exact = isinstance(last, Coverage)
-        status = Status.EXACT if is_exact else Status.SETTLED if result.error == 0 else Status.SAMPLED
+        result = self._assessed(indices, objective)
+        is_stopped = len(indices) < problem.k
         outcome = Outcome(
-            objective=last,
-            is_proven=all(pick.is_proven for pick in self.picks),
+            objective=objective,
+            is_proven=self.is_proven,
             cost=float(result.costs[-1]),
             k=len(indices),
         )
@@ -149,7 +159,7 @@ class _Run:
             evaluations_by_phase={phase: self.oracle.evaluations[phase] for phase in PHASES},
             lookups=sum(self.oracle.lookups.values()),
             guarantee=None if is_stopped else self.method.guarantee(outcome),
-            status=(Status.STOPPED if is_stopped else status).value.format(
+            status=self._status(objective, result).value.format(
                 n=len(indices),
                 k=problem.k,
                 n_target=len(problem.target),
@@ -164,12 +174,31 @@ class _Run:
             problem=problem,
         )
 
-    def _assessed(self, indices: Ids) -> Assessment:
-        last = self.picks[-1].objective
-        if isinstance(last, Coverage):
+    def _status(self, objective: Objective, result: Assessment) -> Status:
+        problem = self.oracle.problem
+        if len(self.steps) < problem.k:
+            return Status.STOPPED
+        if isinstance(objective, Coverage):
+            return Status.EXACT
+        return Status.SETTLED if result.n_rows == len(problem.target) else Status.SAMPLED
+
+    def _assessed(self, indices: Ids, objective: Objective) -> Assessment:
+        if isinstance(objective, Coverage):
             n_rows = len(self.oracle.problem.target)
-            return Assessment(costs=np.array(last.costs), mass=last.mass, error=0.0, n_rows=n_rows)
-        return assess(self.oracle, indices, n_rows=_ASSESSED_ROWS, random=self.random)
+            costs = np.array(objective.costs)
+            return Assessment(costs=costs, mass=objective.mass, error=0.0, n_rows=n_rows)
+        result = assess(self.oracle, indices, n_rows=_ASSESSED_ROWS, random=self.random)
+        if not np.isfinite(result.costs).all():
+            name = self.oracle.problem.metric.name
+            raise InvalidInput(
+                f"metric={name!r} overflows {self.oracle.dtype} on these rows. Rescale them, or "
+                f"pass float64."
+            )
+        return result
+
+
+def _is_true(answer: Any) -> bool:
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
 def _fingerprints(problem: Problem) -> dict[str, str]:

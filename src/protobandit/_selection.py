@@ -26,7 +26,9 @@ class Status(Enum):
         "Selected {n} prototypes on sampled target rows; cost and mass are estimated on "
         "{n_assessed} fresh ones."
     )
-    SETTLED = "Selected {n} prototypes; their cost and mass are exact over all {n_target} target rows."
+    SETTLED = (
+        "Selected {n} prototypes; their cost and mass are exact over all {n_target} target rows."
+    )
     STOPPED = "Stopped by the callback after {n} of the {k} prototypes asked for."
 
 
@@ -86,7 +88,7 @@ class Selection:
     metric
         The metric; after loading from JSON a callable must be passed again.
     prototypes
-        The chosen rows themselves (numbers, CSR or a list); column numbers for a precomputed matrix.
+        The chosen rows themselves (numbers, CSR or a list); of a precomputed matrix, their numbers.
     fingerprints
         Digests of source and target.
     problem
@@ -178,7 +180,7 @@ class Selection:
 
     def explain(self, rows: Any, *, n: int = 3, n_jobs: int | None = None) -> Explanation:
         """Return the ``n`` nearest prototypes of each row, nearest first."""
-        if not (isinstance(n, (int, np.integer)) and 1 <= n <= self.k):
+        if not (_is_whole(n) and 1 <= n <= self.k):
             raise InvalidInput(f"n={n!r} is not between 1 and the {self.k} prototypes.")
         distances = self.distances(rows, n_jobs=n_jobs)
         nearest = np.argsort(distances, axis=1, kind="stable")[:, :n]
@@ -190,23 +192,23 @@ class Selection:
 
         Cost: k evaluations a target row; for several prototypes call `assign` once instead.
         """
-        if not (isinstance(i, (int, np.integer)) and -self.k <= i < self.k):
+        if not (_is_whole(i) and -self.k <= i < self.k):
             raise InvalidInput(f"i={i!r} is not one of the prototypes 0 to {self.k - 1}.")
         labels, distances = self.assign(self._solved().target)
         own = np.flatnonzero(labels == i % self.k)
         return own[np.argsort(distances[own], kind="stable")]
 
     def take(self, frame: Any) -> Any:
-        """Return the prototypes' rows of ``frame`` (of the source's length), index and columns kept."""
-        n = frame.shape[0] if hasattr(frame, "shape") else len(frame)
-        if n <= int(self.indices.max()):
-            raise InvalidInput(
-                f"frame has {n} rows but prototype {int(self.indices.max())} lies beyond them. "
-                f"Pass the frame the source rows came from."
-            )
+        """Return the prototypes' rows of ``frame``, index and columns kept.
+
+        ``frame`` is anything of the source's length: a DataFrame, an array, a list.
+        """
+        self._require_source_length(frame)
         if hasattr(frame, "iloc"):
             return frame.iloc[self.indices]
-        return [frame[i] for i in self.indices] if isinstance(frame, (list, tuple)) else frame[self.indices]
+        if isinstance(frame, (list, tuple)):
+            return [frame[i] for i in self.indices]
+        return frame[self.indices]
 
     def to_json(self) -> str:
         """Return the selection as JSON; NaN is written as null."""
@@ -235,22 +237,48 @@ class Selection:
             )
         return self.problem
 
+    def _require_source_length(self, frame: Any) -> None:
+        if not hasattr(frame, "__getitem__") or isinstance(frame, (str, bytes, Mapping)):
+            raise InvalidInput(
+                f"frame is a {type(frame).__name__}, which has no rows to take. Pass a DataFrame, "
+                f"an array or a list."
+            )
+        n = frame.shape[0] if hasattr(frame, "shape") else len(frame)
+        least = int(self.indices.max()) + 1
+        if n < least or (self.problem is not None and n != len(self.problem.source)):
+            wanted = f"at least {least}" if self.problem is None else len(self.problem.source)
+            raise InvalidInput(
+                f"frame has {n} rows but the source {wanted}. Pass what the source rows came from."
+            )
+
     def _oracle_for(self, rows: Any, n_jobs: int | None) -> tuple[Oracle, Ids]:
         if isinstance(self.metric, str):
             raise NotAvailable(
                 f"This selection was made with your own metric {self.metric!r}, which JSON cannot "
                 f"hold. Load it with Selection.from_json(text, metric=your_function)."
             )
-        if self.metric.name == "precomputed":
-            problem = pose(rows, k=1, metric=self.metric)
-            if len(problem.source) <= self.indices.max():
-                raise InvalidInput(
-                    f"rows has {len(problem.source)} columns; metric='precomputed' needs one for "
-                    f"each source row, at least {int(self.indices.max()) + 1}."
-                )
-            return Oracle(problem, n_jobs=n_jobs), self.indices
-        problem = pose(self.prototypes, rows, k=1, metric=self.metric)
-        return Oracle(problem, n_jobs=n_jobs), np.arange(self.k)
+        if rows is None:
+            raise InvalidInput("rows=None is not a set of rows. Pass rows like the source's.")
+        try:
+            problem, chosen = self._against(rows, self.metric)
+        except InvalidInput as error:
+            raise InvalidInput(f"rows do not fit this selection: {error}") from None
+        return Oracle(problem, n_jobs=n_jobs), chosen
+
+    def _against(self, rows: Any, metric: Metric) -> tuple[Problem, Ids]:
+        """Pose ``rows`` as the target of the prototypes, and say which sources these are."""
+        if metric.name != "precomputed":
+            source, target = self.prototypes, rows
+            if isinstance(source, list):
+                source, target = _as_objects(source), _as_objects(rows)
+            return pose(source, target, k=1, metric=metric), np.arange(self.k)
+        problem = pose(rows, k=1, metric=metric)
+        if len(problem.source) <= self.indices.max():
+            raise InvalidInput(
+                f"they have {len(problem.source)} columns; metric='precomputed' needs one for "
+                f"each source row, at least {int(self.indices.max()) + 1}."
+            )
+        return problem, self.indices
 
     def __repr__(self) -> str:
         name = self.metric if isinstance(self.metric, str) else self.metric.name
@@ -267,3 +295,17 @@ class Selection:
             f"  status       {self.status}",
         )
         return "\n".join(lines)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _as_objects(rows: Any) -> Any:
+    """Keep a list a list of objects, even where its items would make a table of numbers."""
+    if not isinstance(rows, (list, tuple)):
+        return rows
+    items = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        items[i] = row
+    return items

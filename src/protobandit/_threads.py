@@ -12,6 +12,7 @@ Rules
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
@@ -45,11 +46,13 @@ _inside = threading.local()
 def _after_fork_in_child() -> None:
     global _state
     inherited, _state = _state, _State()
+    inherited.lock = threading.Lock()  # another thread may have held it; a guard may still want it
     if inherited.limiter is not None:
         inherited.limiter.restore_original_limits()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child) if hasattr(os, "register_at_fork") else None
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def worker_count(n_jobs: int | None) -> int:
@@ -58,18 +61,26 @@ def worker_count(n_jobs: int | None) -> int:
     None and -1 mean every core this process may use (affinity and container quotas respected);
     other negative numbers count back from there, as in joblib.
     """
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__")):
-        raise InvalidInput(f"n_jobs={n_jobs!r} is not a whole number. Pass None, -1 or a count.")
-    if n_jobs == 0:
-        raise InvalidInput("n_jobs=0 asks for no worker at all. Pass None, -1 or a count >= 1.")
+    asked = _as_count(n_jobs)
     if getattr(_inside, "pool", False) or _is_joblib_worker():
         return 1
-    if n_jobs is not None and n_jobs > 0:
-        return min(int(n_jobs), _MOST_THREADS)
-    import joblib
+    if asked < 0:
+        import joblib
 
-    cores = int(joblib.cpu_count())
-    return max(1, cores + 1 + (n_jobs if n_jobs is not None else -1))
+        asked = max(1, int(joblib.cpu_count()) + 1 + asked)
+    return min(asked, _MOST_THREADS)
+
+
+def _as_count(n_jobs: Any) -> int:
+    try:
+        count = -1 if n_jobs is None else operator.index(n_jobs)
+    except TypeError:
+        count = None
+    if count is None or isinstance(n_jobs, bool):
+        raise InvalidInput(f"n_jobs={n_jobs!r} is not a whole number. Pass None, -1 or a count.")
+    if count == 0:
+        raise InvalidInput("n_jobs=0 asks for no worker at all. Pass None, -1 or a count >= 1.")
+    return count
 
 
 def _is_joblib_worker() -> bool:
@@ -97,8 +108,9 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
         _work(function, queue)
     finally:
         queue.close()
-        wait(futures)
-    for future in futures:
+        started = [future for future in futures if not future.cancel()]
+        wait(started)
+    for future in started:
         future.result()
 
 

@@ -17,7 +17,7 @@ ROWS = np.random.default_rng(0).normal(size=(7, 19))
 def test_loops_equal_reference(dtype):
     rows = ROWS.astype(dtype)
     cases = {
-        "_norms": lambda out: (rows, out[:, 0].copy()),
+        "_norms": lambda out: (rows, np.empty(len(out))),
         "_scale": lambda out: (rows, ROWS[:, 3].copy(), out),
     }
     assert set(cases) == set(KERNELS)

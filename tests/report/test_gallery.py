@@ -109,7 +109,7 @@ def test_cards_stay_apart_and_inside(k):
     places = [tuple(map(int, move[len("translate(") : -1].split())) for move in moves]
     assert len(set(places)) == k
     side = int(next(root.iter(f"{SVG}image")).attrib["width"])
-    assert all(0 <= x and x + side <= width and y + side <= height for x, y in places)
+    assert all(x >= 0 and x + side <= width and y + side <= height for x, y in places)
     for a in range(k):
         for b in range(a):
             apart = (abs(p - q) for p, q in zip(places[a], places[b], strict=True))

@@ -74,8 +74,8 @@ class KLLUCB:
     nu: float
     delta: float
     early_stop: bool = True
-    early_factor: float = 1.0
-    batch: int = 32
+    early_factor: float = 2.0
+    batch: int = 128
 
     def __post_init__(self) -> None:
         check_promise(self.nu, self.delta)

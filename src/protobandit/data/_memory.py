@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from itertools import chain
+from numbers import Number
+from typing import Any, TypeVar
 
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit.data._frames import FRAMES, as_numbers
 from protobandit.data._rows import DenseRows, ObjectRows, Rows, SparseRows, require_finite
+
+SomeRows = TypeVar("SomeRows", bound=Rows)
 
 _MOST_CELLS_SCANNED = 10**8
 _SCAN_CELLS = 1 << 22
@@ -30,69 +36,59 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     """
     if isinstance(data, Rows):
         return _not_empty(data, name)
-    if data is None or isinstance(data, (str, bytes, dict, int, float)):
+    if data is None or isinstance(data, (str, bytes, dict, Number)):
         raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {_HELP}")
     if _is_from("scipy.sparse", data, "issparse"):
         return _not_empty(_sparse(data, name), name)
-    array = _as_array(data, name)
+    array = _as_array(data, name, takes_objects)
+    if array.ndim == 2 and not takes_objects:
+        array = as_numbers(array)
     if array.ndim == 2 and array.dtype.kind in "fiub":
         return _dense(array, name=name)
-    if takes_objects and not (array.ndim == 2 and array.dtype.kind != "O"):
-        items = array.tolist() if isinstance(data, np.ndarray) or hasattr(data, "to_numpy") else data
-        return _not_empty(ObjectRows(items, name=name), name)
+    if array.ndim and (takes_objects or len(array) == 0):
+        items = data if isinstance(data, Sequence) else _items(array)
+        return _not_empty(ObjectRows(list(items), name=name), name)
     raise InvalidInput(_not_numbers(array, name))
 
 
-def _as_array(data: Any, name: str) -> np.ndarray[Any, Any]:
+def _as_array(data: Any, name: str, takes_objects: bool) -> np.ndarray[Any, Any]:
+    if _is_from("numpy.ma", data, "MaskedArray") and data.dtype.kind in "fiub":
+        return np.asarray(data.astype(np.float64).filled(np.nan) if data.mask.any() else data)
     if isinstance(data, np.ndarray):
         return data
-    if _is_from("pandas", data, "DataFrame"):
-        return _from_pandas(data, name)
-    if _is_from("polars", data, "DataFrame"):
-        return _from_polars(data, name)
+    for library, read in FRAMES.items():
+        if _is_from(library, data, "DataFrame"):
+            return read(data, name, takes_objects)
     if hasattr(data, "to_numpy"):
         return np.asarray(data.to_numpy())
-    if not isinstance(data, Sequence) and not hasattr(data, "__array__"):
-        raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {_HELP}")
-    try:
+    if isinstance(data, Sequence):
+        return _from_list(list(data))
+    if hasattr(data, "__array__"):
         return np.asarray(data)
-    except ValueError:  # rows of different lengths
-        array = np.empty(len(data), dtype=object)
-        array[:] = list(data)
-        return array
+    raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {_HELP}")
 
 
-def _from_pandas(frame: Any, name: str) -> np.ndarray[Any, Any]:
-    types = frame.dtypes
-    numeric = [getattr(t, "kind", "O") in "fiub" for t in types]
-    if not all(numeric):
-        wrong = [str(c) for c, good in zip(frame.columns, numeric, strict=True) if not good]
-        raise InvalidInput(_wrong_columns(name, wrong))
-    if all(isinstance(t, np.dtype) for t in types):
-        return np.asarray(frame.to_numpy())
-    return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+def _from_list(rows: list[Any]) -> np.ndarray[Any, Any]:
+    first = rows[0] if rows and isinstance(rows[0], (list, tuple)) else []
+    # NumPy would pad every text to the length of the longest.
+    if not any(isinstance(value, (str, bytes)) for value in chain(rows, first)):
+        with suppress(ValueError):  # rows of different lengths
+            return np.asarray(rows)
+    array = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return array
 
 
-def _from_polars(frame: Any, name: str) -> np.ndarray[Any, Any]:
-    wrong = [c for c, t in frame.schema.items() if not (t.is_numeric() or str(t) == "Boolean")]
-    if wrong:
-        raise InvalidInput(_wrong_columns(name, wrong))
-    return np.asarray(frame.to_numpy())
-
-
-def _wrong_columns(name: str, wrong: list[str]) -> str:
-    shown = ", ".join(repr(c) for c in wrong[:5]) + (", …" if len(wrong) > 5 else "")
-    return (
-        f"{name} has column(s) that are not numbers: {shown}. "
-        f"Select the numeric columns or encode the others first."
-    )
+def _items(array: np.ndarray[Any, Any]) -> list[Any]:
+    """Return the rows: what a 1-D array holds, else arrays of one dimension less."""
+    return array.tolist() if array.ndim == 1 else list(array)
 
 
 def _dense(array: np.ndarray[Any, Any], *, name: str) -> DenseRows:
     if array.shape[1] == 0:
         raise InvalidInput(f"{name} has shape {array.shape}: no columns. Pass at least one.")
-    is_mapped = isinstance(array, np.memmap) or isinstance(array.base, np.memmap)
-    is_scanned = array.size <= _MOST_CELLS_SCANNED and not (name == "target" and is_mapped)
+    is_scanned = array.size <= _MOST_CELLS_SCANNED and not (name == "target" and _is_mapped(array))
     has_bad = array.dtype.kind == "f"
     rows = DenseRows(array, name=name, is_checked=is_scanned or not has_bad)
     _not_empty(rows, name)
@@ -104,12 +100,18 @@ def _dense(array: np.ndarray[Any, Any], *, name: str) -> DenseRows:
     return rows
 
 
+def _is_mapped(array: Any) -> bool:
+    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return isinstance(array, np.memmap)
+
+
 def _sparse(matrix: Any, name: str) -> SparseRows:
     if matrix.dtype.kind not in "fiub":
         raise InvalidInput(f"{name} is a sparse matrix of {matrix.dtype}. Pass real numbers.")
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InvalidInput(f"{name} has shape {matrix.shape}. Pass a 2-D matrix with columns.")
-    rows = SparseRows(matrix.tocsr(), name=name)
+    rows = SparseRows(_canonical(matrix.tocsr()), name=name)
     data = rows.matrix.data
     if data.dtype.kind == "f" and not np.isfinite(data).all():
         at = int(np.flatnonzero(~np.isfinite(data))[0])
@@ -122,26 +124,39 @@ def _sparse(matrix: Any, name: str) -> SparseRows:
     return rows
 
 
-def _not_empty(rows: Any, name: str) -> Any:
+def _canonical(matrix: Any) -> Any:
+    """Return the matrix with columns ascending and none twice; the user's own is left alone."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _not_empty(rows: SomeRows, name: str) -> SomeRows:
     if len(rows) == 0:
         raise InvalidInput(f"{name} has 0 rows. Pass at least one.")
     return rows
 
 
 def _not_numbers(array: np.ndarray[Any, Any], name: str) -> str:
+    shape = f"{name} has {array.ndim} dimension(s) and shape {array.shape}. Pass 2-D rows"
     if array.dtype.kind in "fiub" and array.ndim == 1:
-        return (
-            f"{name} has 1 dimension and shape {array.shape}. Pass 2-D rows: "
-            f"reshape(-1, 1) for one column, reshape(1, -1) for one row."
-        )
+        return f"{shape}: reshape(-1, 1) for one column, reshape(1, -1) for one row."
     if array.dtype.kind in "fiub":
-        return f"{name} has {array.ndim} dimensions and shape {array.shape}. Pass 2-D rows: reshape(len(X), -1)."
+        return f"{shape}: reshape(len(X), -1)."
     if array.dtype.kind == "c":
         return f"{name} holds complex numbers. Pass real numbers."
+    own = "a metric of your own: a callable f(row, row) -> number, or block_metric(f)"
+    lengths = {len(row) for row in array.flat if isinstance(row, (list, tuple, np.ndarray))}
+    if len(lengths) > 1:
+        some = f"{min(lengths)} to {max(lengths)}"
+        return (
+            f"{name} holds rows of different lengths ({some}). Pass rows of one length, or {own}."
+        )
     first = _shorten(array.flat[0]) if array.size else "nothing"
     return (
-        f"{name} does not hold numbers (dtype {array.dtype}, first value {first}). Encode it as "
-        f"numbers, or pass a metric of your own: a callable f(row, row) -> number, or block_metric(f)."
+        f"{name} does not hold numbers (dtype {array.dtype}, first value {first}). "
+        f"Encode it as numbers, or pass {own}."
     )
 
 

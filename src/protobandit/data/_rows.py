@@ -43,9 +43,9 @@ class Rows(ABC):
         return self.take(strided(len(self), most))
 
     def fingerprint(self) -> str:
-        """Return a short digest of the shape and of evenly spaced rows."""
+        """Return a short digest of the shape and of evenly spaced rows, whatever their type."""
         digest = hashlib.blake2b(digest_size=12)
-        digest.update(f"{self.kind} {len(self)} {self.n_columns} {self.dtype}".encode())
+        digest.update(f"{self.kind} {len(self)} {self.n_columns}".encode())
         digest.update(self._bytes(strided(len(self), _FINGERPRINT_ROWS)))
         return digest.hexdigest()
 
@@ -82,7 +82,7 @@ class DenseRows(Rows):
         return block
 
     def _bytes(self, ids: Ids) -> bytes:
-        return np.ascontiguousarray(self.array[ids]).tobytes()
+        return _plain_bytes(self.array[ids])
 
 
 class SparseRows(Rows):
@@ -103,8 +103,9 @@ class SparseRows(Rows):
         return self.matrix[where].astype(self.dtype, copy=False)
 
     def _bytes(self, ids: Ids) -> bytes:
-        block = self.matrix[ids]
-        return b"".join(part.tobytes() for part in (block.indptr, block.indices, block.data))
+        block = self.matrix[ids].astype(np.float64)
+        block.eliminate_zeros()
+        return b"".join(_plain_bytes(part) for part in (block.indptr, block.indices, block.data))
 
 
 class ObjectRows(Rows):
@@ -127,7 +128,7 @@ class ObjectRows(Rows):
         return [self.items[i] for i in where]
 
     def _bytes(self, ids: Ids) -> bytes:
-        return "\0".join(repr(self.items[i]) for i in ids).encode()
+        return b"\0".join(_item_bytes(self.items[i]) for i in ids)
 
 
 class NumberedRows(Rows):
@@ -151,6 +152,16 @@ class NumberedRows(Rows):
         return b""
 
 
+def _plain_bytes(values: np.ndarray[Any, Any]) -> bytes:
+    return (np.asarray(values, dtype=np.float64, order="C") + 0.0).tobytes()  # -0.0 becomes 0.0
+
+
+def _item_bytes(item: Any) -> bytes:
+    # The repr of a long array leaves its middle out.
+    text = repr(item.tolist() if isinstance(item, np.ndarray) else item)
+    return text.encode("utf-8", "surrogatepass")
+
+
 def strided(n: int, most: int) -> Ids:
     """Return at most ``most`` evenly spaced numbers below ``n``."""
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
@@ -164,7 +175,9 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def require_finite(block: np.ndarray[Any, Any], *, name: str, where: Where | None = None) -> None:
     """Refuse NaN and infinity, naming the first row and column that holds one."""
-    if np.isfinite(np.sum(block, dtype=np.float64)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(block, dtype=np.float64)
+    if np.isfinite(total):
         return
     bad = np.argwhere(~np.isfinite(block))
     if len(bad) == 0:  # the sum overflowed, the numbers did not

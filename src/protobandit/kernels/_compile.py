@@ -58,11 +58,13 @@ def kernel(reference: Callable[..., Any]) -> Callable[[Callable[..., Any]], Kern
 def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
         import numba
-    except ImportError:
+    except Exception:  # missing, or at odds with the NumPy at hand, which may raise anything
         return None
-    options = {"nopython": True, "nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+    if getattr(numba.config, "DISABLE_JIT", False):  # the reference is the faster Python
+        return None
+    options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
     try:
-        compiled: Callable[..., Any] = numba.jit(cache=True, **options)(loops)
+        compiled: Callable[..., Any] = numba.jit(cache=True, fastmath=_FASTMATH, **options)(loops)
     except RuntimeError:  # no folder to keep the cache in: a read-only or zipped installation
-        compiled = numba.jit(**options)(loops)
+        compiled = numba.jit(fastmath=_FASTMATH, **options)(loops)
     return compiled

@@ -126,8 +126,8 @@ def _profiles(block: Floats) -> Form:
             f"metric='correlation' is undefined for a constant row, such as row {constant[0]} of a "
             f"block ({len(constant)} such row(s)). Drop those rows or use another metric."
         )
-    means = block.mean(axis=1, dtype=np.float64)[:, None]
-    return _at_one_length(np.subtract(block, means, order="C"), block.dtype)
+    rows, _ = _plain(block)  # a mean's last digit hangs on the layout
+    return _at_one_length(rows - rows.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
 
 
 def _at_one_length(rows: Floats, dtype: np.dtype[Any]) -> Form:

@@ -23,9 +23,7 @@ def permuted(start: int, n: int, keys: np.ndarray[Any, Any], out: Ids) -> None:
     _permuted(start, n, _half_bits(n), keys, out)
 
 
-def permuted_reference(
-    start: int, n: int, half: int, keys: np.ndarray[Any, Any], out: Ids
-) -> None:
+def permuted_reference(start: int, n: int, half: int, keys: np.ndarray[Any, Any], out: Ids) -> None:
     """Do the same in NumPy."""
     bits, mask = np.uint64(half), np.uint64((1 << half) - 1)
     values = np.arange(start, start + len(out), dtype=np.uint64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from protobandit._metrics import Prepared
@@ -47,8 +49,16 @@ class SeenRows:
 
     def _insert(self, ids: Ids, nearest: Floats, applied: int) -> None:
         order = np.argsort(ids)
-        ids, nearest = ids[order], nearest[order]
-        at = np.searchsorted(self._ids, ids)
-        self._ids = np.insert(self._ids, at, ids)
-        self._nearest = np.insert(self._nearest, at, nearest)
-        self._applied = np.insert(self._applied, at, applied)
+        at = np.searchsorted(self._ids, ids[order])
+        is_old = np.ones(len(self._ids) + len(ids), dtype=bool)
+        is_old[at + np.arange(len(ids))] = False
+        self._ids = _merged(is_old, self._ids, ids[order])
+        self._nearest = _merged(is_old, self._nearest, nearest[order])
+        self._applied = _merged(is_old, self._applied, np.full(len(ids), applied))
+
+
+def _merged(is_old: Any, old: Any, new: Any) -> Any:
+    out = np.empty(len(is_old), dtype=old.dtype)
+    out[is_old] = old
+    out[~is_old] = new
+    return out
