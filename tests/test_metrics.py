@@ -124,6 +124,19 @@ def test_orientation_is_kept_by_every_kernel():
         np.testing.assert_allclose(alone, distances(name, sources, targets)[:1], atol=1e-14)
 
 
+@pytest.mark.parametrize("offset", [0, 1e3])
+@pytest.mark.parametrize("n_columns", [4, 30])
+@pytest.mark.parametrize("name", [name for name in NAMES if METRICS[name].fill_pairs])
+def test_pairs_equal_blocks(name, n_columns, offset):
+    sources, targets = (block + offset for block in rows_for(name, np.float64, n_columns))
+    measure, centre = METRICS[name], strided_centre(sources, targets)
+    left, right = measure.prepare(sources, centre), measure.prepare(targets, centre)
+    i, j = np.array([3, 0, 3]), np.array([1, 5, len(targets) - 1])
+    out = np.full(3, np.nan)
+    measure.fill_pairs(left, right, i, j, out)
+    np.testing.assert_allclose(out, distances(name, sources, targets)[i, j], rtol=1e-9)
+
+
 # -- precision ------------------------------------------------------------------------------------
 
 
@@ -183,12 +196,14 @@ def test_nothing_over_nothing_is_zero():
         np.testing.assert_array_equal(distances(name, rows, rows), [[0, 1], [1, 0]])
 
 
-def test_antipodes():
-    poles = np.array([[np.pi / 2, 0.0], [-np.pi / 2, 0.0]])
-    for dtype in DTYPES:
-        found = distances("haversine", poles.astype(dtype), poles.astype(dtype))
-        np.testing.assert_allclose(found, [[0, np.pi], [np.pi, 0]], rtol=1e-6)
-        assert found.max() <= METRICS["haversine"].bound
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_antipodes(dtype):
+    random = np.random.default_rng(0)
+    points = random.uniform([-np.pi / 2, -np.pi], [np.pi / 2, 0], size=(300, 2))
+    opposite = points * [-1, 1] + [0, np.pi]
+    found = distances("haversine", points.astype(dtype), opposite.astype(dtype))
+    np.testing.assert_allclose(np.diagonal(found), np.pi, rtol=1e-6)
+    assert found.max() <= METRICS["haversine"].bound
 
 
 def test_a_large_power_does_not_overflow():

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
+from protobandit import __version__
 from protobandit._errors import InvalidInput, ProtobanditError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        _write(f"protobandit {import_module('protobandit').__version__}\n", sys.stdout)
+        _write(f"protobandit {__version__}\n", sys.stdout)
         raise typer.Exit
 
 

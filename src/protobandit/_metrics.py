@@ -96,9 +96,6 @@ class Metric:
     fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
 
-# -- how rows are prepared and distances filled in ------------------------------------------------
-
-
 def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
     home = _forms if isinstance(block, np.ndarray) else _sparse
     return Prepared(*home.FORMS[form](block))
@@ -248,8 +245,7 @@ def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
 
 
 def _with_check(name: str, form: str = "plain", **properties: Any) -> Metric:
-    fill = partial(_fill, name=name, is_checked=True)
-    return _with_kernel(name, form, fill=fill, **properties)
+    return _with_kernel(name, form, fill=partial(_fill, name=name, is_checked=True), **properties)
 
 
 def _squares(*, is_root: bool) -> dict[str, Any]:

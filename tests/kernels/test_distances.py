@@ -13,6 +13,7 @@ from protobandit.kernels._compile import Kernel
 KERNELS = {name: value for name, value in vars(_distances).items() if isinstance(value, Kernel)}
 DTYPES = [np.float32, np.float64]
 N_SOURCES, N_TARGETS = 5, 9
+PAIRWISE_ONLY = {"squares_of_pairs"}  # a list of pairs, not a block
 
 
 def rows(dtype, n_columns=23, seed=0):
@@ -61,7 +62,7 @@ CASES = [
 
 
 def test_every_kernel_is_tested():
-    assert {name for name, _ in CASES} == set(KERNELS)
+    assert {name for name, _ in CASES} == set(KERNELS) - PAIRWISE_ONLY
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -76,6 +77,19 @@ def test_loops_equal_reference(name, arguments, dtype):
     assert (compiled[:, N_TARGETS:] == -7).all()
     assert (reference[:, N_TARGETS:] == -7).all()
     assert compiled[2, 3] == reference[2, 3] == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_root", [True, False])
+def test_squares_of_pairs(is_root, dtype):
+    sources, targets = rows(dtype)
+    i, j = np.array([2, 0, 4, 2]), np.array([3, 8, 0, 3])
+    truth = norms_of(sources[i].astype(np.float64) - targets[j])
+    for function in (_distances.squares_of_pairs.compile(), _distances.squares_of_pairs.reference):
+        out = np.full(len(i), np.nan, dtype=dtype)
+        function(sources, targets, i, j, is_root, out)
+        np.testing.assert_allclose(out, np.sqrt(truth) if is_root else truth, rtol=1e-6)
+        assert out[0] == out[3] == 0
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))

@@ -1,8 +1,8 @@
-"""DataFrames become arrays of numbers; of objects where the metric is the user's own."""
+"""DataFrames become arrays of numbers; of tuples where only the user's own metric reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ def _from_pandas(frame: Any, name: str, takes_objects: bool) -> np.ndarray[Any, 
     columns = zip(frame.columns, types, strict=True)
     wrong = [str(column) for column, t in columns if getattr(t, "kind", "O") not in "fiub"]
     if wrong and takes_objects:
-        return np.asarray(frame.to_numpy(dtype=object))
+        return _tuples(frame.itertuples(index=False, name=None), len(frame))
     if wrong:
         raise InvalidInput(_not_numbers(name, wrong))
     if all(isinstance(t, np.dtype) for t in types):
@@ -42,10 +42,15 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 def _from_polars(frame: Any, name: str, takes_objects: bool) -> np.ndarray[Any, Any]:
     wrong = [c for c, t in frame.schema.items() if not (t.is_numeric() or str(t) == "Boolean")]
-    if wrong and not takes_objects:
+    if wrong and takes_objects:
+        return _tuples(frame.iter_rows(), len(frame))
+    if wrong:
         raise InvalidInput(_not_numbers(name, wrong))
-    array = np.asarray(frame.to_numpy())
-    return array if wrong else as_numbers(array)
+    return as_numbers(np.asarray(frame.to_numpy()))
+
+
+def _tuples(rows: Iterable[tuple[Any, ...]], n: int) -> np.ndarray[Any, Any]:
+    return np.fromiter(rows, dtype=object, count=n)
 
 
 def _not_numbers(name: str, wrong: list[str]) -> str:

@@ -1,0 +1,367 @@
+"""Rows that break implementations: few, equal, huge, narrow, framed, mapped, sparse, not numbers."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import brute
+import protobandit as pb
+from protobandit.methods import METHODS, SpotGreedy
+
+every = pytest.mark.parametrize("method", brute.variants(), ids=brute.name_of)
+named = pytest.mark.parametrize("name", sorted(METHODS))
+
+EXACT = pytest.mark.parametrize("name", ["spotgreedy", "lazygreedy"])
+
+
+def answers(rows, other=None, **options):
+    """Return the picks and costs of one call, to compare with another's."""
+    options = {"k": 4, "random_state": 0} | options
+    selection = pb.select(rows, other, **options)
+    return selection.indices.tolist(), selection.costs.tolist()
+
+
+# -- few or equal rows ----------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("value", [0.0, 1e6, 0.1])
+def test_identical_rows_give_distinct_indices_and_no_cost(method, value):
+    selection = pb.select(np.full((9, 3), value), k=5, method=method, random_state=0)
+    assert len(set(selection.indices.tolist())) == 5
+    assert (selection.costs == 0).all()
+    assert (selection.gains[1:] == 0).all()
+    assert selection.mass.tolist() == [1, 0, 0, 0, 0]
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fewer_distinct_rows_than_k(method, dtype):
+    rows = np.repeat(brute.whole(3, top=50), 4, axis=0).astype(dtype)
+    selection = pb.select(rows, k=12, method=method, random_state=0)
+    assert sorted(selection.indices.tolist()) == list(range(12))
+    assert selection.cost == 0
+    distinct = len(np.unique(rows[selection.indices[:3]], axis=0))
+    if method.name != "random" and getattr(method, "r", 1) == 1:
+        assert (selection.gains[3:] == 0).all()
+        assert distinct == 3 or method.name in {"stochasticgreedy", "protobandit"}
+
+
+@EXACT
+def test_picks_without_gain_are_drawn_by_the_seed(name):
+    rows = np.repeat(brute.whole(2, top=50), 10, axis=0)
+    drawn = {
+        tuple(pb.select(rows, k=5, method=name, random_state=seed).indices.tolist())
+        for seed in range(5)
+    }
+    assert len({picks[:2] for picks in drawn}) == 1
+    assert len(drawn) > 1
+
+
+@every
+def test_all_rows_are_taken_when_all_are_asked_for(method):
+    rows = brute.normal(8)
+    selection = pb.select(rows, k=8, method=method, random_state=0)
+    assert sorted(selection.indices.tolist()) == list(range(8))
+    assert selection.cost == 0
+    np.testing.assert_allclose(selection.mass, 1 / 8)
+
+
+@every
+def test_one_target_row_needs_one_prototype(method):
+    source = np.arange(10.0).reshape(-1, 1)
+    selection = pb.select(source, [[3.2]], k=10, method=method, random_state=0)
+    assert selection.cost == pytest.approx(0.2)
+    assert selection.mass[selection.indices.tolist().index(3)] == 1
+    if method.name in {"spotgreedy", "lazygreedy"}:
+        assert selection.indices[0] == 3
+
+
+@every
+def test_one_source_row_is_the_answer(method):
+    selection = pb.select([[1.0, 2.0]], brute.normal(9, 2), k=1, method=method)
+    assert selection.indices.tolist() == [0]
+    assert selection.mass.tolist() == [1.0]
+    assert np.isnan(selection.gains).all()
+
+
+@EXACT
+def test_one_prototype_is_the_row_of_least_mean_distance(name):
+    rows = brute.normal(40)
+    d = brute.distances(brute.DEFINITIONS["euclidean"], rows, rows)
+    selection = pb.select(rows, k=1, method=name)
+    assert selection.indices.tolist() == [int(d.mean(axis=0).argmin())]
+    assert selection.cost == pytest.approx(d.mean(axis=0).min())
+
+
+@pytest.mark.parametrize(("k", "n"), [(0.5, 10), (0.049, 1), (1e-9, 1), (0.999, 20)])
+def test_a_fraction_is_a_share_of_the_source(k, n):
+    assert pb.select(brute.normal(20), k=k, method="random", random_state=0).k == n
+
+
+# -- numbers that are narrow, huge or close together ------------------------------------------------
+
+
+@every
+def test_float16_is_read_as_the_numbers_it_holds(method):
+    rows = brute.normal(60, dtype=np.float16)
+    narrow = answers(rows[:20], rows[20:], method=method)
+    assert narrow == answers(*np.split(rows.astype(np.float32), [20]), method=method)
+
+
+@EXACT
+def test_float16_rows_whose_squares_overflow(name):
+    rows = (brute.normal(50) * 2e4).clip(-6e4, 6e4).astype(np.float16)
+    d = brute.distances(brute.DEFINITIONS["euclidean"], rows.astype(float), rows.astype(float))
+    picks, costs = answers(rows, method=name)
+    assert brute.regret(d, brute.even(50), picks) <= 1e-6
+    np.testing.assert_allclose(costs, brute.costs(d, brute.even(50), picks), rtol=1e-6)
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.bool_])
+def test_whole_numbers_are_read_as_such(method, dtype):
+    rows = brute.whole(40, top=2 if dtype is np.bool_ else 100)
+    picks, costs = answers(rows.astype(dtype), method=method, metric="manhattan")
+    wide = np.float64 if np.dtype(dtype).itemsize > 1 else np.float32
+    assert (picks, costs) == answers(rows.astype(wide), method=method, metric="manhattan")
+
+
+@named
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_above_a_million(name, dtype):
+    rows = (brute.normal(40) * 1e9).astype(dtype)
+    d = brute.distances(brute.DEFINITIONS["euclidean"], rows.astype(float), rows.astype(float))
+    assert np.median(d) > 1e6
+    picks, costs = answers(rows, method=name)
+    np.testing.assert_allclose(costs, brute.costs(d, brute.even(40), picks), rtol=1e-5)
+    if name in {"spotgreedy", "lazygreedy"}:
+        assert brute.regret(d, brute.even(40), picks) <= 1e-6
+
+
+@EXACT
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("memoize", [True, False])
+def test_noise_around_a_million_selects_as_float64_does(name, dtype, metric, memoize):
+    rows = (1e6 + brute.normal(40)).astype(dtype)
+    wide = rows.astype(np.float64)
+    d = brute.distances(brute.DEFINITIONS[metric], wide, wide)
+    picks, costs = answers(rows, method=METHODS[name](memoize=memoize), metric=metric)
+    assert brute.regret(d, brute.even(40), picks) <= 1e-6
+    sure = brute.decided(d, brute.even(40), 4, gap=1e-6)
+    assert picks[: len(sure)] == sure
+    np.testing.assert_allclose(costs, brute.costs(d, brute.even(40), picks), rtol=1e-5)
+
+
+@EXACT
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_far_clusters_of_close_rows(name, dtype):
+    """The centre lies between them, so norms dwarf the distances within a cluster."""
+    rows = np.concatenate([brute.normal(20) - 1e5, brute.normal(20, seed=1) + 1e5]).astype(dtype)
+    wide = rows.astype(np.float64)
+    d = brute.distances(brute.DEFINITIONS["euclidean"], wide, wide)
+    picks, costs = answers(rows, method=name, k=6)
+    assert brute.regret(d, brute.even(40), picks) <= 1e-6
+    np.testing.assert_allclose(costs, brute.costs(d, brute.even(40), picks), rtol=1e-5)
+
+
+@every
+def test_overflow_is_an_error_not_an_answer(method):
+    rows = (brute.normal(30) * 1e30).astype(np.float32)
+    with pytest.raises(pb.InvalidInput, match=r"metric='sqeuclidean' overflows float32.*float64"):
+        pb.select(rows, k=3, metric="sqeuclidean", method=method, random_state=0)
+    assert pb.select(rows.astype(np.float64), k=3, metric="sqeuclidean", method=method).k == 3
+
+
+# -- weights --------------------------------------------------------------------------------------
+
+
+@every
+def test_a_row_of_all_the_weight_is_the_only_one_that_counts(method):
+    source, target = np.arange(10.0).reshape(-1, 1), np.array([[2.0], [8.0], [5.0]])
+    selection = pb.select(source, target, k=10, weights=[0, 1, 0], method=method, random_state=0)
+    assert selection.cost == 0
+    assert selection.mass[selection.indices.tolist().index(8)] == 1
+
+
+@every
+def test_equal_weights_are_no_weights(method):
+    rows = brute.normal(30)
+    assert answers(rows, weights=np.full(30, 0.7), method=method) == answers(rows, method=method)
+
+
+@every
+def test_a_target_carries_its_weights(method):
+    rows, weights = brute.normal(30), np.arange(1.0, 31)
+    carried = answers(rows, pb.Target(rows, weights=weights), method=method)
+    assert carried == answers(rows, rows, weights=weights, method=method)
+
+
+# -- kinds of rows --------------------------------------------------------------------------------
+
+MAKERS = {
+    "lists": lambda rows: rows.tolist(),
+    "tuples": lambda rows: tuple(map(tuple, rows.tolist())),
+    "pandas": lambda rows: pd.DataFrame(rows, columns=list("abc"), index=range(7, 7 + len(rows))),
+    "pandas-nullable": lambda rows: pd.DataFrame(rows).astype("Float64"),
+    "polars": lambda rows: pl.DataFrame(rows, schema=["a", "b", "c"]),
+    "fortran": np.asfortranarray,
+    "strided": lambda rows: np.repeat(rows, 2, axis=0)[::2],
+    "big-endian": lambda rows: rows.astype(">f8"),
+    "rows": lambda rows: pb.Target(rows).rows,
+}
+
+
+@named
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_container_does_not_matter(name, kind):
+    rows = brute.normal(50)
+    make = MAKERS[kind]
+    expected = answers(rows[:20], rows[20:], method=name)
+    assert answers(make(rows[:20]), make(rows[20:]), method=name) == expected
+    assert answers(make(rows), method=name) == answers(rows, method=name)
+
+
+@every
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_sparse_rows_select_as_dense_ones(method, metric, make):
+    rows = brute.whole(50, columns=6)
+    rows[rows < 4] = 0
+    rows[:, 0] += 1
+    picks, costs = answers(make(rows[:20]), make(rows[20:]), method=method, metric=metric)
+    d = brute.distances(brute.DEFINITIONS[metric], rows[20:], rows[:20])
+    np.testing.assert_allclose(costs, brute.costs(d, brute.even(30), picks), rtol=1e-9)
+    if method.name in {"spotgreedy", "lazygreedy"} and method.r == 1:
+        assert brute.regret(d, brute.even(30), picks) <= 1e-9
+
+
+@every
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30)], ids=["tall", "wide"])
+def test_a_precomputed_matrix_need_not_be_square(method, shape):
+    """Rows are target, columns are source; the answer is that of a callable that looks them up."""
+    d = np.random.default_rng(0).uniform(size=shape)
+    looked_up = pb.block_metric(lambda targets, sources: d[np.ix_(targets[:, 0], sources[:, 0])])
+    numbers = [np.arange(n).reshape(-1, 1) for n in shape]
+    by_function = pb.select(
+        numbers[1],
+        numbers[0],
+        k=4,
+        metric=pb.block_metric(
+            lambda targets, sources: d[np.ix_(targets[:, 0].astype(int), sources[:, 0].astype(int))]
+        ),
+        method=method,
+        random_state=0,
+    )
+    by_matrix = pb.select(d, k=4, metric="precomputed", method=method, random_state=0)
+    assert by_matrix.indices.tolist() == by_function.indices.tolist()
+    assert by_matrix.costs.tolist() == by_function.costs.tolist()
+    assert by_matrix.evaluations == by_function.evaluations
+    assert by_matrix.k == 4 <= shape[1]
+    assert looked_up.is_expensive
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_a_mapped_matrix_is_read_in_place(method, dtype, tmp_path):
+    d = np.random.default_rng(0).integers(0, 200, size=(40, 25)).astype(dtype)
+    np.save(tmp_path / "d.npy", d)
+    mapped = np.load(tmp_path / "d.npy", mmap_mode="r")
+    assert answers(mapped, metric="precomputed", method=method) == answers(
+        d, metric="precomputed", method=method
+    )
+
+
+@every
+def test_mapped_rows_are_read_in_place(method, tmp_path):
+    rows = brute.normal(60, dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert answers(rows[:20], mapped, method=method) == answers(rows[:20], rows, method=method)
+
+
+@every
+def test_strings_with_a_pair_or_a_block_metric(method):
+    words = ["ant", "aunt", "haunt", "bee", "beer", "been", "wasp", "wisp", "whisper", "a", ""]
+    by_pairs = answers(words, metric=brute.edits, method=method)
+    by_blocks = answers(
+        words,
+        metric=pb.block_metric(lambda a, b: [[brute.edits(t, s) for s in b] for t in a]),
+        method=method,
+    )
+    assert by_pairs == by_blocks
+    assert by_pairs == answers(np.array(words), metric=brute.edits, method=method)
+    assert by_pairs == answers(pd.Series(words), metric=brute.edits, method=method)
+
+
+def lengths(target, source):
+    return float(abs(len(target) - len(source)))
+
+
+@named
+def test_rows_of_different_lengths(name):
+    ragged = [[1], [2, 2], [3, 3, 3], [4, 4], [5, 5]]
+    assert len(answers(ragged, k=3, metric=lengths, method=name)[0]) == 3
+
+
+def test_a_target_of_equal_lengths_with_a_source_of_different_ones():
+    ragged = [[1], [2, 2], [3, 3, 3], [4, 4, 4, 4]]
+    selection = pb.select(ragged, [[9, 9], [8, 8]], k=1, metric=lengths)
+    assert selection.indices.tolist() == [1]
+    assert pb.select([[9, 9], [8, 8]], ragged, k=1, metric=lengths).cost == 1.0
+
+
+def test_source_and_target_of_different_precision():
+    rows = brute.normal(50)
+    narrow, wide = rows[:20].astype(np.float32), rows[20:]
+    assert answers(narrow, wide) == answers(narrow.astype(np.float64), wide)
+    assert answers(wide, narrow) == answers(wide, narrow.astype(np.float64))
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+@named
+def test_repeated_calls_do_not_grow(name):
+    rows = brute.normal(300)
+
+    def run(times):
+        for seed in range(times):
+            pb.select(rows[:60], rows, k=5, method=name, random_state=seed, n_jobs=2)
+        gc.collect()
+
+    run(5)
+    tracemalloc.start()
+    try:
+        run(5)
+        before = tracemalloc.get_traced_memory()[0]
+        run(30)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 50_000, "thirty calls, each with 144 kB of distances"
+
+
+def test_memory_does_not_grow_with_the_number_of_prototypes():
+    """What an iteration leaves behind is not kept: two numbers a target row, once."""
+    source, target = brute.normal(40, 2), brute.normal(30_000, 2, seed=1)
+
+    def peak(k):
+        gc.collect()
+        tracemalloc.start()
+        try:
+            pb.select(source, target, k=k, method=SpotGreedy(memoize=False), n_jobs=1)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2)
+    assert peak(30) < peak(3) + 8 * 30_000
