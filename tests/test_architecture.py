@@ -56,7 +56,17 @@ MAY_USE = {
     "_cli": {"typer", "rich"},
     "kernels": {"numba", "scipy", "sklearn"},
 }
-OUTSIDE = {"sklearn", "scipy", "joblib", "threadpoolctl", "typer", "rich", "numba", "pandas", "polars"}
+OUTSIDE = {
+    "sklearn",
+    "scipy",
+    "joblib",
+    "threadpoolctl",
+    "typer",
+    "rich",
+    "numba",
+    "pandas",
+    "polars",
+}
 
 
 def part_of(module: str) -> str:
@@ -137,7 +147,9 @@ def test_only_the_oracle_calls_a_metric(path):
 def test_nothing_prints_outside_the_command_line(path):
     if part_of(module_of(path)) == "_cli":
         return
-    calls = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+    calls = [
+        n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)
+    ]
     assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
 
 

@@ -1,4 +1,4 @@
-"""Rows that break implementations: few, equal, huge, narrow, framed, mapped, sparse, not numbers."""
+"""Rows that break implementations: few, equal, huge, narrow, framed, sparse, not numbers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_fraction_is_a_share_of_the_source(k, n):
     assert pb.select(brute.normal(20), k=k, method="random", random_state=0).k == n
 
 
-# -- numbers that are narrow, huge or close together ------------------------------------------------
+# -- numbers that are narrow, huge or close together ----------------------------------------------
 
 
 @every
@@ -216,7 +216,6 @@ MAKERS = {
     "fortran": np.asfortranarray,
     "strided": lambda rows: np.repeat(rows, 2, axis=0)[::2],
     "big-endian": lambda rows: rows.astype(">f8"),
-    "rows": lambda rows: pb.Target(rows).rows,
 }
 
 
@@ -249,7 +248,6 @@ def test_sparse_rows_select_as_dense_ones(method, metric, make):
 def test_a_precomputed_matrix_need_not_be_square(method, shape):
     """Rows are target, columns are source; the answer is that of a callable that looks them up."""
     d = np.random.default_rng(0).uniform(size=shape)
-    looked_up = pb.block_metric(lambda targets, sources: d[np.ix_(targets[:, 0], sources[:, 0])])
     numbers = [np.arange(n).reshape(-1, 1) for n in shape]
     by_function = pb.select(
         numbers[1],
@@ -266,7 +264,6 @@ def test_a_precomputed_matrix_need_not_be_square(method, shape):
     assert by_matrix.costs.tolist() == by_function.costs.tolist()
     assert by_matrix.evaluations == by_function.evaluations
     assert by_matrix.k == 4 <= shape[1]
-    assert looked_up.is_expensive
 
 
 @every
@@ -331,11 +328,11 @@ def test_source_and_target_of_different_precision():
 
 @named
 def test_repeated_calls_do_not_grow(name):
-    rows = brute.normal(300)
+    rows = brute.normal(200)
 
     def run(times):
         for seed in range(times):
-            pb.select(rows[:60], rows, k=5, method=name, random_state=seed, n_jobs=2)
+            pb.select(rows[:60], rows, k=3, method=name, random_state=seed, n_jobs=2)
         gc.collect()
 
     run(5)
@@ -347,7 +344,7 @@ def test_repeated_calls_do_not_grow(name):
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 50_000, "thirty calls, each with 144 kB of distances"
+    assert grown < 50_000, "thirty calls, each with 96 kB of distances"
 
 
 def test_memory_does_not_grow_with_the_number_of_prototypes():

@@ -150,7 +150,7 @@ class Oracle:
         def fill(tile: slice) -> None:
             self._metric.fill(self.sources(sources[tile]), targets, out[tile])
 
-        run(fill, _cuts(len(sources), _TILE), self._workers_for(n))
+        run(fill, cuts(len(sources), _TILE), self._workers_for(n))
         return out
 
     def nearest_since(self, sources: Prepared, targets: Prepared, since: Ids) -> Floats:
@@ -197,10 +197,14 @@ class Oracle:
             self._metric.fill(self.sources(sources[tile]), targets, block)
             visit(block, tile)
 
-        run(fill, _cuts(len(sources), _TILE), self._workers_for(n))
+        run(fill, cuts(len(sources), _TILE), self._workers_for(n))
 
     def column(self, source: int) -> Floats:
-        """Return the distances of the whole target to one source row."""
+        """Return the distances of the whole target to one source row, under the phase "assign"."""
+        with self.during("assign"):
+            return self._column(source)
+
+    def _column(self, source: int) -> Floats:
         if self._kept is not None and self._is_kept[source]:
             self.lookups[self.phase] += len(self.problem.target)
             return self._kept[source]
@@ -211,8 +215,26 @@ class Oracle:
         def fill(columns: slice) -> None:
             self._metric.fill(row, self.targets(columns), out[:, columns])
 
-        run(fill, _cuts(out.shape[1], CHUNK), self._workers_for(n))
+        run(fill, cuts(out.shape[1], CHUNK), self._workers_for(n))
         return out[0]
+
+    def tabulate(self, sources: Ids, rows: Ids, out: Floats) -> None:
+        """Fill ``out`` with d(target, source) for these target rows, one row a source row."""
+        n = self._count(len(sources) * len(rows))
+        tasks = [(c, t) for c in cuts(len(rows), CHUNK) for t in cuts(len(sources), _RUN)]
+
+        def fill(task: tuple[slice, slice]) -> None:
+            columns, some = task
+            targets = self.targets(rows[columns])
+            for cut in cuts(some.stop - some.start, _TILE):
+                tile = slice(some.start + cut.start, some.start + cut.stop)
+                self._metric.fill(self.sources(_as_slice(sources[tile])), targets, out[tile, columns])
+
+        run(fill, tasks, self._workers_for(n))
+
+    def share(self, function: Callable[[slice], None], tasks: Iterator[slice], n: int) -> None:
+        """Run ``function`` on every task; on this thread alone when ``n`` numbers are few."""
+        run(function, tasks, self._workers if n > _SMALL_WORK else 1)
 
     def each_chunk(
         self,
@@ -236,7 +258,7 @@ class Oracle:
             visit(block, cut)
 
         size = max(1, min(CHUNK, _BLOCK_CELLS // len(sources)))
-        run(fill, _cuts(n_rows, size), self._workers_for(n))
+        run(fill, cuts(n_rows, size), self._workers_for(n))
 
     def scan(self, sources: Ids, visit: Visit) -> None:
         """Show ``visit`` the distances of the whole target to each of ``sources``."""
@@ -257,20 +279,20 @@ class Oracle:
             for group, columns in enumerate(self.groups):
                 visit(Tile(kept, sources[some], columns.start, columns, some, group))
 
-        run(show, _cuts(len(positions), _LOOKUP_RUN), self._workers if n > _SMALL_WORK else 1)
+        run(show, cuts(len(positions), _LOOKUP_RUN), self._workers if n > _SMALL_WORK else 1)
 
     def _compute(self, sources: Ids, positions: Ids, visit: Visit) -> None:
         if len(positions) == 0:
             return
         n = self._count(len(positions) * len(self.problem.target))
-        runs = [positions[cut] for cut in _cuts(len(positions), _RUN)]
+        runs = [positions[cut] for cut in cuts(len(positions), _RUN)]
         tasks = [(g, some) for g in range(len(self.groups)) for some in runs]
 
         def fill(task: tuple[int, Ids]) -> None:
             group, some = task
             for columns in _cuts_of(self.groups[group], CHUNK):
                 targets = self.targets(columns)
-                for cut in _cuts(len(some), _TILE):
+                for cut in cuts(len(some), _TILE):
                     matrix, rows, first = self._tile(sources[some[cut]], targets, columns)
                     visit(Tile(matrix, rows, first, columns, some[cut], group))
 
@@ -304,10 +326,11 @@ class Oracle:
 
 def _groups(n: int) -> list[slice]:
     chunks = -(-n // CHUNK)
-    return list(_cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
+    return list(cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
 
 
-def _cuts(n: int, size: int) -> Iterator[slice]:
+def cuts(n: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of ``size`` that cover ``n``."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 

@@ -182,7 +182,7 @@ def _as_doubles(values: Any) -> Doubles | None:
     if numbers.dtype.kind not in "fiub":
         return None
     # Strided memory would have the kernels compiled once more, to other bits.
-    return np.ascontiguousarray(numbers, dtype=np.float64)
+    return np.asarray(numbers, dtype=np.float64, order="C")
 
 
 def _as_count(k: Any, n: int) -> int:

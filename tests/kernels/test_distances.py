@@ -140,3 +140,11 @@ def test_squares_of_any_magnitude(n_columns):
         norms = [norms_of(block) for block in scaled]
         _distances.FILLS["euclidean"](*scaled, *norms, out)
         np.testing.assert_allclose(np.ldexp(out.astype(float), -exponent), expected, rtol=2e-4)
+
+
+def test_a_single_product_that_overflows():
+    source = np.full((1, 20), 1e25, dtype=np.float32)
+    norms = norms_of(source)
+    out = np.empty((1, 1), dtype=np.float32)
+    _distances.FILLS["euclidean"](source, -source, norms, norms, out)
+    np.testing.assert_allclose(out, 2e25 * np.sqrt(20), rtol=1e-6)

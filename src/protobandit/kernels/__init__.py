@@ -2,5 +2,16 @@
 
 from protobandit.kernels._coverage import absorb, costs, gains, rewards
 from protobandit.kernels._permutation import permuted
+from protobandit.kernels._swap import exchange, removal_losses, swap_changes, two_nearest
 
-__all__ = ["absorb", "costs", "gains", "permuted", "rewards"]
+__all__ = [
+    "absorb",
+    "costs",
+    "exchange",
+    "gains",
+    "permuted",
+    "removal_losses",
+    "rewards",
+    "swap_changes",
+    "two_nearest",
+]

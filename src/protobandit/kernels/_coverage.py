@@ -72,24 +72,28 @@ def costs(matrix, rows, first, weights, chunk, out):  # type: ignore[no-untyped-
 def rewards_reference(
     block: Floats, nearest: Floats, scale: float, total: Doubles, squares: Doubles
 ) -> None:
-    """Add the rewards max(nearest - d, 0) / scale of each arm, and their squares."""
+    """Add the rewards max(nearest - d, 0) / scale of each arm, and their squares.
+
+    Rewards lie in [0, 1]; what rounding adds to their sums above that is cut off.
+    """
     reward = np.maximum(nearest - block, 0).astype(np.float64) / scale
-    total += reward.sum(axis=1)
-    squares += (reward**2).sum(axis=1)
+    total += np.minimum(reward.sum(axis=1), block.shape[1])
+    squares += np.minimum((reward**2).sum(axis=1), block.shape[1])
 
 
 @kernel(rewards_reference)
 def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-def]
+    n = block.shape[1]
     for i in range(block.shape[0]):
         once = 0.0
         twice = 0.0
-        for j in range(block.shape[1]):
+        for j in range(n):
             drop = nearest[j] - block[i, j]
             reward = float(drop) if drop > 0 else 0.0
             once += reward
             twice += reward * reward
-        total[i] += once / scale
-        squares[i] += twice / scale / scale
+        total[i] += min(once / scale, float(n))
+        squares[i] += min(twice / scale / scale, float(n))
 
 
 def absorb_reference(distances: Floats, label: int, nearest: Floats, labels: Ids) -> None:

@@ -3,5 +3,6 @@
 from protobandit.objectives._coverage import Coverage
 from protobandit.objectives._ledger import Ledger, Objective
 from protobandit.objectives._sampled import SampledCoverage
+from protobandit.objectives._swap import Standing
 
-__all__ = ["Coverage", "Ledger", "Objective", "SampledCoverage"]
+__all__ = ["Coverage", "Ledger", "Objective", "SampledCoverage", "Standing"]

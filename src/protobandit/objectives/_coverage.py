@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from protobandit import kernels
 from protobandit._errors import InvalidInput
-from protobandit._oracle import CHUNK, Oracle, Tile
+from protobandit._oracle import CHUNK, Oracle, Tile, Visit
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.arms import Moments, Pull
 
 
+class Board(Protocol):
+    """Where exact distances are read: the oracle for the whole target, a table for part of it."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the distances."""
+        ...
+
+    @property
+    def groups(self) -> list[slice]:
+        """Return the groups of columns whose sums are kept apart."""
+        ...
+
+    def scan(self, sources: Ids, visit: Visit) -> None:
+        """Show ``visit`` the distances of every target row to each of ``sources``."""
+        ...
+
+    def column(self, source: int) -> Floats:
+        """Return the distances of every target row to one source row."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coverage:
-    """The mean drop of d(target, nearest prototype), over every target row.
+    """The mean drop of d(target, nearest prototype), over every target row of a board.
 
     Before the first prototype a row's worth is minus its mean distance: no constant is needed, and
     none could change the order.
@@ -30,7 +53,7 @@ class Coverage:
         The weighted mean of ``nearest`` after each prototype.
     """
 
-    oracle: Oracle
+    board: Board
     weights: Doubles
     nearest: Floats
     labels: Ids
@@ -40,12 +63,17 @@ class Coverage:
     @classmethod
     def of(cls, oracle: Oracle) -> Coverage:
         """Return the coverage of the oracle's problem by no prototype."""
-        problem = oracle.problem
-        n = len(problem.target)
+        weights = oracle.problem.weights
+        return cls.over(oracle, np.ones(len(oracle.problem.target)) if weights is None else weights)
+
+    @classmethod
+    def over(cls, board: Board, weights: Doubles) -> Coverage:
+        """Return the coverage of a board's target rows by no prototype."""
+        n = len(weights)
         return cls(
-            oracle=oracle,
-            weights=np.ones(n) if problem.weights is None else problem.weights,
-            nearest=np.full(n, np.inf, dtype=oracle.dtype),
+            board=board,
+            weights=weights,
+            nearest=np.full(n, np.inf, dtype=board.dtype),
             labels=np.full(n, -1, dtype=np.int64),
             prototypes=np.empty(0, dtype=np.int64),
         )
@@ -70,7 +98,7 @@ class Coverage:
     def pull(self, pull: Pull) -> Moments:
         """Return the exact worth of the arms; ``pull`` must ask for the whole target."""
         assert pull.n == self.population, "exact coverage is only known over the whole target"
-        parts = np.zeros((len(pull.arms), len(self.oracle.groups)))
+        parts = np.zeros((len(pull.arms), len(self.board.groups)))
         is_first = len(self.prototypes) == 0
 
         def visit(tile: Tile) -> None:
@@ -82,23 +110,22 @@ class Coverage:
                 kernels.gains(*place, self.nearest[tile.columns], weights, CHUNK, sums)
             parts[tile.positions, tile.group] += sums
 
-        self.oracle.scan(pull.arms, visit)
+        self.board.scan(pull.arms, visit)
         # The running sum adds left to right: bits do not depend on how many groups share the work.
         total = np.cumsum(parts, axis=1)[:, -1] / self.weights.sum()
         if not np.isfinite(total).all():
             raise InvalidInput(
-                f"metric={self.oracle.problem.metric.name!r} overflows {self.oracle.dtype} on these "
-                f"rows. Rescale them, or pass float64."
+                f"The metric overflows {self.board.dtype} on these rows of source and target. "
+                f"Rescale them, or pass float64."
             )
         n = len(pull.arms)
         return Moments(np.full(n, pull.n), -total if is_first else total, np.zeros(n))
 
     def commit(self, arms: Ids) -> Coverage:
         nearest, labels, costs = self.nearest.copy(), self.labels.copy(), list(self.costs)
-        with self.oracle.during("assign"):
-            for label, arm in enumerate(arms, start=len(self.prototypes)):
-                kernels.absorb(self.oracle.column(int(arm)), label, nearest, labels)
-                costs.append(float(nearest.astype(np.float64) @ self.weights / self.weights.sum()))
+        for label, arm in enumerate(arms, start=len(self.prototypes)):
+            kernels.absorb(self.board.column(int(arm)), label, nearest, labels)
+            costs.append(float(nearest.astype(np.float64) @ self.weights / self.weights.sum()))
         return replace(
             self,
             nearest=nearest,
