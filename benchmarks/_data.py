@@ -39,7 +39,12 @@ def _openml() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _idx(folder: Path, name: str) -> np.ndarray:
-    for path in (folder / name, folder / f"{name}.gz", folder / "mnist" / name, folder / "mnist" / f"{name}.gz"):
+    for path in (
+        folder / name,
+        folder / f"{name}.gz",
+        folder / "mnist" / name,
+        folder / "mnist" / f"{name}.gz",
+    ):
         if path.exists():
             raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             n_dimensions = raw[3]

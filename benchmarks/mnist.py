@@ -2,9 +2,9 @@
 
     python -m benchmarks.mnist --data DIR [--k 100] [--seeds 5] [--peer PYTHON]
 
-S = 5,000 test images, T = 54,210 train images, euclidean, float32. Printed are ratios: the machine's
-speed drifts, what is measured side by side does not. ``--peer`` is the interpreter of an environment
-that holds interpret-core (see benchmarks/peers/interpret_spot.py).
+S = 5,000 test images, T = 54,210 train images, euclidean, float32. Printed are ratios: the speed of
+a machine drifts, what is measured side by side does not. ``--peer`` is the interpreter of an
+environment that holds interpret-core (see benchmarks/peers/interpret_spot.py).
 """
 
 from __future__ import annotations
@@ -96,12 +96,18 @@ def bandit(
         random = pb.select(source, target, k=options.k, method="random", random_state=seed)
         f, f_random = (1 - mean_distance(s, target) / scale for s in (sel, random))
         loss = (f_greedy - f) / (f_greedy - f_random)
-        rows.append((seconds, sel.evaluations, sel.evaluations_by_phase["build"], f, f_random, loss))
+        rows.append(
+            (seconds, sel.evaluations, sel.evaluations_by_phase["build"], f, f_random, loss)
+        )
     seconds, evaluations, build, f, f_random, loss = np.mean(rows, axis=0)
     print(f"\nprotobandit (epsilon 0.2, nu_step 0.05, kl-lucb, early stop), {options.seeds} seeds")
-    print(f"  seconds                 {seconds:7.2f}     {seconds / exact['lazy']:.3f} x lazygreedy")
+    print(
+        f"  seconds                 {seconds:7.2f}     {seconds / exact['lazy']:.3f} x lazygreedy"
+    )
     print(f"  evaluations             {evaluations:.3e}   1/{n_pairs / evaluations:.0f} of SPOT_M")
-    print(f"    of which build        {build:.3e}   1/{n_pairs * options.k / build:.0f} of SPOTgreedy")
+    print(
+        f"    of which build        {build:.3e}   1/{n_pairs * options.k / build:.0f} of SPOTgreedy"
+    )
     print(f"  f greedy, bandit, random {f_greedy:.5f} {f:.5f} {f_random:.5f}")
     print(f"  loss of f               {(f_greedy - f) / f_greedy:7.2%}")
     print(f"  normalised loss         {loss:7.3f}     by seed {np.round([r[5] for r in rows], 3)}")
@@ -128,7 +134,8 @@ source, _, target, _ = paper_problem(Path(sys.argv[1]) if sys.argv[1] else None)
 pb.select(source[:64], target[:256], k=2, method="lazygreedy")
 def anonymous():
     lines = Path("/proc/self/status").read_text().splitlines()
-    return {l.split(":")[0]: int(l.split()[1]) * 1024 for l in lines if l.startswith(("RssAnon", "VmHWM"))}
+    wanted = [l.split() for l in lines if l.startswith(("RssAnon", "VmHWM"))]
+    return {name[:-1]: int(size) * 1024 for name, size, _ in wanted}
 before = anonymous()
 Path("/proc/self/clear_refs").write_text("5")
 method = pb.methods.LazyGreedy(memoize=sys.argv[3] == "True")
@@ -145,7 +152,8 @@ def memory(options: argparse.Namespace, matrix: int) -> None:
             [sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, check=True
         )
         growth = json.loads(done.stdout)["growth"]
-        print(f"peak memory, memoize={memoize!s:5}  {growth / 1e6:7.0f} MB  {growth / matrix:.2f} x the matrix")
+        share = f"{growth / matrix:.2f} x the matrix"
+        print(f"peak memory, memoize={memoize!s:5}  {growth / 1e6:7.0f} MB  {share}")
 
 
 def starting() -> None:
@@ -173,9 +181,7 @@ def starting() -> None:
     print(f"first select(), no cache  {first:7.2f} s")
 
 
-def peer(
-    source: np.ndarray, target: np.ndarray, options: argparse.Namespace, exact: dict
-) -> None:
+def peer(source: np.ndarray, target: np.ndarray, options: argparse.Namespace, exact: dict) -> None:
     picks = options.peer_picks
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.npz"
@@ -187,9 +193,12 @@ def peer(
     spot = json.loads(done.stdout)
     whole = spot["matrix"] + spot["picks"] / picks * options.k
     same = np.array_equal(spot["indices"], exact["selection"].indices[:picks])
-    print(f"\ninterpret {spot['version']} SPOT: matrix {spot['matrix']:.1f} s, {picks} picks {spot['picks']:.1f} s")
+    print(f"\ninterpret {spot['version']} SPOT: matrix {spot['matrix']:.1f} s,", end=" ")
+    print(f"{picks} picks {spot['picks']:.1f} s")
     note = "" if picks == options.k else " (extrapolated from those picks)"
-    print(f"  k = {options.k}{note}  {whole:.0f} s   {whole / exact['lazy']:.0f} x lazygreedy's time")
+    print(
+        f"  k = {options.k}{note}  {whole:.0f} s   {whole / exact['lazy']:.0f} x lazygreedy's time"
+    )
     print(f"  same picks              {same}")
 
 

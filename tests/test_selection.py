@@ -359,7 +359,7 @@ def test_a_damaged_document_is_refused(selection, what):
 def test_every_truncation_is_refused(selection):
     text = selection.to_json()
     for n in range(0, len(text), 97):
-        with pytest.raises(pb.InvalidInput, match="text is not JSON.*cut short"):
+        with pytest.raises(pb.InvalidInput, match=r"text is not JSON.*cut short"):
             Selection.from_json(text[:n])
 
 

@@ -1,6 +1,9 @@
-"""Run interpret-core's SPOTgreedy; needs its own environment: pip install interpret-core scikit-learn.
+"""Run interpret-core's SPOTgreedy, in an environment of its own.
 
-python interpret_spot.py ROWS.npz K    prints JSON: seconds for the matrix and for the picks, indices
+    pip install interpret-core scikit-learn
+    python interpret_spot.py ROWS.npz K
+
+Prints JSON: the seconds for the matrix and for the picks, and the indices.
 """
 
 import json

@@ -95,6 +95,9 @@ class Metric:
     is_expensive: bool = False
     fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
+    def __repr__(self) -> str:
+        return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
+
 
 def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
     home = _forms if isinstance(block, np.ndarray) else _sparse

@@ -42,7 +42,6 @@ _FEW_ROWS = 8  # below which a product costs more than its pairs
 _CENTRE_ROWS = 2048
 
 
-
 @dataclass(frozen=True, eq=False)
 class Tile:
     """``matrix[rows[i], first:]`` starts with d(target, source) for the target rows ``columns``.
@@ -59,7 +58,6 @@ class Tile:
 
 
 Visit: TypeAlias = Callable[[Tile], None]
-
 
 
 class Oracle:
@@ -188,7 +186,9 @@ class Oracle:
         nearest: Floats = np.minimum.reduceat(values, starts)
         return nearest
 
-    def visit(self, sources: Ids, targets: Prepared, visit: Callable[[Floats, slice], None]) -> None:
+    def visit(
+        self, sources: Ids, targets: Prepared, visit: Callable[[Floats, slice], None]
+    ) -> None:
         """Compute d(target, source) in tiles of source rows and hand each to ``visit``."""
         n = self._count(len(sources) * len(targets))
 
@@ -207,7 +207,8 @@ class Oracle:
     def _column(self, source: int) -> Floats:
         if self._kept is not None and self._is_kept[source]:
             self.lookups[self.phase] += len(self.problem.target)
-            return self._kept[source]
+            kept: Floats = self._kept[source]
+            return kept
         out = np.empty((1, len(self.problem.target)), dtype=self.dtype)
         n = self._count(out.size)
         row = self.sources(np.array([source]))
@@ -216,7 +217,8 @@ class Oracle:
             self._metric.fill(row, self.targets(columns), out[:, columns])
 
         run(fill, cuts(out.shape[1], CHUNK), self._workers_for(n))
-        return out[0]
+        column: Floats = out[0]
+        return column
 
     def tabulate(self, sources: Ids, rows: Ids, out: Floats) -> None:
         """Fill ``out`` with d(target, source) for these target rows, one row a source row."""
@@ -228,7 +230,9 @@ class Oracle:
             targets = self.targets(rows[columns])
             for cut in cuts(some.stop - some.start, _TILE):
                 tile = slice(some.start + cut.start, some.start + cut.stop)
-                self._metric.fill(self.sources(_as_slice(sources[tile])), targets, out[tile, columns])
+                self._metric.fill(
+                    self.sources(_as_slice(sources[tile])), targets, out[tile, columns]
+                )
 
         run(fill, tasks, self._workers_for(n))
 
@@ -242,7 +246,7 @@ class Oracle:
         visit: Callable[[Floats, slice], None],
         rows: Ids | None = None,
     ) -> None:
-        """Show ``visit`` the distances to all ``sources`` at once, a chunk of target rows at a time.
+        """Show ``visit`` the distances to all ``sources`` at once, chunk by chunk of target rows.
 
         ``rows`` are the target rows to go through (all by default); ``visit`` gets the block, one
         row a source row, and which of ``rows`` it is about.
@@ -262,7 +266,9 @@ class Oracle:
 
     def scan(self, sources: Ids, visit: Visit) -> None:
         """Show ``visit`` the distances of the whole target to each of ``sources``."""
-        is_known = self._is_kept[sources] if self._kept is not None else np.zeros(len(sources), bool)
+        is_known = (
+            self._is_kept[sources] if self._kept is not None else np.zeros(len(sources), bool)
+        )
         known, new = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         self._look_up(sources, known, visit)
         self._compute(sources, new, visit)
@@ -336,12 +342,13 @@ def cuts(n: int, size: int) -> Iterator[slice]:
 
 def _cuts_of(whole: slice, size: int) -> Iterator[slice]:
     return (
-        slice(start, min(start + size, whole.stop)) for start in range(whole.start, whole.stop, size)
+        slice(start, min(start + size, whole.stop))
+        for start in range(whole.start, whole.stop, size)
     )
 
 
 def _equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
-    """Return the positions of each value that stands at ``least`` places, and all other positions."""
+    """Return the positions of each value that has ``least`` of them, and all other positions."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=-1))
     lengths = np.diff(starts, append=len(values))

@@ -7,6 +7,7 @@ order, which grows while the number of arms shrinks. Reading the table costs loo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Table:
         )
 
     @property
-    def dtype(self) -> np.dtype[np.floating]:
+    def dtype(self) -> np.dtype[Any]:
         """Return the type of the distances."""
         return self.matrix.dtype
 
@@ -77,7 +78,8 @@ class Table:
     def column(self, arm: int) -> Floats:
         """Return the distances to one arm."""
         self.look_up(1)
-        return self.matrix[arm]
+        distances: Floats = self.matrix[arm]
+        return distances
 
     def look_up(self, n_arms: int) -> None:
         """Count a reading of this many arms."""

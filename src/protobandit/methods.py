@@ -52,7 +52,7 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method needs to say what is proven of its run; ``cost`` and ``k`` are those reached."""
+    """What a method needs to say what is proven of its run; ``cost`` and ``k`` as reached."""
 
     objective: Objective
     is_proven: bool
@@ -303,7 +303,8 @@ class Random:
 
 
 METHODS: dict[str, type[Any]] = {
-    method.name: method for method in (SpotGreedy, LazyGreedy, StochasticGreedy, ProtoBandit, Random)
+    method.name: method
+    for method in (SpotGreedy, LazyGreedy, StochasticGreedy, ProtoBandit, Random)
 }
 
 SEARCHES: dict[str, Callable[[ProtoBandit, float, float], Strategy]] = {

@@ -75,8 +75,16 @@ def test_points_refuse_other_columns():
         _forms.FORMS["points"](ROWS)
 
 
-def test_centre_is_the_mean_where_rows_lie_far_out():
-    np.testing.assert_allclose(_forms.strided_centre(ROWS + 9, ROWS + 9), (ROWS + 9).mean(axis=0))
+def test_centre_is_near_the_mean_where_rows_lie_far_out():
+    centre, spread = _forms.strided_centre(ROWS + 9, ROWS + 9), ROWS.std(axis=0).mean()
+    np.testing.assert_allclose(centre, (ROWS + 9).mean(axis=0), atol=spread)
+
+
+def test_centre_of_whole_rows_is_whole():
+    rows = np.random.default_rng(0).integers(90, 110, (50, 7)).astype(np.float64)
+    centre = _forms.strided_centre(rows)
+    np.testing.assert_array_equal(centre, np.rint(centre))
+    np.testing.assert_array_equal(_forms.strided_centre(rows * 2**20), centre * 2**20)
 
 
 def test_centre_of_rows_about_the_origin_is_none():

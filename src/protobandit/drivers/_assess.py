@@ -27,7 +27,7 @@ class Assessment:
 def assess(
     oracle: Oracle, prototypes: Ids, *, n_rows: int, random: np.random.Generator
 ) -> Assessment:
-    """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all if there are fewer.
+    """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
 
     Cost: k evaluations a row, under the phase "assign".
     """
@@ -37,13 +37,14 @@ def assess(
         ids = draw_rows(len(problem.target), problem.weights, n_rows, random)
     else:
         ids = np.arange(len(problem.target))
-    is_even = is_sample or problem.weights is None
-    weights = np.ones(len(ids)) if is_even else problem.weights
+    all_weights = np.ones(len(ids)) if problem.weights is None else problem.weights
+    weights = np.ones(len(ids)) if is_sample else all_weights
     parts: dict[int, tuple[Doubles, Doubles]] = {}
     nearest = np.empty(len(ids))
 
     def visit(block: Floats, cut: slice) -> None:
-        mass = np.bincount(block.argmin(axis=0), weights[cut], minlength=len(prototypes))
+        labels = block.argmin(axis=0)
+        mass = np.bincount(labels, weights[cut], len(prototypes)).astype(np.float64)
         running = np.minimum.accumulate(block, axis=0).astype(np.float64)
         nearest[cut] = running[-1]
         parts[cut.start] = running @ weights[cut], mass

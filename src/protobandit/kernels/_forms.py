@@ -21,10 +21,12 @@ _CENTRE_ROWS = 4096
 
 
 def strided_centre(*blocks: Floats) -> Doubles | None:
-    """Return the mean of evenly spaced rows, or None where rows are as short about the origin.
+    """Return a point near the mean of evenly spaced rows, or None where the origin serves as well.
 
     Products lose digits in proportion to the rows' lengths: where the mean is no longer than the
-    rows are spread, centring would cost a copy and gain less than a factor of two.
+    rows are spread, centring would cost a copy and gain less than a factor of two. The point lies
+    on a grid of a power of two finer than the spread, so that whole numbers stay whole and equal
+    distances equal.
     """
     samples = [block[:: -(-len(block) // _CENTRE_ROWS)] for block in blocks if len(block)]
     if not samples:
@@ -32,7 +34,11 @@ def strided_centre(*blocks: Floats) -> Doubles | None:
     n = sum(map(len, samples))
     mean: Doubles = np.sum([s.sum(axis=0, dtype=np.float64) for s in samples], axis=0) / n
     spread = sum(np.square(s - mean).sum() for s in samples) / n
-    return mean if mean @ mean > spread else None
+    if not mean @ mean > spread:
+        return None
+    step = 2.0 ** np.floor(np.log2(spread / len(mean)) / 2) if spread > 0 else 0.0
+    centre: Doubles = np.rint(mean / step) * step if step > 0 else mean
+    return centre
 
 
 def shifted(block: Floats, centre: Doubles) -> Floats:

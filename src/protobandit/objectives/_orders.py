@@ -1,4 +1,4 @@
-"""Rounds on sampled target rows: one order shared by all arms, each reading on from where it stands.
+"""Rounds on sampled target rows: one order for all arms, each reading on from where it stands.
 
 Sharing the order means that a row's distance to its nearest prototype is found once a row, not once
 an arm and row.
@@ -92,9 +92,7 @@ class DrawsLedger:
     computed and the mean is exact.
     """
 
-    def __init__(
-        self, sample: SampledTarget, arms: Ids, random: np.random.Generator
-    ) -> None:
+    def __init__(self, sample: SampledTarget, arms: Ids, random: np.random.Generator) -> None:
         self._sample = sample
         self._random = random
         self._tally = Tally(arms)

@@ -15,7 +15,7 @@ from protobandit.objectives._sample import SampledTarget
 
 @dataclass(frozen=True, eq=False)
 class SampledCoverage:
-    """The drop of d(target, nearest prototype), as rewards in [0, 1]: units of the sample's scale."""
+    """The drop of d(target, nearest prototype), as rewards in [0, 1]: in units of the scale."""
 
     sample: SampledTarget
 

@@ -29,13 +29,11 @@ class Standing:
         self.members = members.copy()
         self._near, self._second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._D = np.empty(n, dtype=table.dtype)
-        # With a lone prototype the second is as far as any arm is: then every sum is as it should be.
+        # The second of a lone prototype is as far as any arm: then every sum is as it should be.
         self._E = np.full(n, table.matrix.max() if len(members) == 1 else 0, dtype=table.dtype)
         self._losses = np.zeros(len(members))
         table.look_up(len(members))
-        kernels.two_nearest(
-            table.matrix, self.members, self._near, self._second, self._D, self._E
-        )
+        kernels.two_nearest(table.matrix, self.members, self._near, self._second, self._D, self._E)
         self._update_losses()
 
     @property
