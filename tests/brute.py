@@ -189,16 +189,17 @@ def gains(d, weights, chosen):
 
     Before the first pick: minus the mean distance, which differs from the gain by a constant.
     """
+    nearest = [min(d[j, m] for m in chosen) for j in range(len(d))] if len(chosen) else None
     found = np.full(d.shape[1], -np.inf)
     for i in range(d.shape[1]):
         if i in chosen:
             continue
         total = 0.0
         for j in range(len(d)):
-            if len(chosen) == 0:
+            if nearest is None:
                 total -= weights[j] * d[j, i]
-            else:
-                total += weights[j] * max(min(d[j, m] for m in chosen) - d[j, i], 0.0)
+            elif d[j, i] < nearest[j]:
+                total += weights[j] * (nearest[j] - d[j, i])
         found[i] = total / sum(weights)
     return found
 

@@ -111,16 +111,18 @@ def test_vacuous_when_the_iterations_tolerances_reach_one(k, nu_step, is_vacuous
     assert ("vacuous" in str(guarantee)) is is_vacuous
 
 
-def test_vacuous_when_the_tolerance_reaches_the_share_of_what_was_reached():
+@pytest.mark.parametrize(
+    ("nu", "delta", "is_vacuous"), [(0.3, 0.05, True), (0.22, 0.05, True), (0.1, 0.05, False)]
+)
+def test_vacuous_when_nothing_is_left_of_the_share_of_what_was_reached(nu, delta, is_vacuous):
     """Cosine has C = 2 and random directions stay near 1: f is near a half."""
     source, target = brute.normal(25, 40), brute.normal(300, 40, seed=1)
-    for nu, is_vacuous in ((0.3, True), (0.1, False)):
-        method = strict(nu=nu, search="uniform")
-        selection = pb.select(source, target, k=2, metric="cosine", method=method, random_state=0)
-        reached = 1 - selection.cost / 2
-        assert 2 * selection.guarantee.nu_step < 1
-        assert (nu >= (GREEDY - 0.2) * reached) is is_vacuous
-        assert selection.guarantee.vacuous is is_vacuous
+    method = strict(nu=nu, delta=delta, search="uniform")
+    selection = pb.select(source, target, k=2, metric="cosine", method=method, random_state=0)
+    reached = 1 - selection.cost / 2
+    assert 2 * selection.guarantee.nu_step < 1
+    assert ((GREEDY - 0.2) * reached - nu - delta <= 0) is is_vacuous
+    assert selection.guarantee.vacuous is is_vacuous
 
 
 # -- what it takes for granted ---------------------------------------------------------------------
@@ -277,6 +279,17 @@ def test_a_tiny_tolerance_costs_the_exact_scan_to_the_last_evaluation(is_weighte
     method = strict(search="uniform", nu_step=1e-9, epsilon=0.1)
     selection = pb.select(source, target, k=5, weights=weights, method=method, random_state=0)
     assert selection.evaluations_by_phase["build"] == exact_cost(40, 300, 5, 0.1)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.4])
+def test_the_probability_of_error_is_shared_out_among_the_iterations(delta):
+    """Uniform search says how many rows it reads; the second iteration pays for their D_j too."""
+    source, target = brute.normal(20), brute.normal(20_000, seed=1)
+    method = strict(search="uniform", nu_step=0.2, delta=delta, epsilon=0.2)
+    selection = pb.select(source, target, k=2, metric="cosine", method=method, random_state=0)
+    n_arms = math.ceil(20 / 2 * math.log(1 / 0.2))
+    n_rows = math.ceil(2 / 0.2**2 * math.log((n_arms - 1) / (delta / 2)))
+    assert selection.evaluations_by_phase["build"] == 2 * n_arms * n_rows + n_rows
 
 
 def test_a_subset_of_one_row_needs_no_pull():

@@ -6,12 +6,13 @@ import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import chain
 
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import protobandit as pb
 from protobandit import InvalidInput, _threads
@@ -32,7 +33,7 @@ def several_blas_threads():
 
 
 def blas_threads():
-    return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+    return {library.get_num_threads() for library in chain(*_threads._blas_libraries())}
 
 
 # -- how many -------------------------------------------------------------------------------------
@@ -149,20 +150,24 @@ def test_an_error_in_a_task_is_raised_and_leaves_nothing_behind(error, workers, 
 
 @pytest.mark.parametrize("raises_here", [True, False], ids=["caller", "helper"])
 def test_after_an_error_no_task_is_started_and_running_ones_end(raises_here):
-    here, meeting, ended = threading.get_ident(), threading.Barrier(2, timeout=PATIENCE), []
+    here, meeting = threading.get_ident(), threading.Barrier(2, timeout=PATIENCE)
+    has_raised, ended = threading.Event(), []
 
     def work(task):
         if task < 2:
             meeting.wait()
         if (threading.get_ident() == here) is raises_here:
-            raise ValueError
+            has_raised.set()
+            raise ValueError(f"task {task}")
+        assert has_raised.wait(PATIENCE)
         ended.append(task)
 
-    with pytest.raises(ValueError):
-        run(work, range(100), 2)
-    first = len(ended)
-    assert ended[0] in (0, 1)
-    assert len(ended) == first
+    with pytest.raises(ValueError, match="task"):
+        run(work, range(200_000), 2)
+    n_ended = len(ended)
+    assert 0 < n_ended < 200_000
+    run(lambda task: None, range(4), 2)
+    assert len(ended) == n_ended
 
 
 def test_users_do_not_wait_for_each_others_work(monkeypatch):
@@ -225,35 +230,106 @@ def test_blas_is_held_until_the_last_of_overlapping_users_leaves():
     assert blas_threads() == {ORIGINAL}
 
 
-@pytest.mark.parametrize("is_raising", [False, True])
-def test_blas_is_held_until_the_last_of_overlapping_threads_leaves(is_raising):
-    steps = [threading.Event() for _ in range(4)]
-    seen = []
+class Stage:
+    """A thread that enters and leaves the guard when told to."""
 
-    def user(enter, entered, leave, left):
-        try:
-            assert enter is None or enter.wait(PATIENCE)
-            with one_blas_thread():
-                entered.set()
-                assert leave.wait(PATIENCE)
-                seen.append(blas_threads())
-                if is_raising:
-                    raise ValueError
-        except ValueError:
-            pass
-        finally:
-            left.set()
+    def __init__(self):
+        self.pool = ThreadPoolExecutor(1)
+        self.guard = ExitStack()
 
-    second_is_out = threading.Event()
-    a = threading.Thread(target=user, args=(None, steps[0], steps[1], steps[2]))
-    b = threading.Thread(target=user, args=(steps[0], steps[1], steps[2], second_is_out))
-    for thread in (a, b):
-        thread.start()
-    for thread in (a, b):
-        thread.join(PATIENCE)
-    assert second_is_out.is_set()
-    assert seen == [{1}, {1}]
+    def does(self, function, *args):
+        return self.pool.submit(function, *args).result(PATIENCE)
+
+    def enter(self):
+        self.does(self.guard.enter_context, one_blas_thread())
+
+    def leave(self, error=None):
+        with suppress(Interrupted):
+            self.does(self.guard.__exit__, type(error) if error else None, error, None)
+
+
+@pytest.mark.parametrize("error", [None, Interrupted()], ids=["quietly", "by an error"])
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_blas_is_held_until_the_last_of_overlapping_threads_leaves(error, first_out):
+    stages = Stage(), Stage()
+    for stage in stages:
+        stage.enter()
+        assert {1} == blas_threads() == stages[0].does(blas_threads)
+    stages[first_out].leave(error)
+    assert blas_threads() == {1}
+    stages[1 - first_out].leave(error)
     assert blas_threads() == {ORIGINAL}
+
+
+def test_a_thread_may_hold_blas_while_another_limits_it_otherwise():
+    """The fixture's limit was set by the main thread, and stays in force."""
+    stage = Stage()
+    stage.enter()
+    assert blas_threads() == {1}
+    with threadpool_limits(limits=2, user_api="blas"):
+        stage.leave()
+        assert blas_threads() == {2}, "what another has set since is not touched"
+    threadpool_limits(limits=ORIGINAL, user_api="blas")
+
+
+class Library:
+    """A BLAS that is limited process-wide, as threadpoolctl shows it before version 3.8."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def get_num_threads(self):
+        return self.n
+
+    def set_num_threads(self, n):
+        self.n = n
+
+
+class OpenMPLibrary(threading.local):
+    """A BLAS that is limited thread by thread, as threadpoolctl shows it from version 3.8."""
+
+    threading_layer = "openmp"
+    n = ORIGINAL
+
+    def get_num_threads(self):
+        return self.n
+
+    def set_num_threads(self, n):
+        self.n = n
+
+    def clear_controlling_thread(self, force=False):
+        assert force
+
+
+def test_libraries_are_told_apart():
+    assert not _threads._is_limited_by_thread(Library(4))
+    assert _threads._is_limited_by_thread(OpenMPLibrary())
+
+
+def test_each_kind_of_library_is_held_and_restored(monkeypatch):
+    shared, own, unknown = Library(4), OpenMPLibrary(), Library(None)
+    monkeypatch.setattr(_threads, "_blas_libraries", lambda: ([shared, unknown], [own]))
+    monkeypatch.setattr(_threads, "_state", _threads._State())
+    seen, meeting = [], threading.Barrier(2, timeout=PATIENCE)
+
+    def work(task):
+        meeting.wait()
+        seen.append((shared.n, own.n))
+
+    stages = Stage(), Stage()
+    for stage in stages:
+        stage.enter()
+        assert stage.does(lambda: (shared.n, own.n)) == (1, 1)
+    assert own.n == ORIGINAL
+    stages[0].does(run, work, range(2), 2)
+    assert seen == [(1, 1)] * 2
+    stages[0].leave()
+    assert stages[0].does(lambda: (shared.n, own.n)) == (1, ORIGINAL)
+    assert stages[1].does(lambda: (shared.n, own.n)) == (1, 1)
+    stages[1].leave()
+    assert stages[1].does(lambda: (shared.n, own.n)) == (4, ORIGINAL)
+    assert unknown.n is None
+    _threads._pool().shutdown()
 
 
 def test_blas_is_held_through_nested_use():

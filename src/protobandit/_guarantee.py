@@ -22,7 +22,8 @@ class Guarantee:
     scale
         C; None when the statement holds for every C that bounds the dissimilarities.
     vacuous
-        True when the statement, though true, says nothing: its right-hand side is not positive.
+        True when the statement, though true, says nothing: its right-hand side, with the f that
+        was reached in place of f*, is not positive.
     conditions
         What it takes for granted.
     """

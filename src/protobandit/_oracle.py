@@ -16,7 +16,7 @@ A caller's own function is only ever called on the calling thread, with BLAS lef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,6 +235,27 @@ class Oracle:
                 )
 
         run(fill, tasks, self._workers_for(n))
+
+    def each_patch(
+        self, patches: Sequence[tuple[Ids, Ids]], visit: Callable[[Floats, int], None]
+    ) -> None:
+        """Compute d(target, source) for many small sets of source rows and target rows.
+
+        ``visit`` gets each block, one row a source row, and the number of its patch.
+        """
+        n = self._count(sum(len(sources) * len(rows) for sources, rows in patches))
+
+        def fill(patch: int) -> None:
+            sources, rows = patches[patch]
+            block = np.empty((len(sources), len(rows)), dtype=self.dtype)
+            self._metric.fill(self.sources(sources), self.targets(rows), block)
+            visit(block, patch)
+
+        run(fill, range(len(patches)), self._workers_for(n))
+
+    def look_up(self, n: int) -> None:
+        """Count answers that were served from a table."""
+        self.lookups[self.phase] += n
 
     def share(self, function: Callable[[slice], None], tasks: Iterator[slice], n: int) -> None:
         """Run ``function`` on every task; on this thread alone when ``n`` numbers are few."""

@@ -4,8 +4,10 @@ Rules
 -----
 1. Work is cut into tasks by the problem, never by the number of workers, and each task writes to a
    place of its own: one worker and many give the same bits.
-2. Inside `one_blas_thread` every BLAS runs on one thread, on the calling thread too. The limit is
-   process-wide, so overlapping users share one guard: the first sets it, the last restores it.
+2. Inside `one_blas_thread` every BLAS runs on one thread, on the calling thread too. Most can only
+   be limited process-wide: overlapping users share one guard, the first sets it and the last
+   restores it, on whatever threads they are. Some are limited thread by thread: there each user,
+   and each thread of the pool, sets its own.
 3. The pool starts when it is first needed, never starts a pool within a pool, is forgotten in a
    forked child, and stays out of the way inside joblib's workers.
 """
@@ -19,11 +21,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
 
 from protobandit._errors import InvalidInput
 
 Task = TypeVar("Task")
+Limited: TypeAlias = list[tuple[Any, int]]  # libraries, and their number of threads before
 
 _MOST_THREADS = 256  # threads start on demand, so this costs nothing
 
@@ -35,11 +39,10 @@ class _State:
         self.lock = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
         self.guards = 0
-        self.limiter: Any = None
+        self.limited: Limited = []
 
 
 _state = _State()
-_controller: Any = None
 _inside = threading.local()
 
 
@@ -47,8 +50,7 @@ def _after_fork_in_child() -> None:
     global _state
     inherited, _state = _state, _State()
     inherited.lock = threading.Lock()  # another thread may have held it; a guard may still want it
-    if inherited.limiter is not None:
-        inherited.limiter.restore_original_limits()
+    _restore(inherited.limited)
 
 
 if hasattr(os, "register_at_fork"):
@@ -154,7 +156,7 @@ def _work(function: Callable[[Any], None], queue: _Queue) -> None:
 def _pool() -> ThreadPoolExecutor:
     with _state.lock:
         if _state.pool is None:
-            _state.pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="protobandit")
+            _state.pool = ThreadPoolExecutor(_MOST_THREADS, "protobandit", _limit_own)
         return _state.pool
 
 
@@ -162,9 +164,11 @@ def _pool() -> ThreadPoolExecutor:
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread until the last of overlapping users leaves."""
     state = _state
+    shared, own = _blas_libraries()
+    limited = _limit(own)
     with state.lock:
         if state.guards == 0:
-            state.limiter = _blas_controller().limit(limits=1, user_api="blas")
+            state.limited = _limit(shared)
         state.guards += 1
     try:
         yield
@@ -172,14 +176,54 @@ def one_blas_thread() -> Iterator[None]:
         with state.lock:
             state.guards -= 1
             if state.guards == 0:
-                state.limiter.restore_original_limits()
-                state.limiter = None
+                _restore(state.limited)
+                state.limited = []
+        _restore(limited)
 
 
-def _blas_controller() -> Any:
-    global _controller
-    if _controller is None:
-        from threadpoolctl import ThreadpoolController
+@cache
+def _blas_libraries() -> tuple[list[Any], list[Any]]:
+    """Return the BLAS libraries that are limited process-wide, and those limited by thread."""
+    import threadpoolctl
 
-        _controller = ThreadpoolController()
-    return _controller
+    libraries = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+    shared: list[Any] = []
+    own: list[Any] = []
+    for library in libraries:
+        (own if _is_limited_by_thread(library) else shared).append(library)
+    return shared, own
+
+
+def _is_limited_by_thread(library: Any) -> bool:
+    # So from version 3.8 of threadpoolctl.
+    has_owner = hasattr(library, "clear_controlling_thread")
+    return has_owner and getattr(library, "threading_layer", "") == "openmp"
+
+
+def _limit(libraries: list[Any]) -> Limited:
+    """Set these libraries to one thread; return what they were set to."""
+    before = [(library, library.get_num_threads()) for library in libraries]
+    limited = [(library, n) for library, n in before if n is not None and n > 1]
+    for library, _ in limited:
+        _set(library, 1)
+    return limited
+
+
+def _limit_own() -> None:
+    _, own = _blas_libraries()
+    _limit(own)
+
+
+def _restore(limited: Limited) -> None:
+    for library, n in limited:
+        if library.get_num_threads() == 1:  # else somebody else has set it since
+            _set(library, n)
+
+
+def _set(library: Any, n: int) -> None:
+    # threadpoolctl from 3.8 on obeys one thread at a time and silently ignores the others. A guard
+    # may be set on one thread and lifted on another, so it must not stay with any.
+    clear = getattr(library, "clear_controlling_thread", lambda force: None)
+    clear(force=True)
+    library.set_num_threads(n)
+    clear(force=True)

@@ -1,13 +1,21 @@
-"""The race: many arms on few target rows, then fewer on more, with swaps at every rung.
+"""The race: all arms on few target rows, then fewer on more, each near its home only.
 
 Theory of operation
 -------------------
-Every arm meets the same random order of the target from its beginning, so what is computed is a
-table that only grows wider while it loses arms. On the first rung greedy builds k prototypes from
-all arms. On each rung swaps improve them on that rung's rows; then the arms whose best swap comes
-nearest to an improvement go on, with the prototypes themselves, to the next rung, where more rows
-tell them apart. The total cost is that of a few short tables, not of one that is long and wide, and
-it does not depend on the size of the target.
+Every arm meets the same random order of the target from its beginning. On the first rung all arms
+are measured at a few rows; greedy builds k prototypes on them and swaps improve these. Every later
+rung adds rows:
+
+1. The arms whose best swap comes nearest to an improvement go on, with the prototypes.
+2. The new rows are compared with the prototypes, which sorts them into cells.
+3. An arm is measured only at the new rows of its home cells, those where, on the rows so far, it
+   comes closest to beating the second prototype. Elsewhere rows would stay with their prototypes
+   whatever became of the arm. (MNIST, k = 100: 5 cells of 100 hold 80 % of what an arm can save.)
+4. Swaps improve the prototypes on all rows so far. What is not known of an arm counts against it, so
+   a swap is never worse than it looks; once made, the arm is measured everywhere.
+
+So the number of evaluations grows with the number of arms times a few rows, plus k times all rows
+looked at, and does not depend on the size of the target.
 """
 
 from __future__ import annotations
@@ -17,33 +25,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protobandit._oracle import Oracle
+from protobandit._oracle import Oracle, cuts
 from protobandit._sampling import TargetOrder
-from protobandit._table import Table
+from protobandit._table import Patchwork, Table
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
-from protobandit.drivers._greedy import greedy
+from protobandit.drivers._greedy import Pick, greedy
 from protobandit.drivers._swap import changes_of_others, refine_eagerly
 from protobandit.objectives import Coverage, Standing
+
+_ARMS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class Rung:
-    """How many arms meet how many target rows, and how often swaps may go over them."""
+    """How many arms go on, to how many rows in all, at how many home cells; passes of swaps."""
 
     n_arms: int
     n_rows: int
-    passes: int = 2
+    n_cells: int
+    passes: int
 
 
 @dataclass(frozen=True, eq=False)
 class Lap:
-    """Where the race stands after a rung: the table, and which of its arms are prototypes."""
+    """Where the race stands after a rung."""
 
-    table: Table
-    members: Ids
-    cost: float
+    rung: Rung
+    arms: Ids
+    standing: Standing
     n_swaps: int
+
+    @property
+    def prototypes(self) -> Ids:
+        """Return the source rows that are prototypes."""
+        return self.arms[self.standing.members]
 
 
 def race(
@@ -55,44 +71,81 @@ def race(
     weights: Doubles | None,
     random: np.random.Generator,
 ) -> Iterator[Lap]:
-    """Yield a lap for each rung."""
-    table: Table | None = None
-    members = kept = np.empty(0, dtype=np.int64)
-    for rung in rungs:
-        if table is None:
-            arms = np.sort(random.choice(len(oracle.problem.source), rung.n_arms, replace=False))
-            rows = order.read(0, rung.n_rows)
-            table = Table.of(oracle, arms, rows, _weights(weights, rows))
-            members = build(table, k, random)
-        else:
-            rows = order.read(len(table.rows), rung.n_rows)
-            with oracle.during("swap"):
-                table = table.extended(kept, rows, _weights(weights, rows))
-            members = np.searchsorted(kept, members)
-        with oracle.during("swap"):
-            standing = Standing(table, members)
-            everyone = np.arange(len(table.arms))
-            n_swaps = refine_eagerly(standing, everyone, passes=rung.passes)
-            members = standing.members
-            yield Lap(table, members, standing.cost, n_swaps)
-            following = rungs[rungs.index(rung) + 1 :]
-            if following:
-                kept = _survivors(standing, everyone, following[0].n_arms)
+    """Yield a lap for each rung; the first is the build, the others are swaps."""
+    first, *others = rungs
+    rows = order.read(0, first.n_rows)
+    table = Table.of(oracle, _entrants(oracle, first.n_arms, random), rows, _of(weights, rows))
+    members = np.concatenate([pick.arms for pick in picks_of(table, k, random)])
+    patchwork, standing = table.patchwork(), Standing(members, table.matrix[members], table.weights)
+    with oracle.during("swap"):
+        yield _lap(first, patchwork, standing)
+        for rung in others:
+            kept = _survivors(standing, patchwork, rung.n_arms)
+            rows = order.read(len(patchwork.rows), rung.n_rows)
+            patchwork, standing = _advance(patchwork, standing, kept, rows, weights, rung.n_cells)
+            yield _lap(rung, patchwork, standing)
 
 
-def build(table: Table, k: int, random: np.random.Generator) -> Ids:
-    """Return k arms of the table, chosen greedily, best first."""
+def picks_of(table: Table, k: int, random: np.random.Generator) -> Iterator[Pick]:
+    """Yield k arms of the table, chosen greedily, best first."""
     coverage = Coverage.over(table, table.weights)
-    picks = greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
-    return np.concatenate([pick.arms for pick in picks])
+    return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
 
 
-def _survivors(standing: Standing, arms: Ids, n: int) -> Ids:
+def _entrants(oracle: Oracle, n: int, random: np.random.Generator) -> Ids:
+    n_source = len(oracle.problem.source)
+    if n == n_source:
+        return np.arange(n)
+    return np.sort(random.choice(n_source, n, replace=False))
+
+
+def _lap(rung: Rung, patchwork: Patchwork, standing: Standing) -> Lap:
+    n_swaps = refine_eagerly(standing, patchwork, passes=rung.passes)
+    return Lap(rung, patchwork.arms, standing, n_swaps)
+
+
+def _survivors(standing: Standing, patchwork: Patchwork, n: int) -> Ids:
     """Return the prototypes and the arms that come nearest to improving on one, in order."""
-    changes = changes_of_others(standing, arms)
+    if n >= len(patchwork):
+        return np.arange(len(patchwork))
+    changes = changes_of_others(standing, patchwork)
     changes[standing.members] = -np.inf
-    return np.sort(np.argpartition(changes, n - 1)[:n]) if n < len(arms) else arms
+    return np.sort(np.argpartition(changes, n - 1)[:n])
 
 
-def _weights(weights: Doubles | None, rows: Ids) -> Doubles:
+def _advance(
+    patchwork: Patchwork,
+    standing: Standing,
+    kept: Ids,
+    rows: Ids,
+    weights: Doubles | None,
+    n_cells: int,
+) -> tuple[Patchwork, Standing]:
+    """Return the arms ``kept`` and the prototypes with these target rows added."""
+    oracle, k = patchwork.oracle, len(standing.members)
+    homes = _homes(standing, patchwork, kept, min(n_cells, k))
+    block = np.empty((k, len(rows)), dtype=standing.matrix.dtype)
+    oracle.tabulate(patchwork.arms[standing.members], rows, block)
+    cells = block.argmin(axis=0)
+    by_cell = np.argsort(cells, kind="stable")
+    rows, block = rows[by_cell], block[:, by_cell]
+    cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
+    # Prototypes are measured already: without homes they are not measured again.
+    is_prototype = np.isin(kept, standing.members)
+    wider = patchwork.extended(kept, rows, _of(weights, rows), cell_starts, homes, ~is_prototype)
+    matrix = np.hstack([standing.matrix, block])
+    members = np.searchsorted(kept, standing.members)
+    return wider, Standing(members, matrix, wider.weights)
+
+
+def _homes(standing: Standing, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
+    """Return the n cells in which each arm comes closest to beating the second prototype."""
+    homes = np.empty((len(arms), n), dtype=np.int64)
+    for cut in cuts(len(arms), _ARMS_AT_ONCE):
+        near = standing.affinities(patchwork, arms[cut])
+        homes[cut] = np.argpartition(-near, n - 1, axis=1)[:, :n]
+    return homes
+
+
+def _of(weights: Doubles | None, rows: Ids) -> Doubles:
     return np.ones(len(rows)) if weights is None else weights[rows]

@@ -1,57 +1,69 @@
-"""Swap: replace a prototype by a better arm, until none is found or patience ends."""
+"""Swap: replace a prototype by a better arm, until none is found or patience ends.
+
+A swap is decided on what the patchwork knows of an arm, which can only understate what it is worth.
+When it is made, the arm's distances to all rows are computed: the standing is exact at all times,
+so no swap ever raises the cost over the rows.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from protobandit._table import Patchwork
 from protobandit._typing import Doubles, Ids
 from protobandit.objectives import Standing
 
-# Swaps that lower the cost by less than this share of it are rounding, or not worth their while.
+# A swap that lowers the cost by a smaller share of it is rounding, or not worth its while.
 _WORTHWHILE = 1e-7
 
 
-def refine_eagerly(standing: Standing, arms: Ids, *, passes: int) -> int:
-    """Swap eagerly, most promising arms first; return how many swaps were made.
+def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> int:
+    """Swap whatever helps, the most promising arms first; return how many swaps were made.
 
     A pass asks every arm for its best swap, then tries those that would help, best first, each
-    against the prototypes as they are by then. No swap raises the cost over the table's rows.
+    against the prototypes as they are by then.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
     n_swaps = 0
     for _ in range(passes):
         least = -_WORTHWHILE * standing.cost
-        changes = changes_of_others(standing, arms)
-        helpful = arms[changes < least][np.argsort(changes[changes < least], kind="stable")]
+        changes = changes_of_others(standing, patchwork)
+        helpful = np.flatnonzero(changes < least)
         before = n_swaps
-        for arm in helpful:
-            (change,), (slot,) = standing.changes(np.array([arm]))
+        for arm in helpful[np.argsort(changes[helpful], kind="stable")]:
+            (change,), (slot,) = standing.changes(patchwork, np.array([arm]))
             if change < least:
-                standing.exchange(int(slot), int(arm))
+                standing.exchange(int(slot), int(arm), patchwork.distances(int(arm)))
                 n_swaps += 1
         if n_swaps == before:
             break
     return n_swaps
 
 
-def refine_best(standing: Standing, arms: Ids, *, passes: int) -> int:
+def refine_best(standing: Standing, patchwork: Patchwork, *, passes: int) -> int:
     """Make the one best swap of a pass, pass after pass; return how many were made.
 
-    Reference: Schubert, Rousseeuw (2019), FastPAM1, with the result of PAM's SWAP.
+    Reference: Schubert, Rousseeuw (2019), FastPAM1, which ends where PAM's SWAP ends.
     """
+    everyone = np.arange(len(patchwork))
     for n_swaps in range(passes):
-        changes, slots = standing.changes(arms)
-        changes[np.isin(arms, standing.members)] = np.inf
+        changes, slots = standing.changes(patchwork, everyone)
+        changes[standing.members] = np.inf
         best = int(changes.argmin())
         if not changes[best] < -_WORTHWHILE * standing.cost:
             return n_swaps
-        standing.exchange(int(slots[best]), int(arms[best]))
+        standing.exchange(int(slots[best]), best, patchwork.distances(best))
     return passes
 
 
-def changes_of_others(standing: Standing, arms: Ids) -> Doubles:
+def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
     """Return the change of cost by the best swap of each arm; infinite for prototypes."""
-    changes, _ = standing.changes(arms)
-    changes[np.isin(arms, standing.members)] = np.inf
+    changes, _ = standing.changes(patchwork, np.arange(len(patchwork)))
+    changes[standing.members] = np.inf
     return changes
+
+
+def members_of(patchwork: Patchwork, arms: Ids) -> Ids:
+    """Return where these source rows stand among the arms of the patchwork."""
+    return np.searchsorted(patchwork.arms, arms)

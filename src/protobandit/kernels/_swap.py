@@ -1,15 +1,22 @@
-"""Swaps, by FasterPAM's decomposition, on a matrix with one row an arm and one column a target row.
+"""Swaps, by FasterPAM's decomposition.
 
-``members`` are the rows of the matrix that are prototypes. For each column, ``near`` and ``second``
-are the slots of the two nearest members, ``D`` and ``E`` their distances. Removing slot m costs
-losses[m] = sum of weights * (E - D) over the columns with near = m; what an arm gains without any
-removal, and what it saves of each removal, add up column by column, so the best slot for an arm
-comes out of one pass over its row (Schubert, Rousseeuw 2021).
+``members`` has one row a prototype and one column a target row. For each column, ``near`` and
+``second`` are the slots of the two nearest prototypes, ``D`` and ``E`` their distances. Removing
+slot m costs losses[m] = sum of weights * (E - D) over the columns with near = m; what an arm gains
+without any removal, and what it saves of each removal, add up column by column, so the best slot
+for an arm comes out of one pass over its distances (Schubert, Rousseeuw 2021).
 
-A lone member has no second: E is then any number no distance exceeds, and the sums come out right.
+An arm's distances are ragged: those from ``starts[i]`` to ``starts[i + 1]`` of ``values``, at
+``columns``. A column it lacks counts as out of its reach, so the change of cost is never better
+than it is said to be.
+
+A lone prototype has no second: E is then any number no distance exceeds, and the sums come out
+right.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -17,41 +24,37 @@ from protobandit._typing import Doubles, Floats, Ids
 from protobandit.kernels._compile import kernel
 
 
-def two_nearest_reference(
-    matrix: Floats, members: Ids, near: Ids, second: Ids, D: Floats, E: Floats
-) -> None:
-    """Fill in the two nearest members of every column; ``E`` stays as it is for a lone member."""
-    block = matrix[members]
-    order = np.argsort(block, axis=0, kind="stable")
-    columns = np.arange(block.shape[1])
+def two_nearest_reference(members: Floats, near: Ids, second: Ids, D: Floats, E: Floats) -> None:
+    """Fill in the two nearest prototypes of every column; a lone one leaves ``E`` as it is."""
+    order = np.argsort(members, axis=0, kind="stable")
+    columns = np.arange(members.shape[1])
     near[:] = order[0]
-    D[:] = block[near, columns]
+    D[:] = members[near, columns]
     if len(members) > 1:
         second[:] = order[1]
-        E[:] = block[second, columns]
+        E[:] = members[second, columns]
 
 
 @kernel(two_nearest_reference)
-def two_nearest(matrix, members, near, second, D, E):  # type: ignore[no-untyped-def]
-    n = len(D)
-    lone = len(members) == 1
-    for j in range(n):
+def two_nearest(members: Floats, near: Ids, second: Ids, D: Floats, E: Floats) -> None:
+    """Fill in the two nearest prototypes of every column; a lone one leaves ``E`` as it is."""
+    is_lone = members.shape[0] == 1
+    for j in range(len(D)):
         D[j] = np.inf
         near[j] = 0
-        if not lone:
+        if not is_lone:
             E[j] = np.inf
             second[j] = 0
-    for m in range(len(members)):
-        row = matrix[members[m]]
-        for j in range(n):
-            d = row[j]
+    for m in range(members.shape[0]):
+        for j in range(len(D)):
+            d = members[m, j]
             if d < D[j]:
-                if not lone:
+                if not is_lone:
                     E[j] = D[j]
                     second[j] = near[j]
                 D[j] = d
                 near[j] = m
-            elif not lone and d < E[j]:
+            elif not is_lone and d < E[j]:
                 E[j] = d
                 second[j] = m
 
@@ -59,22 +62,60 @@ def two_nearest(matrix, members, near, second, D, E):  # type: ignore[no-untyped
 def removal_losses_reference(
     near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles
 ) -> None:
-    """Fill ``losses`` with what removing each member would cost."""
+    """Fill ``losses`` with what removing each prototype would cost."""
     gaps = E.astype(np.float64) - D
     losses[:] = np.bincount(near, weights * gaps, minlength=len(losses))
 
 
 @kernel(removal_losses_reference)
-def removal_losses(near, D, E, weights, losses):  # type: ignore[no-untyped-def]
+def removal_losses(near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles) -> None:
+    """Fill ``losses`` with what removing each prototype would cost."""
     for m in range(len(losses)):
         losses[m] = 0.0
     for j in range(len(D)):
         losses[near[j]] += weights[j] * (float(E[j]) - float(D[j]))
 
 
+def exchange_reference(
+    members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
+) -> None:
+    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date."""
+    members[slot] = row
+    two_nearest_reference(members, near, second, D, E)
+
+
+@kernel(exchange_reference)
+def exchange(
+    members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
+) -> None:
+    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date."""
+    k = members.shape[0]
+    for j in range(len(D)):
+        members[slot, j] = row[j]
+        if k == 1:
+            D[j] = row[j]
+        elif near[j] == slot or second[j] == slot:
+            near[j], second[j] = 0, 1
+            if members[1, j] < members[0, j]:
+                near[j], second[j] = 1, 0
+            for m in range(2, k):
+                if members[m, j] < members[near[j], j]:
+                    near[j], second[j] = m, near[j]
+                elif members[m, j] < members[second[j], j]:
+                    second[j] = m
+            D[j], E[j] = members[near[j], j], members[second[j], j]
+        elif row[j] < D[j]:
+            E[j], second[j] = D[j], near[j]
+            D[j], near[j] = row[j], slot
+        elif row[j] < E[j]:
+            E[j], second[j] = row[j], slot
+
+
 def swap_changes_reference(
-    matrix: Floats,
-    rows: Ids,
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
     near: Ids,
     D: Floats,
     E: Floats,
@@ -83,27 +124,40 @@ def swap_changes_reference(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for each row, the change of the summed cost by its best swap, and for which slot."""
-    for i, row in enumerate(rows):
-        d = matrix[row, : len(D)].astype(np.float64)
-        gain = np.minimum(d - D, 0)
-        saved = np.minimum(d, E) - E - gain
-        by_slot = losses + np.bincount(near, weights * saved, minlength=len(losses))
+    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot."""
+    for i, arm in enumerate(arms):
+        own = slice(starts[arm], starts[arm + 1])
+        at, d = columns[own], values[own].astype(np.float64)
+        gain = np.minimum(d - D[at], 0)
+        saved = np.minimum(d, E[at]) - E[at] - gain
+        by_slot = losses + np.bincount(near[at], weights[at] * saved, minlength=len(losses))
         slots[i] = by_slot.argmin()
-        changes[i] = by_slot[slots[i]] + gain @ weights
+        changes[i] = by_slot[slots[i]] + gain @ weights[at]
 
 
 @kernel(swap_changes_reference)
-def swap_changes(matrix, rows, near, D, E, weights, losses, changes, slots):  # type: ignore[no-untyped-def]
+def swap_changes(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    near: Ids,
+    D: Floats,
+    E: Floats,
+    weights: Doubles,
+    losses: Doubles,
+    changes: Doubles,
+    slots: Ids,
+) -> None:
+    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot."""
     k = len(losses)
     by_slot = np.empty(k)
-    for i in range(len(rows)):
-        row = matrix[rows[i]]
+    for i in range(len(arms)):
         for m in range(k):
             by_slot[m] = losses[m]
         gain = 0.0
-        for j in range(len(D)):
-            d = row[j]
+        for e in range(starts[arms[i]], starts[arms[i] + 1]):
+            j, d = columns[e], values[e]
             if d < E[j]:
                 if d < D[j]:
                     gain += weights[j] * (float(d) - float(D[j]))
@@ -118,36 +172,78 @@ def swap_changes(matrix, rows, near, D, E, weights, losses, changes, slots):  # 
         changes[i] = by_slot[best] + gain
 
 
-def exchange_reference(
-    matrix: Floats, members: Ids, slot: int, row: int, near: Ids, second: Ids, D: Floats, E: Floats
+def affinities_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    near: Ids,
+    E: Floats,
+    weights: Doubles,
+    out: Doubles,
 ) -> None:
-    """Put ``row`` in the place of ``members[slot]`` and bring the two nearest up to date."""
-    members[slot] = row
-    two_nearest_reference(matrix, members, near, second, D, E)
+    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m."""
+    for i, arm in enumerate(arms):
+        own = slice(starts[arm], starts[arm + 1])
+        at = columns[own]
+        closer = np.maximum(E[at].astype(np.float64) - values[own], 0)
+        out[i] = np.bincount(near[at], weights[at] * closer, minlength=out.shape[1])
 
 
-@kernel(exchange_reference)
-def exchange(matrix, members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
-    members[slot] = row
-    k = len(members)
-    new = matrix[row]
-    for j in range(len(D)):
-        d = new[j]
-        if k == 1:
-            D[j] = d
-        elif near[j] == slot or second[j] == slot:
-            first, other = np.inf, np.inf
-            a, b = 0, 0
-            for m in range(k):
-                x = matrix[members[m], j]
-                if x < first:
-                    other, b = first, a
-                    first, a = x, m
-                elif x < other:
-                    other, b = x, m
-            D[j], near[j], E[j], second[j] = first, a, other, b
-        elif d < D[j]:
-            E[j], second[j] = D[j], near[j]
-            D[j], near[j] = d, slot
-        elif d < E[j]:
-            E[j], second[j] = d, slot
+@kernel(affinities_reference)
+def affinities(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    near: Ids,
+    E: Floats,
+    weights: Doubles,
+    out: Doubles,
+) -> None:
+    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m."""
+    for i in range(len(arms)):
+        for m in range(out.shape[1]):
+            out[i, m] = 0.0
+        for e in range(starts[arms[i]], starts[arms[i] + 1]):
+            j = columns[e]
+            if values[e] < E[j]:
+                out[i, near[j]] += weights[j] * (float(E[j]) - float(values[e]))
+
+
+def copy_ragged_reference(
+    starts: Ids, columns: Any, values: Floats, arms: Ids, places: Ids, to: Any, at: Floats
+) -> None:
+    """Copy the entries of each arm to ``places[i]`` and on, in ``to`` (columns) and ``at``."""
+    for arm, place in zip(arms, places, strict=True):
+        own = slice(starts[arm], starts[arm + 1])
+        there = slice(place, place + own.stop - own.start)
+        to[there], at[there] = columns[own], values[own]
+
+
+@kernel(copy_ragged_reference)
+def copy_ragged(
+    starts: Ids, columns: Any, values: Floats, arms: Ids, places: Ids, to: Any, at: Floats
+) -> None:
+    """Copy the entries of each arm to ``places[i]`` and on, in ``to`` (columns) and ``at``."""
+    for i in range(len(arms)):
+        first = starts[arms[i]]
+        for e in range(starts[arms[i] + 1] - first):
+            to[places[i] + e] = columns[first + e]
+            at[places[i] + e] = values[first + e]
+
+
+def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    for row, place in zip(block, places, strict=True):
+        to[place : place + len(row)] = np.arange(first, first + len(row))
+        at[place : place + len(row)] = row
+
+
+@kernel(scatter_reference)
+def scatter(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            to[places[i] + j] = first + j
+            at[places[i] + j] = block[i, j]

@@ -1,84 +1,105 @@
-"""What replacing one prototype by another arm is worth, on the rows of a table."""
+"""What replacing one prototype by another arm is worth."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from protobandit import kernels
 from protobandit._oracle import cuts
-from protobandit._table import Table
-from protobandit._typing import Doubles, Ids
+from protobandit._table import Patchwork
+from protobandit._typing import Doubles, Floats, Ids
 
-_TASK_CELLS = 1 << 19
+_TASK_ENTRIES = 1 << 18
 
 
 class Standing:
-    """The prototypes of a table and, for each target row, the two nearest of them.
+    """Prototypes, their distances to some target rows, and the two nearest of each row.
 
     `exchange` changes it in place: a swap touches few rows, a copy would touch all.
 
-    Attributes
+    Parameters
     ----------
     members
-        The table's arms that are prototypes, by slot.
+        The arms that are prototypes, by slot.
+    matrix
+        Their distances, one row a slot; taken over, not copied.
+    weights
+        Of the target rows.
     """
 
-    def __init__(self, table: Table, members: Ids) -> None:
-        n = len(table.rows)
-        self.table = table
+    def __init__(self, members: Ids, matrix: Floats, weights: Doubles) -> None:
+        n = len(weights)
         self.members = members.copy()
-        self._near, self._second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self._D = np.empty(n, dtype=table.dtype)
-        # The second of a lone prototype is as far as any arm: then every sum is as it should be.
-        self._E = np.full(n, table.matrix.max() if len(members) == 1 else 0, dtype=table.dtype)
-        self._losses = np.zeros(len(members))
-        table.look_up(len(members))
-        kernels.two_nearest(table.matrix, self.members, self._near, self._second, self._D, self._E)
+        self.matrix = matrix
+        self.weights = weights
+        self.near, self.second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self.D = np.empty(n, dtype=matrix.dtype)
+        self.E = np.zeros(n, dtype=matrix.dtype)
+        self.losses = np.zeros(len(members))
+        kernels.two_nearest(matrix, self.near, self.second, self.D, self.E)
         self._update_losses()
 
     @property
     def cost(self) -> float:
         """Return the weighted mean distance of the rows to their nearest prototype."""
-        weights = self.table.weights
-        return float(self._D.astype(np.float64) @ weights / weights.sum())
+        return float(self.D.astype(np.float64) @ self.weights / self.weights.sum())
 
-    def changes(self, arms: Ids) -> tuple[Doubles, Ids]:
+    def changes(self, patchwork: Patchwork, arms: Ids) -> tuple[Doubles, Ids]:
         """Return how the cost changes by each arm's best swap, and the slot it would take."""
         changes, slots = np.empty(len(arms)), np.empty(len(arms), dtype=np.int64)
-        self.table.look_up(len(arms))
+        if len(self.members) == 1:
+            self._put_second_out_of_reach(patchwork)
 
         def compute(cut: slice) -> None:
             kernels.swap_changes(
-                self.table.matrix,
+                *patchwork.entries,
                 arms[cut],
-                self._near,
-                self._D,
-                self._E,
-                self.table.weights,
-                self._losses,
+                self.near,
+                self.D,
+                self.E,
+                self.weights,
+                self.losses,
                 changes[cut],
                 slots[cut],
             )
 
-        n = len(self.table.rows)
-        tasks = cuts(len(arms), max(1, _TASK_CELLS // n))
-        self.table.oracle.share(compute, tasks, len(arms) * n)
-        return changes / self.table.weights.sum(), slots
+        _share(patchwork, arms, compute)
+        return changes / self.weights.sum(), slots
 
-    def exchange(self, slot: int, arm: int) -> None:
-        """Put ``arm`` in the place of the prototype in ``slot``."""
-        self.table.look_up(1)
+    def affinities(self, patchwork: Patchwork, arms: Ids) -> Doubles:
+        """Return how much nearer than the second prototype each arm is to the rows of each cell."""
+        out = np.empty((len(arms), len(self.members)))
+
+        def compute(cut: slice) -> None:
+            kernels.affinities(
+                *patchwork.entries, arms[cut], self.near, self.E, self.weights, out[cut]
+            )
+
+        _share(patchwork, arms, compute)
+        return out
+
+    def exchange(self, slot: int, arm: int, distances: Floats) -> None:
+        """Put ``arm``, with these distances, in the place of the prototype in ``slot``."""
+        self.members[slot] = arm
         kernels.exchange(
-            self.table.matrix,
-            self.members,
-            slot,
-            arm,
-            self._near,
-            self._second,
-            self._D,
-            self._E,
+            self.matrix, slot, distances, self.near, self.second, self.D, self.E
         )
         self._update_losses()
 
+    def _put_second_out_of_reach(self, patchwork: Patchwork) -> None:
+        # With a lone prototype any number that no distance exceeds makes every sum come out right.
+        self.E[:] = max(float(patchwork.values.max()), float(self.D.max()))
+        self._update_losses()
+
     def _update_losses(self) -> None:
-        kernels.removal_losses(self._near, self._D, self._E, self.table.weights, self._losses)
+        kernels.removal_losses(self.near, self.D, self.E, self.weights, self.losses)
+
+
+def _share(patchwork: Patchwork, arms: Ids, compute: Callable[[slice], None]) -> None:
+    lengths = np.diff(patchwork.starts)[arms]
+    n = int(lengths.sum())
+    patchwork.oracle.look_up(n)
+    size = max(1, _TASK_ENTRIES * len(arms) // max(n, 1))
+    patchwork.oracle.share(compute, cuts(len(arms), size), n)
