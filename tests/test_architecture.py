@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "_sampling": GROUND | {"kernels"},
     "_problem": GROUND | {"data", "_metrics"},
     "_oracle": GROUND | {"data", "_metrics", "_problem", "_threads"},
-    "_table": GROUND | {"_oracle"},
+    "_table": GROUND | {"kernels", "_metrics", "_oracle"},
     "objectives": GROUND | {"arms", "kernels", "_metrics", "_oracle", "_sampling", "_table"},
     "drivers": GROUND | {"arms", "objectives", "_oracle", "_sampling", "_table"},
     "_document": GROUND | {"_guarantee", "_metrics"},

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -84,7 +84,20 @@ def chunked(oracle, sources):
 def tabulated(oracle, sources):
     out = np.full((len(sources), len(oracle.problem.target)), np.nan, oracle.dtype)
     with oracle.at_work():
-        oracle.tabulate(sources, np.arange(out.shape[1]), out)
+        oracle.tabulate(sources, oracle.targets(slice(0, out.shape[1])), out)
+    return out
+
+
+def patched(oracle, sources):
+    out = np.full((len(sources), len(oracle.problem.target)), np.nan, oracle.dtype)
+    edges = [0, 3, len(sources)], [0, out.shape[1] // 3, out.shape[1]]
+    places = list(product(*([slice(*pair) for pair in pairwise(side)] for side in edges)))
+
+    def visit(block, patch):
+        out[places[patch]] = block
+
+    with oracle.at_work():
+        oracle.each_patch([(sources[a], oracle.targets(b)) for a, b in places], visit)
     return out
 
 
@@ -94,6 +107,7 @@ WAYS = {
     "column": columns,
     "each_chunk": chunked,
     "tabulate": tabulated,
+    "each_patch": patched,
     "scan": scanned,
 }
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

@@ -220,35 +220,31 @@ class Oracle:
         column: Floats = out[0]
         return column
 
-    def tabulate(self, sources: Ids, rows: Ids, out: Floats) -> None:
-        """Fill ``out`` with d(target, source) for these target rows, one row a source row."""
-        n = self._count(len(sources) * len(rows))
-        tasks = [(c, t) for c in cuts(len(rows), CHUNK) for t in cuts(len(sources), _RUN)]
+    def tabulate(self, sources: Ids, targets: Prepared, out: Floats) -> None:
+        """Fill ``out`` with d(target, source), one row a source row."""
+        n = self._count(len(sources) * len(targets))
+        tasks = [(c, t) for c in cuts(len(targets), CHUNK) for t in cuts(len(sources), _TILE)]
 
         def fill(task: tuple[slice, slice]) -> None:
-            columns, some = task
-            targets = self.targets(rows[columns])
-            for cut in cuts(some.stop - some.start, _TILE):
-                tile = slice(some.start + cut.start, some.start + cut.stop)
-                self._metric.fill(
-                    self.sources(_as_slice(sources[tile])), targets, out[tile, columns]
-                )
+            columns, tile = task
+            rows = self.sources(_as_slice(sources[tile]))
+            self._metric.fill(rows, targets.take(columns), out[tile, columns])
 
         run(fill, tasks, self._workers_for(n))
 
     def each_patch(
-        self, patches: Sequence[tuple[Ids, Ids]], visit: Callable[[Floats, int], None]
+        self, patches: Sequence[tuple[Ids, Prepared]], visit: Callable[[Floats, int], None]
     ) -> None:
         """Compute d(target, source) for many small sets of source rows and target rows.
 
         ``visit`` gets each block, one row a source row, and the number of its patch.
         """
-        n = self._count(sum(len(sources) * len(rows) for sources, rows in patches))
+        n = self._count(sum(len(sources) * len(targets) for sources, targets in patches))
 
         def fill(patch: int) -> None:
-            sources, rows = patches[patch]
-            block = np.empty((len(sources), len(rows)), dtype=self.dtype)
-            self._metric.fill(self.sources(sources), self.targets(rows), block)
+            sources, targets = patches[patch]
+            block = np.empty((len(sources), len(targets)), dtype=self.dtype)
+            self._metric.fill(self.sources(sources), targets, block)
             visit(block, patch)
 
         run(fill, range(len(patches)), self._workers_for(n))

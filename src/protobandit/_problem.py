@@ -11,7 +11,15 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._metrics import Metric, as_metric
 from protobandit._typing import Doubles
-from protobandit.data import DenseRows, NumberedRows, Rows, SparseRows, as_numbers, as_rows
+from protobandit.data import (
+    DenseRows,
+    NumberedRows,
+    ObjectRows,
+    Rows,
+    SparseRows,
+    as_numbers,
+    as_rows,
+)
 
 
 class Target:
@@ -99,6 +107,8 @@ def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
         targets = sources
     else:
         targets = as_rows(target, name="target", takes_objects=takes_objects)
+    if takes_objects and targets.kind != sources.kind:
+        sources, targets = _listed(sources, source), _listed(targets, target)
     for rows in (sources, targets):
         if rows.kind not in metric.kinds:
             allowed = " or ".join(sorted(metric.kinds))
@@ -118,6 +128,11 @@ def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
     return _in_one_dtype(sources, targets)
 
 
+def _listed(rows: Rows, data: Any) -> Rows:
+    """Return a list that happened to make a table of numbers as the list it was."""
+    return ObjectRows(data, name=rows.name) if isinstance(data, (list, tuple)) else rows
+
+
 def _in_one_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
     wide = np.promote_types(sources.dtype, targets.dtype)
     if targets is sources or sources.dtype == targets.dtype:
@@ -130,8 +145,11 @@ def _widened(rows: Rows, dtype: np.dtype[Any]) -> Rows:
         return rows
     if isinstance(rows, DenseRows):
         return DenseRows(rows.array, name=rows.name, dtype=dtype, is_checked=rows.is_checked)
-    assert isinstance(rows, SparseRows)
-    return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
+    if isinstance(rows, SparseRows):
+        return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
+    raise InvalidInput(
+        f"{rows.name} gives {rows.dtype} rows where the other side gives {dtype}. Make both alike."
+    )
 
 
 def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:

@@ -16,26 +16,40 @@ from typing import Any
 import numpy as np
 
 from protobandit import kernels
+from protobandit._metrics import Prepared
 from protobandit._oracle import CHUNK, Oracle, Tile, Visit, cuts
 from protobandit._typing import Doubles, Floats, Ids
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Target rows that were added together: how many were before them, and their prepared form."""
+
+    start: int
+    targets: Prepared
+    weights: Doubles
+
+    @property
+    def stop(self) -> int:
+        """Return how many rows there are up to the end of this batch."""
+        return self.start + len(self.targets)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """``matrix[i, j]`` is d(target ``rows[j]``, source ``arms[i]``); ``weights`` are of the rows."""
+    """``matrix[i, j]`` is the distance of target row j of the batch to source row ``arms[i]``."""
 
     oracle: Oracle
     arms: Ids
-    rows: Ids
-    weights: Doubles
+    batch: Batch
     matrix: Floats
 
     @classmethod
-    def of(cls, oracle: Oracle, arms: Ids, rows: Ids, weights: Doubles) -> Table:
+    def of(cls, oracle: Oracle, arms: Ids, batch: Batch) -> Table:
         """Compute the table of these source rows and target rows."""
-        matrix = np.empty((len(arms), len(rows)), dtype=oracle.dtype)
-        oracle.tabulate(arms, rows, matrix)
-        return cls(oracle=oracle, arms=arms, rows=rows, weights=weights, matrix=matrix)
+        matrix = np.empty((len(arms), len(batch.targets)), dtype=oracle.dtype)
+        oracle.tabulate(arms, batch.targets, matrix)
+        return cls(oracle=oracle, arms=arms, batch=batch, matrix=matrix)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -45,28 +59,25 @@ class Table:
     @property
     def groups(self) -> list[slice]:
         """Return the one group of columns that a scan visits."""
-        return [slice(0, len(self.rows))]
+        return [slice(0, self.matrix.shape[1])]
 
     def scan(self, sources: Ids, visit: Visit) -> None:
         """Show ``visit`` the distances of these arms."""
-        columns = self.groups[0]
-        self._look_up(len(sources))
+        columns, n = self.groups[0], len(sources) * self.matrix.shape[1]
+        self.oracle.look_up(n)
 
         def show(cut: slice) -> None:
             positions = np.arange(cut.start, cut.stop)
             visit(Tile(self.matrix, sources[cut], 0, columns, positions, 0))
 
-        size = max(1, CHUNK * CHUNK // 4 // len(self.rows))
-        self.oracle.share(show, cuts(len(sources), size), len(sources) * len(self.rows))
+        size = max(1, CHUNK * CHUNK // 4 // self.matrix.shape[1])
+        self.oracle.share(show, cuts(len(sources), size), n)
 
     def column(self, source: int) -> Floats:
         """Return the distances to one arm."""
-        self._look_up(1)
+        self.oracle.look_up(self.matrix.shape[1])
         distances: Floats = self.matrix[source]
         return distances
-
-    def _look_up(self, n_arms: int) -> None:
-        self.oracle.look_up(n_arms * len(self.rows))
 
     def patchwork(self) -> Patchwork:
         """Return the same numbers as a patchwork, without copying the distances."""
@@ -74,8 +85,7 @@ class Table:
         return Patchwork(
             oracle=self.oracle,
             arms=self.arms,
-            rows=self.rows,
-            weights=self.weights,
+            batches=(self.batch,),
             starts=np.arange(n_arms + 1, dtype=np.int64) * n_rows,
             columns=np.tile(np.arange(n_rows, dtype=np.int32), n_arms),
             values=self.matrix.ravel(),
@@ -88,8 +98,7 @@ class Patchwork:
 
     oracle: Oracle
     arms: Ids
-    rows: Ids
-    weights: Doubles
+    batches: tuple[Batch, ...]
     starts: Ids
     columns: np.ndarray[Any, np.dtype[np.int32]]
     values: Floats
@@ -98,30 +107,40 @@ class Patchwork:
         return len(self.arms)
 
     @property
+    def n_rows(self) -> int:
+        """Return the number of target rows."""
+        return self.batches[-1].stop
+
+    @property
+    def weights(self) -> Doubles:
+        """Return the weights of all target rows."""
+        return np.concatenate([batch.weights for batch in self.batches])
+
+    @property
     def entries(self) -> tuple[Ids, Any, Floats]:
         """Return starts, columns and values, as kernels take them."""
         return self.starts, self.columns, self.values
 
     def distances(self, arm: int) -> Floats:
-        """Return the distances of one arm to every row; those it lacks are computed."""
+        """Return the distances of one arm to every row; those it lacks are computed.
+
+        Of a batch in which it lacks any it is measured anew: one product costs less than a choice.
+        """
         own = slice(self.starts[arm], self.starts[arm + 1])
-        out = np.full(len(self.rows), np.nan, dtype=self.values.dtype)
-        out[self.columns[own]] = self.values[own]
-        lacking = np.flatnonzero(np.isnan(out))
-        self.oracle.look_up(len(out) - len(lacking))
-        if len(lacking):
-            targets = self.oracle.targets(self.rows[lacking])
-            out[lacking] = self.oracle.distances(self.arms[arm : arm + 1], targets)[0]
+        columns, values = self.columns[own], self.values[own]
+        out = np.empty(self.n_rows, dtype=self.values.dtype)
+        edges = np.searchsorted(columns, [batch.start for batch in self.batches] + [self.n_rows])
+        for batch, first, last in zip(self.batches, edges[:-1], edges[1:], strict=True):
+            if last - first == len(batch.targets):
+                self.oracle.look_up(int(last - first))
+                out[columns[first:last]] = values[first:last]
+            else:
+                place = out[None, batch.start : batch.stop]
+                self.oracle.tabulate(self.arms[arm : arm + 1], batch.targets, place)
         return out
 
     def extended(
-        self,
-        kept: Ids,
-        rows: Ids,
-        weights: Doubles,
-        cell_starts: Ids,
-        homes: Ids,
-        is_measured: np.ndarray[Any, np.dtype[np.bool_]],
+        self, kept: Ids, batch: Batch, cell_starts: Ids, homes: Ids, is_measured: Any
     ) -> Patchwork:
         """Return the arms ``kept``, measured at more rows too: those of their home cells.
 
@@ -129,7 +148,7 @@ class Patchwork:
         ----------
         kept
             The arms to keep.
-        rows, weights
+        batch
             The target rows to add, those of cell 0 first, then those of cell 1, and so on.
         cell_starts
             Where each cell starts among them; one more than there are cells.
@@ -144,29 +163,36 @@ class Patchwork:
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.values.dtype)
         kernels.copy_ragged(*self.entries, kept, starts[:-1], columns, values)
-        # Where each arm's patch of each of its homes goes: one after the other.
-        places = (starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added
-        order = np.flatnonzero(np.repeat(is_measured, homes.shape[1]))
-        order = order[np.argsort(homes.ravel()[order], kind="stable")]
-        edges = np.searchsorted(homes.ravel()[order], np.arange(len(cell_starts)))
+        # Each arm's patches stand one after the other, in the order of its homes.
+        places = ((starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added).ravel()
         arms = self.arms[kept]
         patches = []
-        for cell in np.flatnonzero((np.diff(cell_starts) > 0) & (np.diff(edges) > 0)):
-            own = order[edges[cell] : edges[cell + 1]]
+        for cell, own in _by_cell(homes, is_measured, len(cell_starts) - 1):
             some = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
-            patches.append((arms[own // homes.shape[1]], some, places.ravel()[own]))
+            if some.stop > some.start:
+                patches.append((arms[own // homes.shape[1]], some, places[own]))
 
         def place(block: Floats, patch: int) -> None:
             _, some, there = patches[patch]
-            kernels.scatter(block, len(self.rows) + some.start, there, columns, values)
+            kernels.scatter(block, batch.start + some.start, there, columns, values)
 
-        self.oracle.each_patch([(sources, rows[some]) for sources, some, _ in patches], place)
+        blocks = [(sources, batch.targets.take(some)) for sources, some, _ in patches]
+        self.oracle.each_patch(blocks, place)
         return Patchwork(
             oracle=self.oracle,
             arms=arms,
-            rows=np.append(self.rows, rows),
-            weights=np.append(self.weights, weights),
+            batches=(*self.batches, batch),
             starts=starts,
             columns=columns,
             values=values,
         )
+
+
+def _by_cell(homes: Ids, is_measured: Any, n_cells: int) -> list[tuple[int, Ids]]:
+    """Return, for each cell that is some arm's home, where it stands in ``homes``, flattened."""
+    flat = homes.ravel()
+    order = np.flatnonzero(np.repeat(is_measured, homes.shape[1]))
+    order = order[np.argsort(flat[order], kind="stable")]
+    edges = np.searchsorted(flat[order], np.arange(n_cells + 1))
+    cells = np.flatnonzero(np.diff(edges))
+    return [(int(cell), order[edges[cell] : edges[cell + 1]]) for cell in cells]

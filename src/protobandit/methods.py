@@ -232,7 +232,9 @@ class ProtoBandit:
             _require_positive(getattr(self, name), name)
         if not (_is_number(self.delta) and 0 < self.delta < 1):
             raise InvalidInput(f"delta={self.delta!r} is not a probability. Pass 0 < delta < 1.")
-        if self.search not in SEARCHES:
+        if not isinstance(self.early_stop, bool):
+            raise InvalidInput(f"early_stop={self.early_stop!r} is not allowed. Use True or False.")
+        if not isinstance(self.search, str) or self.search not in SEARCHES:
             raise InvalidInput(f"search={self.search!r} is not known. Use one of {list(SEARCHES)}.")
         if self.r > 1 and self.search not in _SUBSET_SEARCHES:
             raise InvalidInput(
@@ -267,7 +269,8 @@ class ProtoBandit:
         nu_step, nu = self.steps(outcome.k)
         reached = 1 - outcome.cost / sample.scale
         conditions = []
-        if sample.oracle.problem.metric.bound is None:
+        bound = sample.oracle.problem.metric.bound
+        if bound is None or sample.scale < bound:
             clipped = f"{sum(sample.clipped)} pulls were clipped to it"
             conditions.append(f"every dissimilarity is at most C = {sample.scale:.6g} ({clipped})")
         return Guarantee(
@@ -281,7 +284,7 @@ class ProtoBandit:
             delta=self.delta,
             nu_step=nu_step,
             scale=sample.scale,
-            vacuous=outcome.k * nu_step >= 1 or nu >= (_GREEDY - self.epsilon) * reached,
+            vacuous=nu + self.delta >= (_GREEDY - self.epsilon) * reached,
             conditions=tuple(conditions),
         )
 
@@ -372,6 +375,11 @@ def _sampled_scale(oracle: Oracle, random: np.random.Generator) -> float:
     sources = draw_rows(len(problem.source), None, _SCALE_ROWS, random)
     targets = draw_rows(len(problem.target), None, _SCALE_ROWS, random)
     largest = float(oracle.distances(sources, oracle.targets(targets)).max())
+    if not largest < math.inf:
+        raise InvalidInput(
+            f"metric={problem.metric.name!r} overflows {oracle.dtype} on these rows. Rescale them, "
+            f"or pass float64."
+        )
     return largest if largest > 0 else 1.0
 
 
@@ -397,5 +405,5 @@ def _require_count(value: Any, name: str) -> None:
 
 
 def _require_memoize(memoize: Any) -> None:
-    if not (isinstance(memoize, bool) or memoize == "auto"):
+    if not (isinstance(memoize, bool) or (isinstance(memoize, str) and memoize == "auto")):
         raise InvalidInput(f"memoize={memoize!r} is not allowed. Use True, False or 'auto'.")

@@ -246,7 +246,9 @@ def test_huge_numbers_are_finite(dtype):
     assert rows.take(slice(0, 1))[0, 0] == largest
 
 
-TEXT = pd.DataFrame({"size": [1.0, 2.0], "name": ["x", "y"], "when": pd.to_datetime(["2020", "2021"])})
+TEXT = pd.DataFrame(
+    {"size": [1.0, 2.0], "name": ["x", "y"], "when": pd.to_datetime(["2020", "2021"])}
+)
 WRONG = {
     "none": (None, "source=None is not a set of rows"),
     "text": ("rows", "source='rows' is not a set of rows"),

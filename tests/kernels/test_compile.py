@@ -40,6 +40,7 @@ def is_right(call):
 
 
 def test_nothing_is_compiled_before_the_first_call():
+    pytest.importorskip("numba")
     kernel = fresh()
     assert kernel._compiled is None
     assert is_right(kernel)

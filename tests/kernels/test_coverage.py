@@ -103,6 +103,24 @@ def test_gains_never_grow_when_the_nearest_shrinks(dtype, way, n):
 
 
 @every_type
+@both_ways
+def test_sums_do_not_depend_on_which_arms_are_asked_for_together(dtype, way):
+    random = np.random.default_rng(3)
+    matrix, nearest = random.random((40, 500)).astype(dtype), random.random(500).astype(dtype)
+    weights = random.random(500)
+
+    def both(rows):
+        out = np.zeros((2, len(rows)))
+        way(kernels.gains)(matrix, rows, 0, nearest, weights, 200, out[0])
+        way(kernels.costs)(matrix, rows, 0, weights, 200, out[1])
+        return out
+
+    whole = both(np.arange(40))
+    for rows in ([39], [3, 7], [0, 1, 2, 3, 4], list(range(39, 0, -2))):
+        np.testing.assert_array_equal(both(np.array(rows)), whole[:, rows])
+
+
+@every_type
 @pytest.mark.parametrize("name", ["gains", "costs"])
 def test_cuts_at_chunks_give_the_same_bits(dtype, name):
     """Whether columns come at once, in parts, in a wide matrix or in a block of their own."""

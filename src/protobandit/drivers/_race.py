@@ -27,7 +27,7 @@ import numpy as np
 
 from protobandit._oracle import Oracle, cuts
 from protobandit._sampling import TargetOrder
-from protobandit._table import Patchwork, Table
+from protobandit._table import Batch, Patchwork, Table
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
 from protobandit.drivers._greedy import Pick, greedy
@@ -73,22 +73,23 @@ def race(
 ) -> Iterator[Lap]:
     """Yield a lap for each rung; the first is the build, the others are swaps."""
     first, *others = rungs
-    rows = order.read(0, first.n_rows)
-    table = Table.of(oracle, _entrants(oracle, first.n_arms, random), rows, _of(weights, rows))
+    arms = _entrants(oracle, first.n_arms, random)
+    table = Table.of(oracle, arms, _read(oracle, order, 0, first.n_rows, weights))
     members = np.concatenate([pick.arms for pick in picks_of(table, k, random)])
-    patchwork, standing = table.patchwork(), Standing(members, table.matrix[members], table.weights)
+    patchwork = table.patchwork()
+    standing = Standing(members, table.matrix[members], patchwork.weights)
     with oracle.during("swap"):
         yield _lap(first, patchwork, standing)
         for rung in others:
             kept = _survivors(standing, patchwork, rung.n_arms)
-            rows = order.read(len(patchwork.rows), rung.n_rows)
-            patchwork, standing = _advance(patchwork, standing, kept, rows, weights, rung.n_cells)
+            batch = _read(oracle, order, patchwork.n_rows, rung.n_rows, weights)
+            patchwork, standing = _advance(patchwork, standing, kept, batch, rung.n_cells)
             yield _lap(rung, patchwork, standing)
 
 
 def picks_of(table: Table, k: int, random: np.random.Generator) -> Iterator[Pick]:
     """Yield k arms of the table, chosen greedily, best first."""
-    coverage = Coverage.over(table, table.weights)
+    coverage = Coverage.over(table, table.batch.weights)
     return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
 
 
@@ -114,28 +115,22 @@ def _survivors(standing: Standing, patchwork: Patchwork, n: int) -> Ids:
 
 
 def _advance(
-    patchwork: Patchwork,
-    standing: Standing,
-    kept: Ids,
-    rows: Ids,
-    weights: Doubles | None,
-    n_cells: int,
+    patchwork: Patchwork, standing: Standing, kept: Ids, batch: Batch, n_cells: int
 ) -> tuple[Patchwork, Standing]:
     """Return the arms ``kept`` and the prototypes with these target rows added."""
-    oracle, k = patchwork.oracle, len(standing.members)
+    k = len(standing.members)
     homes = _homes(standing, patchwork, kept, min(n_cells, k))
-    block = np.empty((k, len(rows)), dtype=standing.matrix.dtype)
-    oracle.tabulate(patchwork.arms[standing.members], rows, block)
+    block = np.empty((k, len(batch.targets)), dtype=standing.matrix.dtype)
+    patchwork.oracle.tabulate(patchwork.arms[standing.members], batch.targets, block)
     cells = block.argmin(axis=0)
     by_cell = np.argsort(cells, kind="stable")
-    rows, block = rows[by_cell], block[:, by_cell]
+    batch = Batch(batch.start, batch.targets.take(by_cell), batch.weights[by_cell])
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
-    # Prototypes are measured already: without homes they are not measured again.
-    is_prototype = np.isin(kept, standing.members)
-    wider = patchwork.extended(kept, rows, _of(weights, rows), cell_starts, homes, ~is_prototype)
-    matrix = np.hstack([standing.matrix, block])
-    members = np.searchsorted(kept, standing.members)
-    return wider, Standing(members, matrix, wider.weights)
+    # Prototypes have been measured at all of the batch just now.
+    is_measured = ~np.isin(kept, standing.members)
+    wider = patchwork.extended(kept, batch, cell_starts, homes, is_measured)
+    matrix = np.hstack([standing.matrix, block[:, by_cell]])
+    return wider, Standing(np.searchsorted(kept, standing.members), matrix, wider.weights)
 
 
 def _homes(standing: Standing, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
@@ -147,5 +142,9 @@ def _homes(standing: Standing, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
     return homes
 
 
-def _of(weights: Doubles | None, rows: Ids) -> Doubles:
-    return np.ones(len(rows)) if weights is None else weights[rows]
+def _read(
+    oracle: Oracle, order: TargetOrder, start: int, stop: int, weights: Doubles | None
+) -> Batch:
+    rows = order.read(start, stop)
+    own = np.ones(len(rows)) if weights is None else weights[rows]
+    return Batch(start, oracle.targets(rows), own)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from protobandit._table import Patchwork
-from protobandit._typing import Doubles, Ids
+from protobandit._typing import Doubles
 from protobandit.objectives import Standing
 
 # A swap that lowers the cost by a smaller share of it is rounding, or not worth its while.
@@ -32,9 +32,9 @@ def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> 
         helpful = np.flatnonzero(changes < least)
         before = n_swaps
         for arm in helpful[np.argsort(changes[helpful], kind="stable")]:
-            (change,), (slot,) = standing.changes(patchwork, np.array([arm]))
+            change, slot = standing.change(patchwork, int(arm))
             if change < least:
-                standing.exchange(int(slot), int(arm), patchwork.distances(int(arm)))
+                standing.exchange(slot, int(arm), patchwork.distances(int(arm)))
                 n_swaps += 1
         if n_swaps == before:
             break
@@ -62,8 +62,3 @@ def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
     changes, _ = standing.changes(patchwork, np.arange(len(patchwork)))
     changes[standing.members] = np.inf
     return changes
-
-
-def members_of(patchwork: Patchwork, arms: Ids) -> Ids:
-    """Return where these source rows stand among the arms of the patchwork."""
-    return np.searchsorted(patchwork.arms, arms)

@@ -3,7 +3,8 @@
 ``matrix[rows[i], first + j]`` is d(target j, arm i): the matrix comes whole, because a slice of it
 would be read without SIMD. The sums over ``chunk`` columns are added one after the other, so that
 any cut of the columns at multiples of ``chunk`` gives the same bits, and so that a gain never grows
-by rounding when ``nearest`` shrinks.
+by rounding when ``nearest`` shrinks. For the same reason no sum depends on which arms are asked for
+together: a matrix product would not do.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def gains_reference(
     for start in range(0, len(nearest), chunk):
         cut = slice(start, min(start + chunk, len(nearest)))
         block = matrix[rows, first + cut.start : first + cut.stop]
-        out += np.maximum(nearest[cut] - block, 0).astype(np.float64) @ weights[cut]
+        out += (np.maximum(nearest[cut] - block, 0).astype(np.float64) * weights[cut]).sum(axis=1)
 
 
 @kernel(gains_reference)
@@ -53,7 +54,7 @@ def costs_reference(
     for start in range(0, len(weights), chunk):
         cut = slice(start, min(start + chunk, len(weights)))
         block = matrix[rows, first + cut.start : first + cut.stop]
-        out += block.astype(np.float64) @ weights[cut]
+        out += (block.astype(np.float64) * weights[cut]).sum(axis=1)
 
 
 @kernel(costs_reference)

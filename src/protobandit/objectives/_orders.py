@@ -168,12 +168,13 @@ class DrawsLedger:
         drops = np.zeros(len(group))
         limit = np.minimum(self._nearest, sample.scale)
         kernels.gains(self._table, group, 0, limit, weights[self._rows], CHUNK, drops)
+        count_clipped(sample, self._table[group], self._nearest)
         rest = np.setdiff1d(np.arange(sample.population), self._rows)
         for start in range(0, len(rest), CHUNK):
             ids = rest[start : start + CHUNK]
             targets = sample.oracle.targets(ids)
-            limit = np.minimum(sample.nearest(ids, targets), sample.scale)
-            drops += weighted_drops(sample, self._tally.arms[group], targets, limit, weights[ids])
+            nearest = sample.nearest(ids, targets)
+            drops += weighted_drops(sample, self._tally.arms[group], targets, nearest, weights[ids])
         total = drops / weights.sum() / sample.scale * sample.population
         self._tally.total[group] = total
         self._tally.squares[group] = total**2 / sample.population
@@ -193,13 +194,15 @@ def reward_sums(sample: SampledTarget, arms: Ids, stretch: Stretch) -> tuple[Dou
 
 
 def weighted_drops(
-    sample: SampledTarget, arms: Ids, targets: Prepared, limit: Floats, weights: Doubles
+    sample: SampledTarget, arms: Ids, targets: Prepared, nearest: Floats, weights: Doubles
 ) -> Doubles:
-    """Return each arm's weighted sum of drops below ``limit`` on these target rows."""
+    """Return each arm's weighted sum of drops below ``nearest`` on these target rows."""
     drops = np.zeros(len(arms))
+    limit = np.minimum(nearest, sample.scale)
 
     def visit(block: Floats, tile: slice) -> None:
         kernels.gains(block, np.arange(len(block)), 0, limit, weights, CHUNK, drops[tile])
+        count_clipped(sample, block, nearest)
 
     sample.oracle.visit(arms, targets, visit)
     return drops

@@ -38,13 +38,16 @@ class Standing:
         self.D = np.empty(n, dtype=matrix.dtype)
         self.E = np.zeros(n, dtype=matrix.dtype)
         self.losses = np.zeros(len(members))
+        self._total = float(weights.sum())
+        self._one, self._slot = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        self._change = np.zeros(1)
         kernels.two_nearest(matrix, self.near, self.second, self.D, self.E)
         self._update_losses()
 
     @property
     def cost(self) -> float:
         """Return the weighted mean distance of the rows to their nearest prototype."""
-        return float(self.D.astype(np.float64) @ self.weights / self.weights.sum())
+        return float(self.D.astype(np.float64) @ self.weights / self._total)
 
     def changes(self, patchwork: Patchwork, arms: Ids) -> tuple[Doubles, Ids]:
         """Return how the cost changes by each arm's best swap, and the slot it would take."""
@@ -66,7 +69,23 @@ class Standing:
             )
 
         _share(patchwork, arms, compute)
-        return changes / self.weights.sum(), slots
+        return changes / self._total, slots
+
+    def change(self, patchwork: Patchwork, arm: int) -> tuple[float, int]:
+        """Return the same for a single arm, without the overhead of many."""
+        self._one[0] = arm
+        kernels.swap_changes(
+            *patchwork.entries,
+            self._one,
+            self.near,
+            self.D,
+            self.E,
+            self.weights,
+            self.losses,
+            self._change,
+            self._slot,
+        )
+        return float(self._change[0]) / self._total, int(self._slot[0])
 
     def affinities(self, patchwork: Patchwork, arms: Ids) -> Doubles:
         """Return how much nearer than the second prototype each arm is to the rows of each cell."""
@@ -83,9 +102,7 @@ class Standing:
     def exchange(self, slot: int, arm: int, distances: Floats) -> None:
         """Put ``arm``, with these distances, in the place of the prototype in ``slot``."""
         self.members[slot] = arm
-        kernels.exchange(
-            self.matrix, slot, distances, self.near, self.second, self.D, self.E
-        )
+        kernels.exchange(self.matrix, slot, distances, self.near, self.second, self.D, self.E)
         self._update_losses()
 
     def _put_second_out_of_reach(self, patchwork: Patchwork) -> None:
