@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "_errors": set(),
     "_guarantee": set(),
     "_machine": set(),
+    "_limits": GROUND | {"_machine"},
     "_threads": GROUND,
     "kernels": GROUND,
     "arms": GROUND,
@@ -38,18 +39,18 @@ MAY_IMPORT = {
     "_document": GROUND | {"_guarantee", "_metrics"},
     "_selection": GROUND | {"_document", "_guarantee", "_metrics", "_oracle", "_problem"},
     "methods": GROUND
+    | {"arms", "drivers", "objectives", "_guarantee", "_limits", "_oracle", "_sampling"},
+    "_select": GROUND
     | {
-        "arms",
         "drivers",
+        "methods",
         "objectives",
-        "_guarantee",
-        "_machine",
+        "_limits",
         "_oracle",
         "_problem",
         "_sampling",
+        "_selection",
     },
-    "_select": GROUND
-    | {"drivers", "methods", "objectives", "_oracle", "_problem", "_sampling", "_selection"},
     "_estimators": GROUND | {"_metrics", "_problem", "_select", "_selection"},
     "report": GROUND | {"_selection"},
     "_demo": GROUND | {"_select", "_selection", "methods", "report"},

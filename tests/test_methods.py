@@ -317,31 +317,36 @@ def test_far_cheaper_than_greedy_on_the_fly_where_the_target_is_large():
 # -- auto ------------------------------------------------------------------------------------------
 
 
-def test_auto_is_exact_while_the_matrix_is_small():
+def test_auto_reads_all_of_a_small_problem():
     rows = brute.normal(30)
     chosen = pb.select(rows, k=3)
-    assert chosen.method == "lazygreedy"
-    assert chosen.indices.tolist() == pb.select(rows, k=3, method="spotgreedy").indices.tolist()
+    assert chosen.method == "lazybandit"
+    assert chosen.evaluations == 30 * 30
+    assert chosen.cost <= pb.select(rows, k=3, method="spotgreedy").cost
+    assert "(1 - 1/e)" in str(chosen.guarantee)
 
 
 def test_auto_samples_where_a_function_would_be_called_too_often():
     source, target = brute.normal(1500, 1), brute.normal(1500, 1, seed=1)
     metric = pb.block_metric(lambda a, b: abs(a - b.T))
     chosen = pb.select(source, target, k=3, metric=metric, random_state=0)
-    assert chosen.method == "protobandit"
     assert chosen.evaluations < 1500 * 1500
+    assert chosen.guarantee is None
 
 
-def test_auto_samples_where_memory_is_short(monkeypatch):
-    monkeypatch.setattr("protobandit.methods.available_memory", lambda: 1000)
-    assert pb.select(brute.normal(30), k=3, random_state=0).method == "protobandit"
+def test_auto_lets_fewer_rows_race_where_memory_is_short():
+    rows = brute.normal(300)
+    chosen = pb.select(rows, k=3, random_state=0, limits=pb.Limits(memory=1_000_000))
+    assert "random source rows took part" in chosen.status
+    assert chosen.guarantee is None
+    assert len(set(chosen.indices.tolist())) == 3
 
 
 @pytest.mark.parametrize("kind", [SpotGreedy, LazyGreedy])
 def test_memoizing_by_itself_respects_the_memory_at_hand(monkeypatch, kind):
     rows = brute.normal(30)
     kept = pb.select(rows, k=3, method=kind())
-    monkeypatch.setattr("protobandit.methods.available_memory", lambda: 1000)
+    monkeypatch.setattr("protobandit._limits.available_memory", lambda: 1000)
     anew = pb.select(rows, k=3, method=kind())
     assert kept.lookups > 0 == anew.lookups
     assert anew.indices.tolist() == kept.indices.tolist()

@@ -368,7 +368,7 @@ def test_every_truncation_is_refused(selection):
 
 def test_repr_shows_what_matters(selection):
     shown = repr(selection)
-    assert "4 prototypes by lazygreedy (euclidean)" in shown
+    assert "4 prototypes by lazybandit (euclidean)" in shown
     assert ", ".join(map(str, selection.indices)) in shown
     assert f"{selection.cost:.6g}" in shown
     assert f"{selection.evaluations:,} ({selection.lookups:,} lookups)" in shown

@@ -19,6 +19,7 @@ NAMES = [
     "Guarantee",
     "InvalidInput",
     "KMedoids",
+    "Limits",
     "METRICS",
     "Metric",
     "NotAvailable",
@@ -107,6 +108,7 @@ def test_the_signature_of_select():
         "method",
         "random_state",
         "n_jobs",
+        "limits",
         "callback",
     ]
     by_name = [p.name for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]

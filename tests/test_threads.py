@@ -26,10 +26,18 @@ ORIGINAL = 3  # BLAS threads of a process that is not limited
 def several_blas_threads():
     """Let BLAS have several threads, whatever the machine, so that a limit can be seen."""
     with threadpool_limits(limits=ORIGINAL, user_api="blas"):
-        if blas_threads() != {ORIGINAL}:
-            pytest.skip("this BLAS cannot be told how many threads to use")
+        before = blas_threads()
         yield
-        assert blas_threads() == {ORIGINAL}, "the process is not as it was found"
+        assert blas_threads() == before, "the process is not as it was found"
+
+
+@pytest.fixture
+def blas():
+    if blas_threads() != {ORIGINAL}:
+        pytest.skip("this BLAS cannot be told how many threads to use")
+
+
+needs_blas = pytest.mark.usefixtures("blas")
 
 
 def blas_threads():
@@ -132,6 +140,7 @@ class Interrupted(BaseException):
     """Like KeyboardInterrupt, which would stop pytest itself."""
 
 
+@needs_blas
 @pytest.mark.parametrize("error", [ValueError, Interrupted, SystemExit])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("culprit", [0, 5, 9])
@@ -165,7 +174,7 @@ def test_after_an_error_no_task_is_started_and_running_ones_end(raises_here):
     with pytest.raises(ValueError, match="task"):
         run(work, range(200_000), 2)
     n_ended = len(ended)
-    assert 0 < n_ended < 200_000
+    assert 0 < n_ended < 199_000
     run(lambda task: None, range(4), 2)
     assert len(ended) == n_ended
 
@@ -218,6 +227,7 @@ def test_many_users_at_once_each_get_their_own_results():
 # -- BLAS -----------------------------------------------------------------------------------------
 
 
+@needs_blas
 def test_blas_is_held_until_the_last_of_overlapping_users_leaves():
     """Neither user encloses the other: the first to come is the first to go."""
     first, second = ExitStack(), ExitStack()
@@ -248,6 +258,7 @@ class Stage:
             self.does(self.guard.__exit__, type(error) if error else None, error, None)
 
 
+@needs_blas
 @pytest.mark.parametrize("error", [None, Interrupted()], ids=["quietly", "by an error"])
 @pytest.mark.parametrize("first_out", [0, 1])
 def test_blas_is_held_until_the_last_of_overlapping_threads_leaves(error, first_out):
@@ -261,6 +272,7 @@ def test_blas_is_held_until_the_last_of_overlapping_threads_leaves(error, first_
     assert blas_threads() == {ORIGINAL}
 
 
+@needs_blas
 def test_a_thread_may_hold_blas_while_another_limits_it_otherwise():
     """The fixture's limit was set by the main thread, and stays in force."""
     stage = Stage()
@@ -332,6 +344,7 @@ def test_each_kind_of_library_is_held_and_restored(monkeypatch):
     _threads._pool().shutdown()
 
 
+@needs_blas
 def test_blas_is_held_through_nested_use():
     with one_blas_thread():
         with one_blas_thread():
@@ -340,6 +353,7 @@ def test_blas_is_held_through_nested_use():
     assert blas_threads() == {ORIGINAL}
 
 
+@needs_blas
 def test_blas_is_held_in_every_task():
     seen = []
     with one_blas_thread():
@@ -347,6 +361,7 @@ def test_blas_is_held_in_every_task():
     assert seen == [{1}] * 6
 
 
+@needs_blas
 def test_a_callback_that_raises_leaves_blas_as_it_was():
     def callback(step):
         assert blas_threads() == {1}
@@ -397,6 +412,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not
 
 
 @forks
+@needs_blas
 def test_a_child_forked_after_work_can_work():
     assert work_in_threads()
     assert succeeds_in_a_fork(lambda: work_in_threads() and blas_threads() == {ORIGINAL})
@@ -404,6 +420,7 @@ def test_a_child_forked_after_work_can_work():
 
 
 @forks
+@needs_blas
 def test_a_child_forked_during_work_is_not_limited_by_it():
     guard = ExitStack()
     guard.enter_context(one_blas_thread())
@@ -420,6 +437,7 @@ def test_a_child_forked_during_work_is_not_limited_by_it():
 
 
 @forks
+@needs_blas
 def test_a_child_does_not_wait_for_a_lock_that_nobody_holds_any_more():
     guard = ExitStack()
     guard.enter_context(one_blas_thread())
@@ -434,6 +452,7 @@ def test_a_child_does_not_wait_for_a_lock_that_nobody_holds_any_more():
 
 
 @forks
+@needs_blas
 def test_a_child_forked_in_a_task_can_work():
     answers = []
     run(lambda task: answers.append(succeeds_in_a_fork(work_in_threads)), range(2), 2)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from protobandit._errors import InvalidInput, NotAvailable, ProtobanditError
     from protobandit._estimators import KMedoids, PrototypeSelector
     from protobandit._guarantee import Guarantee
+    from protobandit._limits import Limits
     from protobandit._metrics import METRICS, Metric, block_metric, metric
     from protobandit._problem import Target
     from protobandit._select import select
@@ -30,6 +31,7 @@ _HOMES = {
     "Guarantee": "_guarantee",
     "InvalidInput": "_errors",
     "KMedoids": "_estimators",
+    "Limits": "_limits",
     "METRICS": "_metrics",
     "Metric": "_metrics",
     "NotAvailable": "_errors",
@@ -51,6 +53,7 @@ __all__ = [
     "Guarantee",
     "InvalidInput",
     "KMedoids",
+    "Limits",
     "Metric",
     "NotAvailable",
     "ProtobanditError",

@@ -46,6 +46,13 @@ class TargetOrder(Protocol):
         ...
 
 
+class RowOrder:
+    """Target rows as they come, for whoever reads all of them at once."""
+
+    def read(self, start: int, stop: int) -> Ids:
+        return np.arange(start, stop)
+
+
 class Order:
     """Every number below ``n`` once, in random order, in memory that does not grow with ``n``.
 

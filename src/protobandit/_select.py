@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit._limits import Limits
 from protobandit._oracle import PHASES, Oracle
 from protobandit._problem import Problem, pose
 from protobandit._sampling import as_generator
 from protobandit._selection import Selection, Status, Step
 from protobandit._typing import Ids
-from protobandit.drivers import Assessment, Pick, assess, greedy
+from protobandit.drivers import Assessment, Pick, assess
 from protobandit.methods import Method, Outcome, as_method, parameters_of
 from protobandit.objectives import Coverage, Objective
 
@@ -31,6 +32,7 @@ def select(
     method: Any = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
+    limits: Limits | None = None,
     callback: Callable[[Step], bool | None] | None = None,
 ) -> Selection:
     """Choose ``k`` rows of ``source`` that stand for ``target``.
@@ -54,13 +56,17 @@ def select(
         result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
         Always called as d(target row, source row).
     method
-        "auto" (exact while every dissimilarity can be computed and kept, else "protobandit"), a
-        name of `protobandit.methods.METHODS`, or a value such as ``methods.LazyGreedy()``.
+        "auto", a name of `protobandit.methods.METHODS`, or a value such as
+        ``methods.LazyBandit(effort="thorough")``. "auto" is "lazybandit", which computes every
+        dissimilarity where that is quick, and samples the target elsewhere.
     random_state
         A seed, Generator or RandomState; the same seed gives the same answer on any number of
         threads.
     n_jobs
         Threads; None or -1 for all cores at hand.
+    limits
+        How many evaluations, seconds and bytes the search may take (`Limits`); it then ends with
+        the best answer so far and says so in ``status``.
     callback
         Called with each `Step`; returning True stops the search there. Its exceptions propagate.
 
@@ -80,11 +86,33 @@ def select(
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
     problem = pose(source, target, k=k, weights=weights, metric=metric)
-    chosen = as_method(method, problem)
+    bounds = _as_limits(limits)
+    chosen = as_method(method)
     random = as_generator(random_state)
     oracle = Oracle(problem, n_jobs=n_jobs)
+    _require_affordable(chosen, oracle, bounds)
     with oracle.at_work():
-        return _Run(oracle, chosen, random).finish(callback)
+        return _Run(oracle, chosen, random, bounds).finish(callback)
+
+
+def _as_limits(limits: Any) -> Limits:
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        raise InvalidInput(
+            f"limits={limits!r:.40} is not known. Pass Limits(evaluations=…, seconds=…, memory=…)."
+        )
+    return limits
+
+
+def _require_affordable(method: Method, oracle: Oracle, limits: Limits) -> None:
+    least = method.least_evaluations(oracle)
+    if limits.evaluations is not None and limits.evaluations < least:
+        raise InvalidInput(
+            f"limits: evaluations={limits.evaluations:,} is less than the {least:,} that "
+            f"method={method.name!r} computes for the first prototype. Allow more, or use "
+            f"method='lazybandit'."
+        )
 
 
 class _Run:
@@ -93,43 +121,48 @@ class _Run:
     Of the objectives only the last is kept: each may hold two numbers a target row.
     """
 
-    def __init__(self, oracle: Oracle, method: Method, random: np.random.Generator) -> None:
+    def __init__(
+        self, oracle: Oracle, method: Method, random: np.random.Generator, limits: Limits
+    ) -> None:
         self.oracle = oracle
         self.method = method
         self.random = random
+        self.limits = limits
         self.started = perf_counter()
         self.steps: list[Step] = []
         self.is_proven = True
+        self.stopped: str | None = None
+        self.remark = ""
 
     def finish(self, callback: Callable[[Step], bool | None] | None) -> Selection:
         """Run the search to its end, or to where the callback stops it."""
-        problem = self.oracle.problem
-        search = self.method.compose(self.oracle, self.random)
-        objective = search.objective
-        for pick in greedy(
-            search.strategy,
-            objective,
-            n_source=len(problem.source),
-            k=problem.k,
-            r=search.r,
-            random=self.random,
-        ):
+        objective: Objective | None = None
+        for pick in self.method.picks(self.oracle, self.random, self.limits):
             n_taken = self._take(pick, callback)
-            if n_taken is not None:
-                is_whole = n_taken == len(pick.arms)
-                objective = pick.objective if is_whole else objective.commit(pick.arms[:n_taken])
+            objective, self.remark = pick.objective, pick.remark
+            if n_taken < len(pick.arms):
+                objective = pick.before and pick.before.commit(pick.arms[:n_taken])
+            if self.stopped is not None:
                 break
-            objective = pick.objective
         return self._selection(objective)
 
-    def _take(self, pick: Pick, callback: Callable[[Step], bool | None] | None) -> int | None:
-        """Record a pick's steps; return how many, if the callback stops there, else None."""
+    def _take(self, pick: Pick, callback: Callable[[Step], bool | None] | None) -> int:
+        """Record a pick's steps; return how many, fewer than its arms if something stops it."""
         self.is_proven &= pick.is_proven
-        for n_taken, step in enumerate(self._steps(pick), start=1):
+        n_before = len(self.steps)
+        for step in self._steps(pick):
             self.steps.append(step)
             if callback is not None and _is_true(callback(step)):
-                return n_taken
-        return None
+                self.stopped = "the callback"
+                break
+        else:
+            self._heed_limits(pick)
+        return len(self.steps) - n_before
+
+    def _heed_limits(self, pick: Pick) -> None:
+        is_costly = pick.before is not None  # else the picks only put what was found in order
+        limit = self.limits.reached(self.steps[-1].evaluations, self.steps[-1].seconds)
+        self.stopped = f"the limit of {limit}" if limit and is_costly else None
 
     def _steps(self, pick: Pick) -> list[Step]:
         spent = sum(self.oracle.evaluations.values())
@@ -140,7 +173,7 @@ class _Run:
             for arm, gain in zip(pick.arms, gains, strict=True)
         ]
 
-    def _selection(self, objective: Objective) -> Selection:
+    def _selection(self, objective: Objective | None) -> Selection:
         problem = self.oracle.problem
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
         result = self._assessed(indices, objective)
@@ -159,12 +192,7 @@ class _Run:
             evaluations_by_phase={phase: self.oracle.evaluations[phase] for phase in PHASES},
             lookups=sum(self.oracle.lookups.values()),
             guarantee=None if is_stopped else self.method.guarantee(outcome),
-            status=self._status(objective, result).value.format(
-                n=len(indices),
-                k=problem.k,
-                n_target=len(problem.target),
-                n_assessed=result.n_rows,
-            ),
+            status=self._sentence(result),
             steps=tuple(self.steps),
             method=self.method.name,
             parameters=parameters_of(self.method),
@@ -174,15 +202,26 @@ class _Run:
             problem=problem,
         )
 
-    def _status(self, objective: Objective, result: Assessment) -> Status:
+    def _sentence(self, result: Assessment) -> str:
+        problem = self.oracle.problem
+        words = self._status(result).value.format(
+            n=len(self.steps),
+            k=problem.k,
+            n_target=len(problem.target),
+            n_assessed=result.n_rows,
+            reason=self.stopped,
+        )
+        return f"{words} {self.remark}".strip()
+
+    def _status(self, result: Assessment) -> Status:
         problem = self.oracle.problem
         if len(self.steps) < problem.k:
             return Status.STOPPED
-        if isinstance(objective, Coverage):
-            return Status.EXACT
-        return Status.SETTLED if result.n_rows == len(problem.target) else Status.SAMPLED
+        if result.n_rows < len(problem.target):
+            return Status.SAMPLED
+        return Status.SETTLED
 
-    def _assessed(self, indices: Ids, objective: Objective) -> Assessment:
+    def _assessed(self, indices: Ids, objective: Objective | None) -> Assessment:
         if isinstance(objective, Coverage):
             n_rows = len(self.oracle.problem.target)
             costs = np.array(objective.costs)

@@ -21,15 +21,12 @@ from protobandit._typing import Doubles, Floats, Ids
 class Status(Enum):
     """How a run ended; the value is the sentence the user reads."""
 
-    EXACT = "Selected {n} prototypes by exact gains over all {n_target} target rows."
+    SETTLED = "Selected {n} prototypes; cost and mass are exact over all {n_target} target rows."
     SAMPLED = (
         "Selected {n} prototypes on sampled target rows; cost and mass are estimated on "
         "{n_assessed} fresh ones."
     )
-    SETTLED = (
-        "Selected {n} prototypes; their cost and mass are exact over all {n_target} target rows."
-    )
-    STOPPED = "Stopped by the callback after {n} of the {k} prototypes asked for."
+    STOPPED = "Stopped by {reason} after {n} of the {k} prototypes asked for."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,19 +37,18 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """``matrix[i, j]`` is the distance of target row j of the batch to source row ``arms[i]``."""
+    """``matrix[i, j]`` is the distance of the j-th target row to source row ``arms[i]``."""
 
     oracle: Oracle
     arms: Ids
-    batch: Batch
     matrix: Floats
 
     @classmethod
-    def of(cls, oracle: Oracle, arms: Ids, batch: Batch) -> Table:
+    def of(cls, oracle: Oracle, arms: Ids, targets: Prepared) -> Table:
         """Compute the table of these source rows and target rows."""
-        matrix = np.empty((len(arms), len(batch.targets)), dtype=oracle.dtype)
-        oracle.tabulate(arms, batch.targets, matrix)
-        return cls(oracle=oracle, arms=arms, batch=batch, matrix=matrix)
+        matrix = np.empty((len(arms), len(targets)), dtype=oracle.dtype)
+        oracle.tabulate(arms, targets, matrix)
+        return cls(oracle=oracle, arms=arms, matrix=matrix)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -79,13 +78,13 @@ class Table:
         distances: Floats = self.matrix[source]
         return distances
 
-    def patchwork(self) -> Patchwork:
-        """Return the same numbers as a patchwork, without copying the distances."""
+    def patchwork(self, batch: Batch) -> Patchwork:
+        """Return the same numbers as a patchwork of one batch, without copying the distances."""
         n_arms, n_rows = self.matrix.shape
         return Patchwork(
             oracle=self.oracle,
             arms=self.arms,
-            batches=(self.batch,),
+            batches=(batch,),
             starts=np.arange(n_arms + 1, dtype=np.int64) * n_rows,
             columns=np.tile(np.arange(n_rows, dtype=np.int32), n_arms),
             values=self.matrix.ravel(),

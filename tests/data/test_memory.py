@@ -86,6 +86,7 @@ BOOLS = {
 @pytest.mark.parametrize("data", BOOLS.values(), ids=BOOLS)
 def test_booleans_are_zeros_and_ones(data):
     np.testing.assert_array_equal(whole(rows_of(data)), NUMBERS > 2)
+    assert rows_of(data).dtype == np.float32
 
 
 WORKING = {

@@ -193,6 +193,20 @@ def test_draws_met_before_are_looked_up():
     assert oracle.lookups.total() == (35 - n_distinct) * len(ARMS)
 
 
+def test_an_arm_is_only_compared_with_the_rows_it_has_drawn():
+    weights = WEIGHTS["uneven"]
+    coverage, metric = coverage_of(weights)
+    ledger = opened(coverage, seed=1)
+    counts = dict(zip(ARMS.tolist(), (30, 4, 11, 1, 30, 17), strict=True))
+    for arm, n in counts.items():
+        ledger.pull(Pull(np.array([arm]), n))
+    rows = rows_of(weights, seed=1)
+    drawn = {(int(row), arm) for arm, n in counts.items() for row in rows[:n]}
+    assert set(metric.pairs) == drawn
+    oracle = coverage.sample.oracle
+    assert oracle.evaluations.total() + oracle.lookups.total() == sum(counts.values())
+
+
 def test_rows_of_no_weight_are_never_drawn():
     weights = WEIGHTS["uneven"]
     coverage, metric = coverage_of(weights)

@@ -15,15 +15,26 @@ from protobandit.objectives import Objective
 
 @dataclass(frozen=True, kw_only=True)
 class Pick:
-    """What one iteration added: arms, their gains as the search saw them, and where that leads.
+    """What one iteration added, and where that leads.
 
-    ``is_proven`` is False when the strategy stopped on a rule that carries no guarantee.
+    Attributes
+    ----------
+    arms, gains
+        What was added, best first.
+    objective, before
+        What arms are worth with them and without; None where no further pick is to be judged.
+    is_proven
+        False when the strategy stopped on a rule that carries no guarantee.
+    remark
+        What the user should know besides, as sentences.
     """
 
     arms: Ids
     gains: Doubles
-    objective: Objective
+    objective: Objective | None
+    before: Objective | None
     is_proven: bool
+    remark: str = ""
 
 
 def greedy(
@@ -48,20 +59,27 @@ def greedy(
         terms = Terms(population=objective.population, picks=min(r, k - n_picked), random=random)
         choice = play(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
-        taken, gains = _worthwhile(choice, arms, terms, is_first=n_picked == 0)
+        taken, gains = _worthwhile(choice, arms, terms, is_settled=objective.is_bounding)
         is_free[taken] = False
         n_picked += len(taken)
-        objective = objective.commit(taken)
+        before, objective = objective, objective.commit(taken)
         yield Pick(
             arms=taken,
             gains=objective.gains(gains),
             objective=objective,
+            before=before,
             is_proven=choice.is_proven,
         )
 
 
-def _worthwhile(choice: Choice, arms: Ids, terms: Terms, *, is_first: bool) -> tuple[Ids, Doubles]:
-    if is_first:
+def _worthwhile(
+    choice: Choice, arms: Ids, terms: Terms, *, is_settled: bool
+) -> tuple[Ids, Doubles]:
+    """Return the arms of the choice that gain anything; if none does, any others.
+
+    Only gains that are exact settle that: what a sample did not show, the target may hold.
+    """
+    if not is_settled:
         return choice.arms, choice.means
     is_useful = ~(choice.means <= 0)  # NaN: chosen without a pull, because nothing was to decide
     if is_useful.any():

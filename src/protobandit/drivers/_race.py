@@ -11,8 +11,8 @@ rung adds rows:
 3. An arm is measured only at the new rows of its home cells, those where, on the rows so far, it
    comes closest to beating the second prototype. Elsewhere rows would stay with their prototypes
    whatever became of the arm. (MNIST, k = 100: 5 cells of 100 hold 80 % of what an arm can save.)
-4. Swaps improve the prototypes on all rows so far. What is not known of an arm counts against it, so
-   a swap is never worse than it looks; once made, the arm is measured everywhere.
+4. Swaps improve the prototypes on all rows so far. What is not known of an arm counts against it,
+   so a swap is never worse than it looks; once made, the arm is measured everywhere.
 
 So the number of evaluations grows with the number of arms times a few rows, plus k times all rows
 looked at, and does not depend on the size of the target.
@@ -31,30 +31,26 @@ from protobandit._table import Batch, Patchwork, Table
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
 from protobandit.drivers._greedy import Pick, greedy
+from protobandit.drivers._rungs import Rung
 from protobandit.drivers._swap import changes_of_others, refine_eagerly
 from protobandit.objectives import Coverage, Standing
 
 _ARMS_AT_ONCE = 4096
 
 
-@dataclass(frozen=True)
-class Rung:
-    """How many arms go on, to how many rows in all, at how many home cells; passes of swaps."""
-
-    n_arms: int
-    n_rows: int
-    n_cells: int
-    passes: int
-
-
 @dataclass(frozen=True, eq=False)
 class Lap:
-    """Where the race stands after a rung."""
+    """Where the race stands after a rung.
+
+    ``is_exact`` tells whether the build was greedy over all arms and all of the target.
+    """
 
     rung: Rung
     arms: Ids
     standing: Standing
     n_swaps: int
+    n_entrants: int
+    is_exact: bool
 
     @property
     def prototypes(self) -> Ids:
@@ -73,23 +69,36 @@ def race(
 ) -> Iterator[Lap]:
     """Yield a lap for each rung; the first is the build, the others are swaps."""
     first, *others = rungs
-    arms = _entrants(oracle, first.n_arms, random)
-    table = Table.of(oracle, arms, _read(oracle, order, 0, first.n_rows, weights))
-    members = np.concatenate([pick.arms for pick in picks_of(table, k, random)])
-    patchwork = table.patchwork()
-    standing = Standing(members, table.matrix[members], patchwork.weights)
+    problem = oracle.problem
+    batch = _read(oracle, order, 0, first.n_rows, weights)
+    table = Table.of(oracle, _entrants(oracle, first.n_arms, random), batch.targets)
+    members = np.concatenate([pick.arms for pick in _picks(table, batch.weights, k, random)])
+    patchwork = table.patchwork(batch)
+    standing = Standing(members, table.matrix[members], batch.weights)
+    is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
+
+    def lap(rung: Rung) -> Lap:
+        n_swaps = refine_eagerly(standing, patchwork, passes=rung.passes)
+        return Lap(rung, patchwork.arms, standing, n_swaps, first.n_arms, is_exact)
+
     with oracle.during("swap"):
-        yield _lap(first, patchwork, standing)
+        yield lap(first)
         for rung in others:
             kept = _survivors(standing, patchwork, rung.n_arms)
             batch = _read(oracle, order, patchwork.n_rows, rung.n_rows, weights)
             patchwork, standing = _advance(patchwork, standing, kept, batch, rung.n_cells)
-            yield _lap(rung, patchwork, standing)
+            yield lap(rung)
 
 
-def picks_of(table: Table, k: int, random: np.random.Generator) -> Iterator[Pick]:
-    """Yield k arms of the table, chosen greedily, best first."""
-    coverage = Coverage.over(table, table.batch.weights)
+def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> Iterator[Pick]:
+    """Yield the prototypes of a lap as picks of their slots, best first, on the rows of the lap."""
+    standing = lap.standing
+    table = Table(oracle=oracle, arms=lap.prototypes, matrix=standing.matrix)
+    return _picks(table, standing.weights, len(standing.members), random)
+
+
+def _picks(table: Table, weights: Doubles, k: int, random: np.random.Generator) -> Iterator[Pick]:
+    coverage = Coverage.over(table, weights)
     return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
 
 
@@ -98,11 +107,6 @@ def _entrants(oracle: Oracle, n: int, random: np.random.Generator) -> Ids:
     if n == n_source:
         return np.arange(n)
     return np.sort(random.choice(n_source, n, replace=False))
-
-
-def _lap(rung: Rung, patchwork: Patchwork, standing: Standing) -> Lap:
-    n_swaps = refine_eagerly(standing, patchwork, passes=rung.passes)
-    return Lap(rung, patchwork.arms, standing, n_swaps)
 
 
 def _survivors(standing: Standing, patchwork: Patchwork, n: int) -> Ids:

@@ -1,0 +1,51 @@
+"""How much a run may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from protobandit._errors import InvalidInput
+from protobandit._machine import available_memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds on a run; whoever reaches one stops cleanly, with the best answer so far.
+
+    Parameters
+    ----------
+    evaluations
+        Dissimilarities to compute while building and swapping. A method that goes pick by pick
+        stops after the pick that reaches it.
+    seconds
+        Wall-clock time for building and swapping, checked between picks and between rungs.
+    memory
+        Bytes for kept dissimilarities; half the free memory unless given.
+    """
+
+    evaluations: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("evaluations", "seconds", "memory"):
+            _require_positive(getattr(self, name), f"Limits({name})")
+
+    def room(self) -> int:
+        """Return the bytes that may be taken."""
+        return available_memory() if self.memory is None else self.memory
+
+    def reached(self, evaluations: int, seconds: float) -> str | None:
+        """Return which limit has been reached, as words, or None."""
+        if self.evaluations is not None and evaluations >= self.evaluations:
+            return f"{self.evaluations:,} evaluations"
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"{self.seconds:g} seconds"
+        return None
+
+
+def _require_positive(value: Any, name: str) -> None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not (is_number and value > 0):
+        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a number > 0, or None.")

@@ -1,0 +1,131 @@
+"""The flagship: a race of all arms on a growing sample, with swaps at every rung."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from protobandit._errors import InvalidInput
+from protobandit._guarantee import Guarantee
+from protobandit._limits import Limits
+from protobandit._oracle import Oracle
+from protobandit._sampling import Draws, Lottery, Order, RowOrder, TargetOrder
+from protobandit._typing import Doubles
+from protobandit.drivers import Lap, Pick, race, ranked, rungs_for
+from protobandit.methods._method import Outcome, is_number
+from protobandit.objectives import Coverage
+
+EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 12.0}
+_DEAR = 0.4  # of the effort, where an evaluation is a call of the user's own function
+_AT_ONCE = 1 << 24  # dissimilarities that are computed at once rather than raced for
+_AT_ONCE_IF_DEAR = 1 << 14
+_UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyBandit:
+    """All source rows race on a few target rows, fewer of them on more, improved by swaps.
+
+    The number of evaluations is about |S| (100 + 2 k) effort on the first rung and as much again on
+    all others, whatever the size of the target; where that would be more than |S||T|, all are
+    computed and the build is exact greedy. Its result is re-ordered greedily, so that every prefix
+    is a good smaller selection.
+
+    Parameters
+    ----------
+    effort
+        "fast" (1), "balanced" (2.5), "thorough" (12), or a number: how many target rows the first
+        rung reads, in units of 100 + 2 k, and everything else in proportion.
+    """
+
+    name: ClassVar[str] = "lazybandit"
+    effort: str | float = "balanced"
+
+    def __post_init__(self) -> None:
+        is_name = isinstance(self.effort, str) and self.effort in EFFORTS
+        if not is_name and not (is_number(self.effort) and 0 < float(self.effort) < math.inf):
+            raise InvalidInput(
+                f"effort={self.effort!r} is not allowed. Use one of {list(EFFORTS)}, or a number "
+                f"> 0."
+            )
+
+    @property
+    def level(self) -> float:
+        """Return the effort as a number."""
+        return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
+
+    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+        started = perf_counter()
+        problem = oracle.problem
+        is_dear = problem.metric.is_expensive
+        rungs = rungs_for(
+            n_source=len(problem.source),
+            n_target=len(problem.target),
+            k=problem.k,
+            effort=self.level * (_DEAR if is_dear else 1.0),
+            at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
+            entries=limits.room() // 4 // (oracle.dtype.itemsize + 4),
+            evaluations=limits.evaluations,
+        )
+        order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
+        laps = race(oracle, order, rungs, k=problem.k, weights=weights, random=random)
+        stopped, lap = None, next(laps)
+        while stopped is None and lap.rung is not rungs[-1]:
+            lap = next(laps)
+            spent = sum(oracle.evaluations.values())
+            stopped = limits.reached(spent, perf_counter() - started)
+        yield from _ordered(oracle, lap, random, _remark(oracle, lap, rungs[-1].n_rows, stopped))
+
+    def least_evaluations(self, oracle: Oracle) -> int:
+        return len(oracle.problem.source)
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        if not outcome.is_proven:
+            return None
+        return Guarantee(method=self.name, statement="f >= (1 - 1/e) f*")
+
+
+def _order(
+    oracle: Oracle, n_rows: list[int], random: np.random.Generator
+) -> tuple[TargetOrder, Doubles | None]:
+    """Return the order of target rows, and weights where it does not follow them."""
+    problem = oracle.problem
+    n, weights = len(problem.target), problem.weights
+    if n_rows[0] == n:
+        return RowOrder(), weights
+    is_uneven = weights is not None and weights.sum() ** 2 < _UNEVEN * n * (weights @ weights)
+    if weights is not None and is_uneven and n_rows[-1] < n:
+        return Draws(Lottery(weights), random), None
+    return Order(n, random), weights
+
+
+def _ordered(oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str) -> Iterator[Pick]:
+    """Yield the prototypes of a lap, best first."""
+    n_target = len(oracle.problem.target)
+    is_whole = lap.rung.n_rows == n_target
+    prototypes = lap.prototypes
+    for pick in ranked(oracle, lap, random):
+        coverage = pick.objective
+        assert isinstance(coverage, Coverage)
+        yield Pick(
+            arms=prototypes[pick.arms],
+            gains=pick.gains,
+            objective=coverage if is_whole else None,
+            before=None,
+            is_proven=lap.is_exact,
+            remark=remark,
+        )
+
+
+def _remark(oracle: Oracle, lap: Lap, n_rows: int, stopped: str | None) -> str:
+    parts: list[Any] = []
+    if stopped is not None and lap.rung.n_rows < n_rows:
+        parts.append(f"The race was stopped at {lap.rung.n_rows:,} target rows by {stopped}.")
+    if lap.n_entrants < len(oracle.problem.source):
+        parts.append(f"{lap.n_entrants:,} random source rows took part, as memory allows.")
+    return " ".join(parts)

@@ -1,0 +1,98 @@
+"""What a method is: a named combination of strategy, objective and driver, with its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from protobandit._errors import InvalidInput
+from protobandit._guarantee import Guarantee
+from protobandit._limits import Limits
+from protobandit._oracle import Oracle
+from protobandit.drivers import Pick
+from protobandit.objectives import Coverage, Objective
+
+Memoize: TypeAlias = "bool | Literal['auto']"
+
+GREEDY = 1 - 1 / math.e  # what greedy keeps of the best f
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a method needs to say what is proven of its run; ``cost`` and ``k`` as reached."""
+
+    objective: Objective | None
+    is_proven: bool
+    cost: float
+    k: int
+
+
+class Method(Protocol):
+    """A named combination; its fields are its parameters."""
+
+    name: ClassVar[str]
+
+    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+        """Yield prototypes, best first."""
+        ...
+
+    def least_evaluations(self, oracle: Oracle) -> int:
+        """Return what the first prototype costs."""
+        ...
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        """Return what is proven of the run, or None."""
+        ...
+
+
+def parameters_of(method: Method) -> dict[str, Any]:
+    """Return a method's parameters by name."""
+    return {field.name: getattr(method, field.name) for field in fields(method)}  # type: ignore[arg-type]
+
+
+def exact_coverage(oracle: Oracle, memoize: Memoize, limits: Limits) -> Coverage:
+    """Return the coverage of the whole target, every dissimilarity kept if asked and possible."""
+    room = limits.room()
+    if memoize is True and oracle.matrix_bytes > room:
+        raise InvalidInput(
+            f"memoize=True needs {oracle.matrix_bytes / 1e9:.1f} GB for the matrix but "
+            f"{room / 1e9:.1f} GB may be used. Pass memoize=False, or method='lazybandit'."
+        )
+    if memoize is True or (memoize == "auto" and oracle.matrix_bytes <= room // 2):
+        oracle.keep()
+    return Coverage.of(oracle)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether ``value`` is a real number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def require_positive(value: Any, name: str) -> None:
+    """Refuse anything but None and finite positive numbers."""
+    if value is not None and not (is_number(value) and 0 < value < math.inf):
+        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a finite number > 0.")
+
+
+def require_epsilon(epsilon: Any) -> None:
+    """Refuse what cannot be subtracted from greedy's share."""
+    if not (is_number(epsilon) and 0 < epsilon < GREEDY):
+        raise InvalidInput(
+            f"epsilon={epsilon!r} is not allowed. Pass 0 < epsilon < 1 - 1/e = {GREEDY:.3f}."
+        )
+
+
+def require_count(value: Any, name: str) -> None:
+    """Refuse anything but whole numbers from 1 on."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a whole number >= 1.")
+
+
+def require_memoize(memoize: Any) -> None:
+    """Refuse anything but True, False and "auto"."""
+    if not (isinstance(memoize, bool) or (isinstance(memoize, str) and memoize == "auto")):
+        raise InvalidInput(f"memoize={memoize!r} is not allowed. Use True, False or 'auto'.")
