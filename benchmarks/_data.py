@@ -1,7 +1,8 @@
 """The data of the paper's experiments, read from the standard files.
 
-``--data DIR`` holds MNIST's four idx files (gzipped or not), in DIR or in DIR/mnist. Without it,
-scikit-learn's ``fetch_openml`` downloads MNIST.
+``--data DIR`` holds MNIST's four idx files (gzipped or not), in DIR or in DIR/mnist, and
+cifar10-gray.npz, in DIR or in DIR/cifar10. Without it, scikit-learn's ``fetch_openml`` downloads
+MNIST, and CIFAR-10 is left out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+
+
+class MissingData(SystemExit):
+    """A file that is not where it should be; a script ends with this sentence, or goes on."""
 
 
 def mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -50,7 +55,7 @@ def _idx(folder: Path, name: str) -> np.ndarray:
             n_dimensions = raw[3]
             shape = np.frombuffer(raw, ">i4", n_dimensions, offset=4)
             return np.frombuffer(raw, np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
-    raise SystemExit(f"{name}[.gz] is neither in {folder} nor in {folder / 'mnist'}.")
+    raise MissingData(f"{name}[.gz] is neither in {folder} nor in {folder / 'mnist'}.")
 
 
 def paper_problem(
@@ -73,3 +78,27 @@ def paper_problem(
     ]
     rows = random.permutation(np.concatenate([fives, *others]))
     return test[chosen], test_labels[chosen], train[rows], train_labels[rows]
+
+
+def cifar(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return train rows and test rows of CIFAR-10 in grey, float32 in [0, 1].
+
+    They come from cifar10-gray.npz: train_images and test_images, uint8 of 32 x 32.
+    """
+    places = [] if folder is None else [folder, folder / "cifar10"]
+    for path in (place / "cifar10-gray.npz" for place in places):
+        if path.exists():
+            with np.load(path) as file:
+                images = file["train_images"], file["test_images"]
+            train, test = (i.reshape(len(i), -1).astype(np.float32) / 255 for i in images)
+            return train, test
+    raise MissingData(f"cifar10-gray.npz is in none of {[str(place) for place in places]}.")
+
+
+def cifar_problem(folder: Path | None, *, variance: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Return source (10,000 test) and target (50,000 train) rows, as principal components."""
+    from sklearn.decomposition import PCA
+
+    train, test = cifar(folder)
+    components = PCA(variance, svd_solver="full").fit(train)
+    return components.transform(test), components.transform(train)

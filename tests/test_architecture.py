@@ -39,7 +39,17 @@ MAY_IMPORT = {
     "_document": GROUND | {"_guarantee", "_metrics"},
     "_selection": GROUND | {"_document", "_guarantee", "_metrics", "_oracle", "_problem"},
     "methods": GROUND
-    | {"arms", "drivers", "objectives", "_guarantee", "_limits", "_oracle", "_sampling"},
+    | {
+        "arms",
+        "drivers",
+        "objectives",
+        "_guarantee",
+        "_limits",
+        "_oracle",
+        "_problem",
+        "_sampling",
+        "_table",
+    },
     "_select": GROUND
     | {
         "drivers",

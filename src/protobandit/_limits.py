@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._machine import available_memory
@@ -30,7 +33,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("evaluations", "seconds", "memory"):
-            _require_positive(getattr(self, name), f"Limits({name})")
+            value = getattr(self, name)
+            _require_positive(value, f"Limits({name})")
+            if name != "seconds" and value is not None:
+                object.__setattr__(self, name, _as_count(value, f"Limits({name})"))
 
     def room(self) -> int:
         """Return the bytes that may be taken."""
@@ -46,6 +52,13 @@ class Limits:
 
 
 def _require_positive(value: Any, name: str) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if value is not None and not (is_number and value > 0):
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if value is not None and not (is_number and not isinstance(value, bool) and value > 0):
         raise InvalidInput(f"{name}={value!r} is not allowed. Pass a number > 0, or None.")
+
+
+def _as_count(value: Any, name: str) -> int:
+    """Return a whole number, such as 1e9, as an int."""
+    if not math.isfinite(value) or value != int(value):
+        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a whole number > 0, or None.")
+    return int(value)

@@ -110,6 +110,11 @@ class Oracle:
         self._kept = np.empty(shape, dtype=self.dtype)
         self._is_kept = np.zeros(shape[0], dtype=bool)
 
+    @property
+    def kept(self) -> Floats | None:
+        """Return all dissimilarities, one row a source row, if every one has been kept."""
+        return self._kept if self._kept is not None and self._is_kept.all() else None
+
     # -- rows -----------------------------------------------------------------------------------
 
     def targets(self, where: Where) -> Prepared:
@@ -128,7 +133,7 @@ class Oracle:
     def _all_sources(self) -> Prepared | None:
         """Hold the source prepared once and for all, if it is small enough to hold twice."""
         source = self.problem.source
-        if len(source) * (source.n_columns or 1) > _CACHED_CELLS:
+        if source.n_cells > _CACHED_CELLS:
             return None
         return self._metric.prepare(source.take(slice(0, len(source))), self._centre)
 

@@ -329,7 +329,9 @@ def test_rows_of_more_than_one_value_come_as_arrays(data):
         assert (got == expected).all()
 
 
-@pytest.mark.parametrize("data", [TEXT, pl.DataFrame(TEXT)], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    "data", [TEXT, pl.DataFrame(TEXT.to_dict("list"))], ids=["pandas", "polars"]
+)
 def test_rows_of_a_mixed_frame_come_as_tuples(data):
     rows = rows_of(data, takes_objects=True)
     assert rows.kind == "objects"

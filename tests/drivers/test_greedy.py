@@ -39,7 +39,7 @@ def test_picks_are_those_of_brute_force(strategy, r, k, weights):
     assert arms[: len(truth)] == truth
     assert sorted(set(arms)) == sorted(arms)
     assert len(arms) == k
-    assert all(len(pick.arms) <= r for pick in picks)
+    assert all(len(pick.arms) <= r for pick in picks if pick.gains.any())
     n_before = 0
     for pick in picks:
         worth = brute.gains(D, plain, arms[:n_before])

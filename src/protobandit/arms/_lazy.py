@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from protobandit.arms._exhaustive import uppers
 
 # The same gain added up in another order differs in its last bits, which must not hide a tie.
 _ROUNDING = 1e-9
+_HEAD = 256  # arms put in order before all are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,27 +44,39 @@ class Lazy:
         """Return the best arms and the bounds, made tighter, for the next round."""
         upper = uppers(arms, bounds)
         stale = upper[arms]
-        order = np.argsort(-stale, kind="stable")
-        descending = stale[order]
         gains = np.full(len(arms), -np.inf)
-        start, batch = 0, max(self.batch, terms.picks)
-        stop = max(batch, int(np.isinf(stale).sum()))
-        while start < len(arms):
-            fresh = order[start:stop]
-            gains[fresh] = (yield Pull(arms[fresh], terms.population)).mean
-            start, batch = start + len(fresh), 2 * batch
-            stop = min(start + batch, _n_reaching(_worst_pick(gains, terms.picks), descending))
-            if stop <= start:
+        looked = np.empty(0, dtype=np.int64)
+        batch = max(self.batch, terms.picks)
+        n_next = max(batch, int(np.isinf(stale).sum()))
+        for head in _heads(stale, max(_HEAD, n_next)):
+            queue = head[np.isneginf(gains[head])]
+            while n_next and len(queue):
+                fresh, queue = queue[:n_next], queue[n_next:]
+                gains[fresh] = (yield Pull(arms[fresh], terms.population)).mean
+                looked = np.concatenate([looked, fresh])
+                batch *= 2
+                n_next = min(
+                    batch, _n_reaching(_worst_pick(gains[looked], terms.picks), stale[queue])
+                )
+            if len(queue):
                 break
-        looked = np.isfinite(gains)
         upper[arms[looked]] = np.minimum(stale[looked], gains[looked])
-        chosen, means = top(arms, gains, terms.picks)
+        looked = np.sort(looked)
+        chosen, means = top(arms[looked], gains[looked], terms.picks)
         return Choice(arms=chosen, means=means, bounds=Bounds(upper))
+
+
+def _heads(stale: Doubles, n: int) -> Iterator[Ids]:
+    """Yield the ``n`` arms of largest bound, in descending order, and then all arms."""
+    if n < len(stale):
+        head = np.sort(np.argpartition(-stale, n)[:n])
+        yield head[np.argsort(-stale[head], kind="stable")]
+    yield np.argsort(-stale, kind="stable")
 
 
 def _worst_pick(gains: Doubles, picks: int) -> float:
     """Return the gain to beat: the ``picks``-th largest so far."""
-    if picks >= len(gains):
+    if picks > len(gains):
         return -np.inf
     return float(np.partition(gains, -picks)[-picks])
 

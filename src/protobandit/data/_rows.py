@@ -38,6 +38,11 @@ class Rows(ABC):
     def take(self, where: Where) -> Any:
         """Return the block of these rows."""
 
+    @property
+    def n_cells(self) -> int:
+        """Return how many numbers the rows hold, or how many objects."""
+        return len(self) * (self.n_columns or 1)
+
     def sample(self, most: int) -> Any:
         """Return at most ``most`` evenly spaced rows: the same ones every time."""
         return self.take(strided(len(self), most))
@@ -98,6 +103,10 @@ class SparseRows(Rows):
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.matrix.nnz)
 
     def take(self, where: Where) -> Any:
         return self.matrix[where].astype(self.dtype, copy=False)

@@ -48,8 +48,8 @@ def greedy(
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until there are ``k``.
 
-    Only arms of non-zero gain are taken; when every gain seen is zero, the rest are as good as each
-    other and are drawn at random.
+    Only arms of non-zero gain are taken; when every gain is zero, it stays so, the rest are as good
+    as each other, and are drawn at random all at once.
     """
     is_free = np.ones(n_source, dtype=bool)
     bounds: Bounds | None = None
@@ -59,7 +59,10 @@ def greedy(
         terms = Terms(population=objective.population, picks=min(r, k - n_picked), random=random)
         choice = play(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
-        taken, gains = _worthwhile(choice, arms, terms, is_settled=objective.is_bounding)
+        taken, gains = _worthwhile(choice, objective.is_bounding)
+        if len(taken) == 0:
+            taken = random.choice(arms, size=k - n_picked, replace=False)
+            gains = np.zeros(len(taken))
         is_free[taken] = False
         n_picked += len(taken)
         before, objective = objective, objective.commit(taken)
@@ -72,17 +75,13 @@ def greedy(
         )
 
 
-def _worthwhile(
-    choice: Choice, arms: Ids, terms: Terms, *, is_settled: bool
-) -> tuple[Ids, Doubles]:
-    """Return the arms of the choice that gain anything; if none does, any others.
+def _worthwhile(choice: Choice, is_settled: bool) -> tuple[Ids, Doubles]:
+    """Return the arms of the choice that gain anything.
 
-    Only gains that are exact settle that: what a sample did not show, the target may hold.
+    Only exact gains settle that: what a sample did not show, the target may hold. A NaN is the gain
+    of an arm that was chosen without a pull, because there was nothing to decide.
     """
     if not is_settled:
         return choice.arms, choice.means
-    is_useful = ~(choice.means <= 0)  # NaN: chosen without a pull, because nothing was to decide
-    if is_useful.any():
-        return choice.arms[is_useful], choice.means[is_useful]
-    drawn = terms.random.choice(arms, size=terms.picks, replace=False)
-    return drawn, np.zeros(terms.picks)
+    is_useful = ~(choice.means <= 0)
+    return choice.arms[is_useful], choice.means[is_useful]

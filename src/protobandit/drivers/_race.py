@@ -66,13 +66,20 @@ def race(
     k: int,
     weights: Doubles | None,
     random: np.random.Generator,
+    start: Ids | None = None,
 ) -> Iterator[Lap]:
-    """Yield a lap for each rung; the first is the build, the others are swaps."""
+    """Yield a lap for each rung; the first is the build, the others are swaps.
+
+    ``start`` are prototypes to improve; without them, greedy builds some on the first rung.
+    """
     first, *others = rungs
     problem = oracle.problem
     batch = _read(oracle, order, 0, first.n_rows, weights)
-    table = Table.of(oracle, _entrants(oracle, first.n_arms, random), batch.targets)
-    members = np.concatenate([pick.arms for pick in _picks(table, batch.weights, k, random)])
+    table = Table.of(oracle, _entrants(oracle, first.n_arms, start, random), batch.targets)
+    if start is None:
+        members = np.concatenate([pick.arms for pick in _picks(table, batch.weights, k, random)])
+    else:
+        members = np.searchsorted(table.arms, start)
     patchwork = table.patchwork(batch)
     standing = Standing(members, table.matrix[members], batch.weights)
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
@@ -102,11 +109,12 @@ def _picks(table: Table, weights: Doubles, k: int, random: np.random.Generator) 
     return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
 
 
-def _entrants(oracle: Oracle, n: int, random: np.random.Generator) -> Ids:
+def _entrants(oracle: Oracle, n: int, start: Ids | None, random: np.random.Generator) -> Ids:
     n_source = len(oracle.problem.source)
     if n == n_source:
         return np.arange(n)
-    return np.sort(random.choice(n_source, n, replace=False))
+    drawn = random.choice(n_source, n, replace=False)
+    return np.unique(drawn if start is None else np.concatenate([drawn, start]))
 
 
 def _survivors(standing: Standing, patchwork: Patchwork, n: int) -> Ids:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 _CELLS = 8  # home cells of an arm
@@ -11,6 +12,7 @@ _PASSES = 2  # of swaps on a rung; the last rung may have more
 _LAST_PASSES = 6
 _GROWTH = 2.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
+_ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
 _SAFETY = 0.85  # of a limit: swaps are not known beforehand
 _SWAPS = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
 
@@ -48,24 +50,55 @@ def rungs_for(
     entries
         How many may be kept.
     evaluations
-        How many may be computed; the effort is lowered until about so many are planned.
+        How many may be computed; the effort is lowered until about so many are planned, and where
+        that would leave too few rows, arms drawn at random take part.
     """
 
-    def rungs(level: float, n_at_once: int) -> list[Rung]:
+    def rungs(level: float, n_arms: int, n_at_once: int = 0) -> list[Rung]:
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
-        if n_source * n_target <= n_at_once:
-            first = n_target
-        return _climb(first, n_source, n_target, k, entries)
+        climbed = _climb(first, n_arms, n_target, k, entries)
+        # Nor is it worth while to race for as many as there are.
+        most = max(n_at_once, min(planned_evaluations(climbed, k), entries))
+        is_all = n_arms * n_target <= most
+        return _climb(n_target, n_arms, n_target, k, entries) if is_all else climbed
 
-    planned = rungs(effort, at_once)
-    if evaluations is None or planned_evaluations(planned, k) <= _SAFETY * evaluations:
+    def lowered(level: float) -> list[Rung]:
+        """Return the rungs with fewer rows, then with fewer arms too."""
+        share = min(1.0, math.sqrt(level / min(effort, _ALL_ARMS)))
+        n_arms = max(round(share * n_source), min(n_source, 2 * k))
+        return rungs(level if share == 1 else share * min(effort, _ALL_ARMS), n_arms)
+
+    planned = rungs(effort, n_source, at_once)
+    if evaluations is None or _is_within(planned, k, evaluations):
         return planned
     low, high = 0.0, effort
     for _ in range(30):
         level = (low + high) / 2
-        is_within = planned_evaluations(rungs(level, 0), k) <= _SAFETY * evaluations
+        is_within = _is_within(lowered(level), k, evaluations)
         low, high = (level, high) if is_within else (low, level)
-    return rungs(low, 0)
+    return _shortened(lowered(low), k, evaluations)
+
+
+def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
+    """Return how few dissimilarities a race can do with."""
+    return min(n_source, 2 * k) * min(n_target, k + 1)
+
+
+def _is_within(rungs: Sequence[Rung], k: int, evaluations: int) -> bool:
+    """Tell whether a race will stay within this limit; a single rung makes no guess about swaps."""
+    return planned_evaluations(rungs, k) <= evaluations * (_SAFETY if len(rungs) > 1 else 1)
+
+
+def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
+    """Return as many rungs as the limit allows; if not even one, that with fewer arms."""
+    n_rungs = len(rungs)
+    while n_rungs > 1 and not _is_within(rungs[:n_rungs], k, evaluations):
+        n_rungs -= 1
+    last = rungs[n_rungs - 1]
+    n_arms = last.n_arms
+    if n_rungs == 1:
+        n_arms = max(min(n_arms, 2 * k), min(n_arms, evaluations // last.n_rows))
+    return [*rungs[: n_rungs - 1], replace(last, n_arms=n_arms, passes=_LAST_PASSES)]
 
 
 def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> list[Rung]:
@@ -83,8 +116,7 @@ def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> li
         share = (_GROWTH * first / n_rows) ** (1 - 0.4 * (1 - locality))
         n_left = max(min(n_arms, 2 * k), min(n_arms, round(n_arms * share)))
         rungs.append(Rung(n_left, n_rows, min(_CELLS, k), _PASSES))
-    last = rungs[-1]
-    return [*rungs[:-1], Rung(last.n_arms, last.n_rows, last.n_cells, _LAST_PASSES)]
+    return [*rungs[:-1], replace(rungs[-1], passes=_LAST_PASSES)]
 
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:

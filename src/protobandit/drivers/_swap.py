@@ -13,8 +13,10 @@ from protobandit._table import Patchwork
 from protobandit._typing import Doubles
 from protobandit.objectives import Standing
 
-# A swap that lowers the cost by a smaller share of it is rounding, or not worth its while.
+# A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
+# what removing prototypes would cost is rounding, since the change is a difference of such sums.
 _WORTHWHILE = 1e-7
+_ROUNDING = 1e-12
 
 
 def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> int:
@@ -27,7 +29,7 @@ def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> 
     """
     n_swaps = 0
     for _ in range(passes):
-        least = -_WORTHWHILE * standing.cost
+        least = _least_change(standing)
         changes = changes_of_others(standing, patchwork)
         helpful = np.flatnonzero(changes < least)
         before = n_swaps
@@ -51,7 +53,7 @@ def refine_best(standing: Standing, patchwork: Patchwork, *, passes: int) -> int
         changes, slots = standing.changes(patchwork, everyone)
         changes[standing.members] = np.inf
         best = int(changes.argmin())
-        if not changes[best] < -_WORTHWHILE * standing.cost:
+        if not changes[best] < _least_change(standing):
             return n_swaps
         standing.exchange(int(slots[best]), best, patchwork.distances(best))
     return passes
@@ -62,3 +64,8 @@ def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
     changes, _ = standing.changes(patchwork, np.arange(len(patchwork)))
     changes[standing.members] = np.inf
     return changes
+
+
+def _least_change(standing: Standing) -> float:
+    """Return the change of cost, a negative number, that a swap must go beyond."""
+    return -(_WORTHWHILE * standing.cost + _ROUNDING * standing.removal_cost)

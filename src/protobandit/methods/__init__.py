@@ -12,6 +12,7 @@ from protobandit.methods._greedy import LazyGreedy, Random, SpotGreedy, Stochast
 from protobandit.methods._lazybandit import LazyBandit
 from protobandit.methods._method import Method, Outcome, parameters_of
 from protobandit.methods._protobandit import SEARCHES, ProtoBandit
+from protobandit.methods._refined import Refined
 
 __all__ = [
     "METHODS",
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "ProtoBandit",
     "Random",
+    "Refined",
     "SpotGreedy",
     "StochasticGreedy",
     "as_method",
@@ -30,7 +32,15 @@ __all__ = [
 
 METHODS: dict[str, type[Any]] = {
     method.name: method
-    for method in (LazyBandit, SpotGreedy, LazyGreedy, StochasticGreedy, ProtoBandit, Random)
+    for method in (
+        LazyBandit,
+        SpotGreedy,
+        LazyGreedy,
+        StochasticGreedy,
+        ProtoBandit,
+        Refined,
+        Random,
+    )
 }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
+from protobandit._problem import Problem
 from protobandit._sampling import Draws, Lottery, Order, RowOrder, TargetOrder
-from protobandit._typing import Doubles
-from protobandit.drivers import Lap, Pick, race, ranked, rungs_for
+from protobandit._typing import Doubles, Ids
+from protobandit.drivers import Lap, Pick, Rung, race, ranked, rungs_for
 from protobandit.methods._method import Outcome, is_number
 from protobandit.objectives import Coverage
 
@@ -60,26 +61,7 @@ class LazyBandit:
         return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        started = perf_counter()
-        problem = oracle.problem
-        is_dear = problem.metric.is_expensive
-        rungs = rungs_for(
-            n_source=len(problem.source),
-            n_target=len(problem.target),
-            k=problem.k,
-            effort=self.level * (_DEAR if is_dear else 1.0),
-            at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
-            entries=limits.room() // 4 // (oracle.dtype.itemsize + 4),
-            evaluations=limits.evaluations,
-        )
-        order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
-        laps = race(oracle, order, rungs, k=problem.k, weights=weights, random=random)
-        stopped, lap = None, next(laps)
-        while stopped is None and lap.rung is not rungs[-1]:
-            lap = next(laps)
-            spent = sum(oracle.evaluations.values())
-            stopped = limits.reached(spent, perf_counter() - started)
-        yield from _ordered(oracle, lap, random, _remark(oracle, lap, rungs[-1].n_rows, stopped))
+        return raced(oracle, random, limits, effort=self.level)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source)
@@ -88,6 +70,45 @@ class LazyBandit:
         if not outcome.is_proven:
             return None
         return Guarantee(method=self.name, statement="f >= (1 - 1/e) f*")
+
+
+def raced(
+    oracle: Oracle,
+    random: np.random.Generator,
+    limits: Limits,
+    *,
+    effort: float,
+    start: Ids | None = None,
+) -> Iterator[Pick]:
+    """Yield the prototypes that win the race, best first; ``start`` are some to improve."""
+    started = perf_counter()
+    rungs = planned_rungs(oracle.problem, oracle.dtype.itemsize, limits, effort)
+    order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
+    laps = race(
+        oracle, order, rungs, k=oracle.problem.k, weights=weights, random=random, start=start
+    )
+    stopped, lap = None, next(laps)
+    while lap.rung is not rungs[-1]:
+        spent = sum(oracle.evaluations.values())
+        stopped = limits.reached(spent, perf_counter() - started)
+        if stopped:
+            break
+        lap = next(laps)
+    yield from in_order(oracle, lap, random, _remark(oracle, lap, stopped))
+
+
+def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float) -> list[Rung]:
+    """Return the rungs of the race on this problem."""
+    is_dear = problem.metric.is_expensive
+    return rungs_for(
+        n_source=len(problem.source),
+        n_target=len(problem.target),
+        k=problem.k,
+        effort=effort * (_DEAR if is_dear else 1.0),
+        at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
+        entries=limits.room() // 4 // (itemsize + 4),
+        evaluations=limits.evaluations,
+    )
 
 
 def _order(
@@ -104,7 +125,9 @@ def _order(
     return Order(n, random), weights
 
 
-def _ordered(oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str) -> Iterator[Pick]:
+def in_order(
+    oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str = ""
+) -> Iterator[Pick]:
     """Yield the prototypes of a lap, best first."""
     n_target = len(oracle.problem.target)
     is_whole = lap.rung.n_rows == n_target
@@ -122,10 +145,12 @@ def _ordered(oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str)
         )
 
 
-def _remark(oracle: Oracle, lap: Lap, n_rows: int, stopped: str | None) -> str:
-    parts: list[Any] = []
-    if stopped is not None and lap.rung.n_rows < n_rows:
-        parts.append(f"The race was stopped at {lap.rung.n_rows:,} target rows by {stopped}.")
+def _remark(oracle: Oracle, lap: Lap, stopped: str | None) -> str:
+    parts = []
+    if stopped is not None:
+        parts.append(
+            f"The race was stopped at {lap.rung.n_rows:,} target rows by the limit of {stopped}."
+        )
     if lap.n_entrants < len(oracle.problem.source):
         parts.append(f"{lap.n_entrants:,} random source rows took part, as memory allows.")
     return " ".join(parts)

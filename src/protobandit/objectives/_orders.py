@@ -169,13 +169,13 @@ class DrawsLedger:
         limit = np.minimum(self._nearest, sample.scale)
         kernels.gains(self._table, group, 0, limit, weights[self._rows], CHUNK, drops)
         count_clipped(sample, self._table[group], self._nearest)
-        rest = np.setdiff1d(np.arange(sample.population), self._rows)
+        rest = np.setdiff1d(np.flatnonzero(weights), self._rows)
         for start in range(0, len(rest), CHUNK):
             ids = rest[start : start + CHUNK]
             targets = sample.oracle.targets(ids)
             nearest = sample.nearest(ids, targets)
             drops += weighted_drops(sample, self._tally.arms[group], targets, nearest, weights[ids])
-        total = drops / weights.sum() / sample.scale * sample.population
+        total = np.minimum(drops / weights.sum() / sample.scale, 1.0) * sample.population
         self._tally.total[group] = total
         self._tally.squares[group] = total**2 / sample.population
 
@@ -213,4 +213,5 @@ def count_clipped(sample: SampledTarget, block: Floats, nearest: Floats) -> None
     if len(sample.prototypes) == 0:
         sample.clipped.append(int(np.count_nonzero(block > sample.scale)))
     else:
-        sample.clipped.append(int(np.count_nonzero(nearest > sample.scale)) * len(block))
+        is_changed = (nearest > sample.scale) & (block < nearest)
+        sample.clipped.append(int(np.count_nonzero(is_changed)))

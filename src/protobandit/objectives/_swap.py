@@ -43,17 +43,22 @@ class Standing:
         self._change = np.zeros(1)
         kernels.two_nearest(matrix, self.near, self.second, self.D, self.E)
         self._update_losses()
+        self._put_second_beyond(matrix)
 
     @property
     def cost(self) -> float:
         """Return the weighted mean distance of the rows to their nearest prototype."""
         return float(self.D.astype(np.float64) @ self.weights / self._total)
 
+    @property
+    def removal_cost(self) -> float:
+        """Return what removing prototypes would cost, summed over each removed by itself."""
+        return float(self.losses.sum() / self._total)
+
     def changes(self, patchwork: Patchwork, arms: Ids) -> tuple[Doubles, Ids]:
         """Return how the cost changes by each arm's best swap, and the slot it would take."""
         changes, slots = np.empty(len(arms)), np.empty(len(arms), dtype=np.int64)
-        if len(self.members) == 1:
-            self._put_second_out_of_reach(patchwork)
+        self._put_second_beyond(patchwork.values)
 
         def compute(cut: slice) -> None:
             kernels.swap_changes(
@@ -74,6 +79,7 @@ class Standing:
     def change(self, patchwork: Patchwork, arm: int) -> tuple[float, int]:
         """Return the same for a single arm, without the overhead of many."""
         self._one[0] = arm
+        self._put_second_beyond(patchwork.values[patchwork.starts[arm] : patchwork.starts[arm + 1]])
         kernels.swap_changes(
             *patchwork.entries,
             self._one,
@@ -104,11 +110,13 @@ class Standing:
         self.members[slot] = arm
         kernels.exchange(self.matrix, slot, distances, self.near, self.second, self.D, self.E)
         self._update_losses()
+        self._put_second_beyond(distances)
 
-    def _put_second_out_of_reach(self, patchwork: Patchwork) -> None:
+    def _put_second_beyond(self, distances: Floats) -> None:
         # With a lone prototype any number that no distance exceeds makes every sum come out right.
-        self.E[:] = max(float(patchwork.values.max()), float(self.D.max()))
-        self._update_losses()
+        if len(self.members) == 1 and distances.max(initial=0) > self.E[0]:
+            self.E[:] = distances.max()
+            self._update_losses()
 
     def _update_losses(self) -> None:
         kernels.removal_losses(self.near, self.D, self.E, self.weights, self.losses)
