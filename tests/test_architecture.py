@@ -61,6 +61,7 @@ MAY_IMPORT = {
         "_sampling",
         "_selection",
     },
+    "_plan": GROUND | {"methods", "_limits", "_problem", "_threads"},
     "_estimators": GROUND | {"_metrics", "_problem", "_select", "_selection"},
     "report": GROUND | {"_selection"},
     "_demo": GROUND | {"_select", "_selection", "methods", "report"},

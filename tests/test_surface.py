@@ -23,6 +23,7 @@ NAMES = [
     "METRICS",
     "Metric",
     "NotAvailable",
+    "Plan",
     "ProtobanditError",
     "PrototypeSelector",
     "Selection",
@@ -31,6 +32,7 @@ NAMES = [
     "block_metric",
     "methods",
     "metric",
+    "plan",
     "select",
 ]
 HEAVY = {

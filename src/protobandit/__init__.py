@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from protobandit._guarantee import Guarantee
     from protobandit._limits import Limits
     from protobandit._metrics import METRICS, Metric, block_metric, metric
+    from protobandit._plan import Plan, plan
     from protobandit._problem import Target
     from protobandit._select import select
     from protobandit._selection import Assignment, Explanation, Selection, Step
@@ -35,6 +36,7 @@ _HOMES = {
     "METRICS": "_metrics",
     "Metric": "_metrics",
     "NotAvailable": "_errors",
+    "Plan": "_plan",
     "ProtobanditError": "_errors",
     "PrototypeSelector": "_estimators",
     "Selection": "_selection",
@@ -43,6 +45,7 @@ _HOMES = {
     "block_metric": "_metrics",
     "methods": "methods",
     "metric": "_metrics",
+    "plan": "_plan",
     "select": "_select",
 }
 
@@ -56,6 +59,7 @@ __all__ = [
     "Limits",
     "Metric",
     "NotAvailable",
+    "Plan",
     "ProtobanditError",
     "PrototypeSelector",
     "Selection",
@@ -64,6 +68,7 @@ __all__ = [
     "block_metric",
     "methods",
     "metric",
+    "plan",
     "select",
 ]
 

@@ -73,7 +73,7 @@ def removal_losses(near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Do
     for m in range(len(losses)):
         losses[m] = 0.0
     for j in range(len(D)):
-        losses[near[j]] += weights[j] * (float(E[j]) - float(D[j]))
+        losses[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(D[j]))
 
 
 def exchange_reference(
@@ -160,10 +160,10 @@ def swap_changes(
             j, d = columns[e], values[e]
             if d < E[j]:
                 if d < D[j]:
-                    gain += weights[j] * (float(d) - float(D[j]))
-                    by_slot[near[j]] += weights[j] * (float(D[j]) - float(E[j]))
+                    gain += weights[j] * (np.float64(d) - np.float64(D[j]))
+                    by_slot[near[j]] += weights[j] * (np.float64(D[j]) - np.float64(E[j]))
                 else:
-                    by_slot[near[j]] += weights[j] * (float(d) - float(E[j]))
+                    by_slot[near[j]] += weights[j] * (np.float64(d) - np.float64(E[j]))
         best = 0
         for m in range(1, k):
             if by_slot[m] < by_slot[best]:
@@ -208,7 +208,7 @@ def affinities(
         for e in range(starts[arms[i]], starts[arms[i] + 1]):
             j = columns[e]
             if values[e] < E[j]:
-                out[i, near[j]] += weights[j] * (float(E[j]) - float(values[e]))
+                out[i, near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
 
 
 def copy_ragged_reference(

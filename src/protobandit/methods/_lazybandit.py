@@ -17,8 +17,8 @@ from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._sampling import Draws, Lottery, Order, RowOrder, TargetOrder
 from protobandit._typing import Doubles, Ids
-from protobandit.drivers import Lap, Pick, Rung, race, ranked, rungs_for
-from protobandit.methods._method import Outcome, is_number
+from protobandit.drivers import Lap, Pick, Rung, planned_evaluations, race, ranked, rungs_for
+from protobandit.methods._method import Forecast, Outcome, is_number
 from protobandit.objectives import Coverage
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 12.0}
@@ -66,6 +66,9 @@ class LazyBandit:
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source)
 
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        return race_forecast(problem, limits, self.level)
+
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven:
             return None
@@ -95,6 +98,16 @@ def raced(
             break
         lap = next(laps)
     yield from in_order(oracle, lap, random, _remark(oracle, lap, stopped))
+
+
+def race_forecast(problem: Problem, limits: Limits, effort: float) -> Forecast:
+    """Return what the race on this problem is expected to take."""
+    itemsize = problem.dtype.itemsize
+    rungs = planned_rungs(problem, itemsize, limits, effort)
+    return Forecast(
+        evaluations=planned_evaluations(rungs, problem.k),
+        memory=rungs[0].n_arms * rungs[0].n_rows * (itemsize + 4),
+    )
 
 
 def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float) -> list[Rung]:

@@ -13,6 +13,7 @@ from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
+from protobandit._problem import Problem
 from protobandit.drivers import Pick
 from protobandit.objectives import Coverage, Objective
 
@@ -31,6 +32,14 @@ class Outcome:
     k: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What a run is expected to take: evaluations, and bytes of kept dissimilarities."""
+
+    evaluations: int
+    memory: int
+
+
 class Method(Protocol):
     """A named combination; its fields are its parameters."""
 
@@ -42,6 +51,10 @@ class Method(Protocol):
 
     def least_evaluations(self, oracle: Oracle) -> int:
         """Return what the first prototype costs."""
+        ...
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        """Return what a run is expected to take, without computing anything."""
         ...
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
@@ -65,6 +78,15 @@ def exact_coverage(oracle: Oracle, memoize: Memoize, limits: Limits) -> Coverage
     if memoize is True or (memoize == "auto" and oracle.matrix_bytes <= room // 2):
         oracle.keep()
     return Coverage.of(oracle)
+
+
+def exact_forecast(problem: Problem, n_gains: int, memoize: Memoize, limits: Limits) -> Forecast:
+    """Return what exact gains take: each anew, or each dissimilarity once if they are kept."""
+    n_pairs = len(problem.source) * len(problem.target)
+    n_bytes = n_pairs * problem.dtype.itemsize
+    if memoize is True or (memoize == "auto" and n_bytes <= limits.room() // 2):
+        return Forecast(evaluations=min(n_pairs, n_gains), memory=n_bytes)
+    return Forecast(evaluations=n_gains + problem.k * len(problem.target), memory=0)
 
 
 def is_number(value: Any) -> bool:

@@ -13,6 +13,7 @@ from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
+from protobandit._problem import Problem
 from protobandit._sampling import draw_rows
 from protobandit.arms import (
     KLLUCB,
@@ -26,6 +27,7 @@ from protobandit.drivers import Pick, greedy
 from protobandit.methods._greedy import subset_size
 from protobandit.methods._method import (
     GREEDY,
+    Forecast,
     Outcome,
     is_number,
     require_count,
@@ -119,7 +121,7 @@ class ProtoBandit:
         nu_step, _ = self.steps(problem.k)
         find = SEARCHES[self.search](self, nu_step, self.delta / -(-problem.k // self.r))
         return greedy(
-            Subset(inner=find, size=subset_size(oracle, self.epsilon)),
+            Subset(inner=find, size=subset_size(oracle.problem, self.epsilon)),
             SampledCoverage.of(oracle, scale=scale),
             n_source=len(problem.source),
             k=problem.k,
@@ -128,7 +130,15 @@ class ProtoBandit:
         )
 
     def least_evaluations(self, oracle: Oracle) -> int:
-        return subset_size(oracle, self.epsilon)
+        return subset_size(oracle.problem, self.epsilon)
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        # Rare rewards are told apart to within nu after about rate / nu rows (see `KLLUCB`).
+        k, n_arms = problem.k, subset_size(problem, self.epsilon)
+        nu_step, _ = self.steps(k)
+        rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
+        rows = min(1.2 * rate / nu_step, len(problem.target))
+        return Forecast(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven or self.r > 1:

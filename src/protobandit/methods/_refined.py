@@ -12,12 +12,13 @@ from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
+from protobandit._problem import Problem
 from protobandit._table import Batch, Table
 from protobandit._typing import Ids
 from protobandit.drivers import Lap, Pick, Rung, refine_best, refine_eagerly
 from protobandit.methods._greedy import LazyGreedy, Random, SpotGreedy, StochasticGreedy
-from protobandit.methods._lazybandit import EFFORTS, in_order, raced
-from protobandit.methods._method import Method, Outcome, require_count
+from protobandit.methods._lazybandit import EFFORTS, in_order, race_forecast, raced
+from protobandit.methods._method import Forecast, Method, Outcome, require_count
 from protobandit.methods._protobandit import ProtoBandit
 from protobandit.objectives import Standing
 
@@ -97,6 +98,20 @@ class Refined:
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return self.builder.least_evaluations(oracle)
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        built = self.builder.forecast(problem, limits)
+        if self.swaps == "local":
+            swapped = race_forecast(problem, limits, EFFORTS["balanced"])
+        else:
+            n_pairs = len(problem.source) * len(problem.target)
+            is_kept = built.memory > 0 and built.evaluations == n_pairs
+            n_bytes = n_pairs * (problem.dtype.itemsize + 4)
+            swapped = Forecast(evaluations=0 if is_kept else n_pairs, memory=n_bytes)
+        return Forecast(
+            evaluations=built.evaluations + swapped.evaluations,
+            memory=max(built.memory, swapped.memory),
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         is_greedy = isinstance(self.builder, (LazyGreedy, SpotGreedy)) and self.builder.r == 1

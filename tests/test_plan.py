@@ -1,0 +1,72 @@
+"""A plan says what `select` would do, and computes nothing."""
+
+from __future__ import annotations
+
+import brute
+import numpy as np
+import pytest
+
+import protobandit as pb
+from protobandit.methods import METHODS
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_no_dissimilarity_is_computed(method):
+    def refuse(a, b):
+        raise AssertionError("called")
+
+    planned = pb.plan(brute.normal(40), k=3, metric=refuse, method=method)
+    assert planned.method == method
+    assert planned.seconds is None
+
+
+@pytest.mark.parametrize("method", ["auto", "lazygreedy", "spotgreedy", "random", "refined"])
+def test_evaluations_are_those_of_the_run(method):
+    source, target = brute.normal(60), brute.normal(200, seed=1)
+    planned = pb.plan(source, target, k=4, method=method)
+    done = pb.select(source, target, k=4, method=method, random_state=0)
+    assert planned.evaluations == sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
+
+
+def test_the_race_costs_about_what_was_planned():
+    source, target = brute.normal(4000, 20), brute.normal(20_000, 20, seed=1)
+    method = pb.methods.LazyBandit(effort="fast")
+    planned = pb.plan(source, target, k=20, method=method)
+    done = pb.select(source, target, k=20, method=method, random_state=0)
+    spent = sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
+    assert spent / 1.5 < planned.evaluations < 1.5 * spent
+
+
+def test_protobandit_costs_what_was_planned_within_a_factor():
+    source, target = brute.normal(2000, 20), brute.normal(20_000, 20, seed=1)
+    planned = pb.plan(source, target, k=50, method="protobandit")
+    done = pb.select(source, target, k=50, method="protobandit", random_state=0)
+    spent = done.evaluations_by_phase["build"]
+    assert spent / 4 < planned.evaluations < 4 * spent
+
+
+def test_without_memory_every_gain_is_computed_anew():
+    rows = brute.normal(100)
+    planned = pb.plan(rows, k=5, method=pb.methods.SpotGreedy(memoize=False))
+    done = pb.select(rows, k=5, method=pb.methods.SpotGreedy(memoize=False))
+    assert planned.memory == 0
+    assert planned.evaluations == pytest.approx(done.evaluations, rel=0.05)
+
+
+def test_limits_are_planned_for():
+    rows, target = brute.normal(3000), brute.normal(20_000, seed=1)
+    limits = pb.Limits(evaluations=500_000)
+    assert pb.plan(rows, target, k=10, limits=limits).evaluations <= 500_000
+
+
+def test_it_reads_as_a_sentence():
+    planned = pb.plan(np.zeros((2000, 50), dtype=np.float32), k=10)
+    assert str(planned).startswith("lazybandit: about 4,000,000 evaluations, 32 MB, about ")
+    assert planned.seconds > 0
+
+
+def test_bad_arguments_are_refused_as_by_select():
+    with pytest.raises(pb.InvalidInput, match="k=50 exceeds"):
+        pb.plan(brute.normal(40), k=50)
+    with pytest.raises(pb.InvalidInput, match="method="):
+        pb.plan(brute.normal(40), k=5, method="best")
