@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import brute
 import numpy as np
 import pytest
 
+import brute
 import protobandit as pb
 from protobandit.methods import METHODS
 

@@ -190,7 +190,7 @@ def test_an_arm_that_lacks_columns_is_never_worth_more_than_it_is_said(dtype, wa
 def test_compiled_changes_are_those_of_the_reference(dtype, k, is_tied):
     full = table(k + 30, 100, dtype=dtype, is_tied=is_tied)
     members, weights, entries = full[:k].copy(), weighted(100), ragged(full, share=0.6)
-    near, _, D, E = standing(kernels.two_nearest.reference and WAYS["reference"], members, 1.0)
+    near, _, D, E = standing(WAYS["reference"], members, beyond=full.max())
     arms = np.arange(len(full))[::-1].copy()
     both = []
     for way in WAYS.values():
@@ -202,22 +202,19 @@ def test_compiled_changes_are_those_of_the_reference(dtype, k, is_tied):
 
 
 def test_changes_do_not_depend_on_which_arms_are_asked_for_together():
+    way = WAYS["compiled"]
     full = table(60, 300, dtype=np.float32)
     weights = np.random.default_rng(1).random(300)
-    near, _, D, E = standing(kernels_as_they_are, full[:5].copy())
-    losses = losses_of(kernels_as_they_are, near, D, E, weights, 5)
+    near, _, D, E = standing(way, full[:5].copy())
+    losses = losses_of(way, near, D, E, weights, 5)
     entries = ragged(full, share=0.5)
 
     def changes(arms):
-        return changes_of(kernels_as_they_are, entries, arms, near, D, E, weights, losses)[0]
+        return changes_of(way, entries, arms, near, D, E, weights, losses)[0]
 
     whole = changes(np.arange(60))
     for arms in ([3], [59, 0], list(range(0, 60, 7))):
         np.testing.assert_array_equal(changes(np.array(arms)), whole[arms])
-
-
-def kernels_as_they_are(kernel):
-    return kernel
 
 
 @every_type

@@ -12,6 +12,8 @@ than it is said to be.
 
 A lone prototype has no second: E is then any number no distance exceeds, and the sums come out
 right.
+
+Differences are taken in float64; compiled, ``float`` would leave a float32 as it is.
 """
 
 from __future__ import annotations
