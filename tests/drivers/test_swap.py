@@ -132,7 +132,7 @@ def test_the_best_swaps_are_those_of_pam(is_weighted, k, seed):
     assert standing.swaps == pam(d, weights, start)
 
 
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("k", [3, 6])
 def test_passes_end_the_patience(k):
     d, weights = table(60, 30, seed=1), np.ones(60)
     patchwork, _ = full(d, weights)
@@ -236,13 +236,13 @@ def test_ties_and_zeros_do_no_harm(refine, data):
 @refiners
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_single_precision_never_raises_the_cost(refine, unit):
-    rows = (unit * brute.normal(300, 4)).astype(np.float32)
+    rows = (unit * brute.normal(120, 4)).astype(np.float32)
     oracle = Oracle(pose(rows, k=1), n_jobs=1)
-    weights = np.random.default_rng(0).random(300)
-    batch = Batch(0, oracle.targets(slice(0, 300)), weights)
-    held = Table.of(oracle, np.arange(300), batch.targets)
+    weights = np.random.default_rng(0).random(120)
+    batch = Batch(0, oracle.targets(slice(0, 120)), weights)
+    held = Table.of(oracle, np.arange(120), batch.targets)
     assert held.matrix.dtype == np.float32
-    standing = Witness(np.arange(8), held.matrix.T, weights)
+    standing = Witness(np.arange(5), held.matrix.T, weights)
     refine(standing, held.patchwork(batch), passes=MANY)
     assert len(standing.swaps) > 3
     require_settled(held.matrix.T.astype(np.float64), weights, standing.members.tolist())
