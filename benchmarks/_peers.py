@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ def python_of(folder: Path | None, name: str) -> str | None:
     return next((str(path.absolute()) for path in places if path.exists()), None)
 
 
-def run(script: str, *arguments: Any, python: str = sys.executable) -> dict[str, Any]:
+def run(script: str, *arguments: Any, python: str) -> dict[str, Any]:
     """Return the report of a runner in benchmarks/peers."""
     command = [python, str(SCRIPTS / script), *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)

@@ -3,8 +3,10 @@
     python -m benchmarks.flagship --data DIR [--peers DIR] [--seeds 5] [--only NAME,...]
 
 Prints OK or "not reached" for each and stops at none: seconds depend on who else is at work on the
-machine, so they appear as ratios of what ran side by side. ``--data`` is described in
-benchmarks/_data.py, ``--peers`` is a folder made by benchmarks/peers/setup.py.
+machine, so they appear as ratios of what ran side by side, with a line on how much of the machine
+others took. Evaluations and costs do not depend on that; a ratio of times is worth little unless
+others took next to nothing. ``--data`` is described in benchmarks/_data.py, ``--peers`` is a folder
+made by benchmarks/peers/setup.py.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks._data import MissingData
+from benchmarks._others import Others
 from benchmarks.bars._bar import Bar, Options
 from benchmarks.bars.clock import clock, threads
 from benchmarks.bars.growth import growth
@@ -31,7 +34,11 @@ def main() -> None:
     bars: list[Bar] = []
     for name in names:
         print(f"\n{name}", flush=True)
+        others = Others()
         bars += show(PARTS[name](options))
+        cores = others.cores()
+        if cores is not None:
+            print(f"    other processes kept {cores:.2f} cores busy meanwhile")
     missed = [bar for bar in bars if not bar.is_reached]
     print(f"\n{len(bars) - len(missed)} of {len(bars)} bars reached")
     print(*missed, sep="\n")

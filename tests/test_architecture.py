@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "_typing": set(),
     "_errors": set(),
     "_guarantee": set(),
+    "_certificate": GROUND,
     "_machine": set(),
     "_limits": GROUND | {"_machine"},
     "_threads": GROUND,
@@ -36,8 +37,11 @@ MAY_IMPORT = {
     "_table": GROUND | {"kernels", "_metrics", "_oracle"},
     "objectives": GROUND | {"arms", "kernels", "_metrics", "_oracle", "_sampling", "_table"},
     "drivers": GROUND | {"arms", "objectives", "_oracle", "_sampling", "_table"},
-    "_document": GROUND | {"_guarantee", "_metrics"},
-    "_selection": GROUND | {"_document", "_guarantee", "_metrics", "_oracle", "_problem"},
+    "_dual": GROUND | {"kernels", "_oracle"},
+    "_certify": GROUND | {"_certificate", "_dual", "_oracle", "_problem", "_sampling"},
+    "_document": GROUND | {"_certificate", "_guarantee", "_metrics"},
+    "_selection": GROUND
+    | {"_certificate", "_certify", "_document", "_guarantee", "_metrics", "_oracle", "_problem"},
     "methods": GROUND
     | {
         "arms",

@@ -15,6 +15,7 @@ import protobandit as pb
 
 NAMES = [
     "Assignment",
+    "Certificate",
     "Explanation",
     "Guarantee",
     "InvalidInput",

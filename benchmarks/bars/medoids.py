@@ -6,6 +6,7 @@ include imports. Costs are mean distances over all rows, computed anew in float6
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,13 +26,12 @@ _NEAR, _NEAR_FASTER, _THOROUGH_FASTER = 1.005, 20, 4
 
 @dataclass(frozen=True)
 class Rival:
-    """A runner in benchmarks/peers, its arguments after the seed, its environment, its seeds."""
+    """A runner in benchmarks/peers, its arguments after the seeds, and its environment."""
 
     name: str
     script: str
     arguments: tuple[str, ...] = ()
     environment: str | None = None
-    most_seeds: int = 5
 
 
 _QUICK = (
@@ -39,19 +39,20 @@ _QUICK = (
     Rival("MiniBatchKMeans, nearest rows", "kmeans.py", ("MiniBatchKMeans",)),
     Rival("KMeans, nearest rows", "kmeans.py", ("KMeans",)),
 )
-_FASTERPAM = Rival("FasterPAM, with its matrix", "fasterpam.py", (), "kmedoids", most_seeds=1)
+_FASTERPAM = Rival("FasterPAM, with its matrix", "fasterpam.py", (), "kmedoids")
 
 
 @dataclass(frozen=True)
 class Result:
-    """Cost and seconds, means over the seeds."""
+    """Cost and seconds, means over the seeds, and the spread of the costs."""
 
     name: str
     cost: float
     seconds: float
+    spread: float
 
     def __str__(self) -> str:
-        return f"    {self.name:32} {self.cost:.4f}   {self.seconds:7.2f} s"
+        return f"    {self.name:32} {self.cost:.4f} ± {self.spread:.4f} {self.seconds:7.2f} s"
 
 
 def medoids(options: Options) -> Iterator[Bar | str]:
@@ -82,23 +83,19 @@ def _own(rows: np.ndarray, k: int, effort: str, seeds: int) -> Result:
     lazybandit(rows, k=k, effort=effort, seed=seeds)  # compile
     runs = [timed(lambda s=s: lazybandit(rows, k=k, effort=effort, seed=s)) for s in range(seeds)]
     costs = [mean_distance(rows[selection.indices], rows) for _, selection in runs]
-    return Result(f"lazybandit {effort}", np.mean(costs), np.mean([s for s, _ in runs]))
+    seconds = np.mean([s for s, _ in runs])
+    return Result(f"lazybandit {effort}", np.mean(costs), seconds, np.std(costs))
 
 
 def _theirs(rival: Rival, rows: np.ndarray, path: Path, k: int, options: Options) -> Result | None:
-    own = (
-        {}
-        if rival.environment is None
-        else {"python": _peers.python_of(options.peers, rival.environment)}
-    )
-    if None in own.values():
+    python: str | None = sys.executable
+    if rival.environment is not None:
+        python = _peers.python_of(options.peers, rival.environment)
+    if python is None:
         return None
-    reports = [
-        _peers.run(rival.script, path, k, seed, *rival.arguments, **own)
-        for seed in range(min(options.seeds, rival.most_seeds))
-    ]
-    costs = [mean_distance(rows[report["indices"]], rows) for report in reports]
-    return Result(rival.name, np.mean(costs), np.mean([report["seconds"] for report in reports]))
+    report = _peers.run(rival.script, path, k, options.seeds, *rival.arguments, python=python)
+    costs = [mean_distance(rows[indices], rows) for indices in report["indices"]]
+    return Result(rival.name, np.mean(costs), np.mean(report["seconds"]), np.std(costs))
 
 
 def _beaten(ours: list[Result], rival: Result) -> Iterator[Bar | str]:

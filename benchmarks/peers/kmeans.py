@@ -1,8 +1,8 @@
 """Run scikit-learn's KMeans or MiniBatchKMeans, then take the row nearest to each centre.
 
-    python kmeans.py ROWS.npz K SEED NAME
+    python kmeans.py ROWS.npz K SEEDS NAME
 
-Prints JSON: the seconds and the indices, without repetition.
+Prints JSON: seconds and indices, without repetition, of each of that many seeds.
 """
 
 import json
@@ -14,16 +14,19 @@ import sklearn.cluster
 from sklearn.metrics import pairwise_distances_argmin
 
 rows = np.load(sys.argv[1])["rows"]
-k, seed = map(int, sys.argv[2:4])
+k, n_seeds = map(int, sys.argv[2:4])
 Model = getattr(sklearn.cluster, sys.argv[4])
 Model(2, random_state=0).fit(rows[:100])  # start the threads
-started = perf_counter()
-centres = Model(k, random_state=seed).fit(rows).cluster_centers_
-indices = np.unique(pairwise_distances_argmin(centres, rows))
-ended = perf_counter()
+seconds, indices = [], []
+for seed in range(n_seeds):
+    started = perf_counter()
+    centres = Model(k, random_state=seed).fit(rows).cluster_centers_
+    nearest = np.unique(pairwise_distances_argmin(centres, rows))
+    seconds.append(perf_counter() - started)
+    indices.append(nearest.tolist())
 report = {
     "version": sklearn.__version__,
-    "seconds": ended - started,
-    "indices": indices.tolist(),
+    "seconds": seconds,
+    "indices": indices,
 }
 print(json.dumps(report))

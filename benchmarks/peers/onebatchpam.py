@@ -1,8 +1,8 @@
 """Run its authors' OneBatchPAM (de Mathelin et al. 2025), in an environment of its own.
 
-    python onebatchpam.py ROWS.npz K SEED
+    python onebatchpam.py ROWS.npz K SEEDS
 
-Prints JSON: the seconds and the indices.
+Prints JSON: seconds and indices of each of that many seeds.
 """
 
 import importlib.metadata
@@ -14,14 +14,17 @@ import numpy as np
 from onebatch import OneBatchPAM
 
 rows = np.load(sys.argv[1])["rows"]
-k, seed = map(int, sys.argv[2:4])
+k, n_seeds = map(int, sys.argv[2:4])
 OneBatchPAM(n_medoids=2, random_state=0).fit(rows[:100])  # start the threads
-started = perf_counter()
-model = OneBatchPAM(n_medoids=k, random_state=seed).fit(rows)
-ended = perf_counter()
+seconds, indices = [], []
+for seed in range(n_seeds):
+    started = perf_counter()
+    model = OneBatchPAM(n_medoids=k, random_state=seed).fit(rows)
+    seconds.append(perf_counter() - started)
+    indices.append(np.asarray(model.medoid_indices_).tolist())
 report = {
     "version": importlib.metadata.version("onebatch"),
-    "seconds": ended - started,
-    "indices": np.asarray(model.medoid_indices_).tolist(),
+    "seconds": seconds,
+    "indices": indices,
 }
 print(json.dumps(report))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protobandit import methods
+    from protobandit._certificate import Certificate
     from protobandit._errors import InvalidInput, NotAvailable, ProtobanditError
     from protobandit._estimators import KMedoids, PrototypeSelector
     from protobandit._guarantee import Guarantee
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Assignment": "_selection",
+    "Certificate": "_certificate",
     "Explanation": "_selection",
     "Guarantee": "_guarantee",
     "InvalidInput": "_errors",
@@ -52,6 +54,7 @@ _HOMES = {
 __all__ = [
     "METRICS",
     "Assignment",
+    "Certificate",
     "Explanation",
     "Guarantee",
     "InvalidInput",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from protobandit._certificate import Certificate
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._metrics import Metric, as_metric
@@ -35,6 +36,7 @@ def dump(selection: Any) -> str:
         "evaluations_by_phase": dict(selection.evaluations_by_phase),
         "lookups": selection.lookups,
         "guarantee": None if selection.guarantee is None else asdict(selection.guarantee),
+        "certificate": _dump_certificate(selection.certificate),
         "status": selection.status,
         "steps": [{**asdict(step), "gain": _number(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
@@ -63,6 +65,7 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             },
             "lookups": int(document["lookups"]),
             "guarantee": _load_guarantee(document["guarantee"]),
+            "certificate": _load_certificate(document.get("certificate")),
             "status": str(document["status"]),
             "steps": [_load_step(step) for step in document["steps"]],
             "method": str(document["method"]),
@@ -104,6 +107,20 @@ def _load_guarantee(stored: dict[str, Any] | None) -> Guarantee | None:
     if stored is None:
         return None
     return Guarantee(**{**stored, "conditions": tuple(stored["conditions"])})
+
+
+def _dump_certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+    if certificate is None:
+        return None
+    ratio = certificate.cost_ratio
+    return {**asdict(certificate), "cost_ratio": ratio if np.isfinite(ratio) else None}
+
+
+def _load_certificate(stored: dict[str, Any] | None) -> Certificate | None:
+    if stored is None:
+        return None
+    ratio = float("inf") if stored["cost_ratio"] is None else stored["cost_ratio"]
+    return Certificate(**{**stored, "cost_ratio": ratio, "conditions": tuple(stored["conditions"])})
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Limits:
     ----------
     evaluations
         Dissimilarities to compute while building and swapping. A method that goes pick by pick
-        stops after the pick that reaches it.
+        stops after the pick that goes beyond it.
     seconds
         Wall-clock time for building and swapping, checked between picks and between rungs.
     memory
@@ -43,8 +43,11 @@ class Limits:
         return available_memory() if self.memory is None else self.memory
 
     def reached(self, evaluations: int, seconds: float) -> str | None:
-        """Return which limit has been reached, as words, or None."""
-        if self.evaluations is not None and evaluations >= self.evaluations:
+        """Return which limit has been reached, as words, or None.
+
+        As many evaluations as allowed are still within the limit: the rest may need no more.
+        """
+        if self.evaluations is not None and evaluations > self.evaluations:
             return f"{self.evaluations:,} evaluations"
         if self.seconds is not None and seconds >= self.seconds:
             return f"{self.seconds:g} seconds"

@@ -209,7 +209,7 @@ class _Run:
             k=problem.k,
             n_target=len(problem.target),
             n_assessed=result.n_rows,
-            reason=self.stopped,
+            reason=self.stopped or "a limit",
         )
         return f"{words} {self.remark}".strip()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from protobandit import _document
+from protobandit._certificate import Certificate
+from protobandit._certify import Claim, certify
 from protobandit._errors import InvalidInput, NotAvailable
 from protobandit._guarantee import Guarantee
 from protobandit._metrics import Metric
@@ -90,6 +92,8 @@ class Selection:
         Digests of source and target.
     problem
         The problem that was solved; None after loading.
+    certificate
+        How far from the best this can be, if `certified` asked.
     """
 
     indices: Ids
@@ -107,6 +111,7 @@ class Selection:
     prototypes: Any
     fingerprints: Mapping[str, str]
     problem: Problem | None = None
+    certificate: Certificate | None = None
 
     @property
     def k(self) -> int:
@@ -191,7 +196,7 @@ class Selection:
         """
         if not (_is_whole(i) and -self.k <= i < self.k):
             raise InvalidInput(f"i={i!r} is not one of the prototypes 0 to {self.k - 1}.")
-        labels, distances = self.assign(self._solved().target)
+        labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
         own = np.flatnonzero(labels == i % self.k)
         return own[np.argsort(distances[own], kind="stable")]
 
@@ -206,6 +211,83 @@ class Selection:
         if isinstance(frame, (list, tuple)):
             return [frame[i] for i in self.indices]
         return frame[self.indices]
+
+    def certify(
+        self,
+        *,
+        confidence: float = 0.95,
+        kind: str = "rigorous",
+        evaluations: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Certificate:
+        """Bound how many times the cost of the best ``k`` source rows this selection costs.
+
+        Target rows are drawn anew and every source row is judged on them: the best set costs at
+        least what the dual of the k-median problem on these rows says, less what chance may have
+        added (see ``protobandit._certify`` for the proof). With room for every dissimilarity the
+        bound is exact.
+
+        Parameters
+        ----------
+        confidence
+            How likely the statement is to be true, between 0 and 1.
+        kind
+            "rigorous" holds for any data and any number of rows; it first compares the whole
+            target with the prototypes. "asymptotic" reads the drawn rows only, and trusts that
+            their means are close to normal.
+        evaluations
+            Dissimilarities it may compute. By default a quarter of all, or fewer where that is
+            plenty, and those of the prototypes; all of them up to 1,024 target rows.
+        random_state
+            A seed, Generator or RandomState; the same seed gives the same certificate on any number
+            of threads.
+        n_jobs
+            Threads; None or -1 for all cores at hand.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], k=2)
+        >>> print(selection.certify())
+        For certain, the cost is at most 1.0000 times that of the best 2 source rows
+        """
+        problem = self._solved("Certify a selection before it is saved; its JSON keeps the result.")
+        claim = Claim(
+            problem=problem,
+            prototypes=self.indices,
+            cost=self.cost,
+            is_exact=self.cost_error == 0,
+        )
+        return certify(
+            claim,
+            confidence=confidence,
+            kind=kind,
+            evaluations=evaluations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def certified(
+        self,
+        *,
+        confidence: float = 0.95,
+        kind: str = "rigorous",
+        evaluations: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Selection:
+        """Return this selection with the result of `certify`, its evaluations counted."""
+        certificate = self.certify(
+            confidence=confidence,
+            kind=kind,
+            evaluations=evaluations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        spent = dict(self.evaluations_by_phase)
+        spent["certify"] = spent.get("certify", 0) + certificate.evaluations
+        return replace(self, certificate=certificate, evaluations_by_phase=spent)
 
     def to_json(self) -> str:
         """Return the selection as JSON; NaN is written as null."""
@@ -226,11 +308,10 @@ class Selection:
         steps = tuple(Step(**step) for step in fields.pop("steps"))
         return Selection(steps=steps, **fields)
 
-    def _solved(self) -> Problem:
+    def _solved(self, advice: str) -> Problem:
         if self.problem is None:
             raise NotAvailable(
-                "This selection was loaded and does not hold the target rows. "
-                "Pass them to assign(rows) instead."
+                f"This selection was loaded and does not hold the target rows. {advice}"
             )
         return self.problem
 
@@ -289,6 +370,7 @@ class Selection:
             f"  evaluations  {self.evaluations:,} ({self.lookups:,} lookups)",
             f"  seconds      {self.seconds:.3g}",
             f"  guarantee    {self.guarantee or 'none'}",
+            *((f"  certificate  {self.certificate}",) if self.certificate else ()),
             f"  status       {self.status}",
         )
         return "\n".join(lines)

@@ -264,7 +264,29 @@ def test_affinities_are_sums_over_the_cells(dtype, way, share):
         for e in range(entries[0][arm], entries[0][arm + 1]):
             j = entries[1][e]
             truth[near[j]] += weights[j] * max(float(E[j]) - float(entries[2][e]), 0.0)
+        known = slice(entries[0][arm], entries[0][arm + 1])
+        truth[near[entries[1][known][entries[2][known].argmin()]]] = np.inf
         np.testing.assert_allclose(out[i], truth, rtol=1e-12, atol=1e-12)
+
+
+@both_ways
+def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(way):
+    """Two prototypes at the very place: E is 0 in their cell."""
+    members = np.array([[0.0, 9.0], [0.0, 9.0], [9.0, 0.0]])
+    near, _, _, E = standing(way, members)
+    entries = np.array([0, 2]), np.array([1, 0], dtype=np.int32), np.array([7.0, 3.0])
+    out = np.zeros((1, 3))
+    way(kernels.affinities)(*entries, np.array([0]), near, E, np.ones(2), out)
+    assert out.tolist() == [[np.inf, 0.0, 2.0]]
+
+
+@both_ways
+def test_an_arm_of_which_nothing_is_known_has_no_home(way):
+    near, _, _, E = standing(way, np.array([[1.0, 2.0], [2.0, 1.0]]))
+    entries = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
+    out = np.full((1, 2), np.nan)
+    way(kernels.affinities)(*entries, np.array([0]), near, E, np.ones(2), out)
+    assert out.tolist() == [[0.0, 0.0]]
 
 
 # -- ragged storage --------------------------------------------------------------------------------

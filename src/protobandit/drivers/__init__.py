@@ -4,7 +4,7 @@ from protobandit.drivers._assess import Assessment, assess
 from protobandit.drivers._greedy import Pick, greedy
 from protobandit.drivers._race import Lap, race, ranked
 from protobandit.drivers._round import play
-from protobandit.drivers._rungs import Rung, planned_evaluations, rungs_for
+from protobandit.drivers._rungs import Rung, least_evaluations, planned_evaluations, rungs_for
 from protobandit.drivers._swap import refine_best, refine_eagerly
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Rung",
     "assess",
     "greedy",
+    "least_evaluations",
     "planned_evaluations",
     "play",
     "race",

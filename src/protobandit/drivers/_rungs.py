@@ -14,7 +14,7 @@ _GROWTH = 2.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
 _SAFETY = 0.85  # of a limit: swaps are not known beforehand
-_SWAPS = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
+SWAPS_A_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,16 @@ def _is_within(rungs: Sequence[Rung], k: int, evaluations: int) -> bool:
 
 
 def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
-    """Return as many rungs as the limit allows; if not even one, that with fewer arms."""
+    """Return as many rungs as the limit allows; if not even one, that with fewer arms and rows."""
     n_rungs = len(rungs)
     while n_rungs > 1 and not _is_within(rungs[:n_rungs], k, evaluations):
         n_rungs -= 1
-    last = rungs[n_rungs - 1]
-    n_arms = last.n_arms
+    last = replace(rungs[n_rungs - 1], passes=_LAST_PASSES)
     if n_rungs == 1:
-        n_arms = max(min(n_arms, 2 * k), min(n_arms, evaluations // last.n_rows))
-    return [*rungs[: n_rungs - 1], replace(last, n_arms=n_arms, passes=_LAST_PASSES)]
+        n_arms = min(last.n_arms, max(2 * k, evaluations // last.n_rows))
+        n_rows = min(last.n_rows, max(k + 1, evaluations // n_arms))
+        last = replace(last, n_arms=n_arms, n_rows=n_rows)
+    return [*rungs[: n_rungs - 1], last]
 
 
 def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> list[Rung]:
@@ -124,5 +125,5 @@ def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
     total = float(rungs[0].n_arms * rungs[0].n_rows)
     for before, rung in pairwise(rungs):
         new = rung.n_rows - before.n_rows
-        total += new * (k + rung.n_arms * rung.n_cells / k) + _SWAPS * k * rung.n_rows
+        total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_A_RUNG * k * rung.n_rows
     return round(total)

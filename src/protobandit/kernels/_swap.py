@@ -184,12 +184,18 @@ def affinities_reference(
     weights: Doubles,
     out: Doubles,
 ) -> None:
-    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m."""
+    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m.
+
+    It is infinite for the cell of the row nearest to the arm, which is the arm's own even where
+    prototypes are so close together that it cannot save anything.
+    """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
         at = columns[own]
         closer = np.maximum(E[at].astype(np.float64) - values[own], 0)
         out[i] = np.bincount(near[at], weights[at] * closer, minlength=out.shape[1])
+        if len(at):
+            out[i, near[at[values[own].argmin()]]] = np.inf
 
 
 @kernel(affinities_reference)
@@ -203,14 +209,20 @@ def affinities(
     weights: Doubles,
     out: Doubles,
 ) -> None:
-    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m."""
+    """Fill ``out[i, m]`` as the reference does."""
     for i in range(len(arms)):
         for m in range(out.shape[1]):
             out[i, m] = 0.0
-        for e in range(starts[arms[i]], starts[arms[i] + 1]):
+        first, last = starts[arms[i]], starts[arms[i] + 1]
+        nearest = first
+        for e in range(first, last):
             j = columns[e]
+            if values[e] < values[nearest]:
+                nearest = e
             if values[e] < E[j]:
                 out[i, near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
+        if first < last:
+            out[i, near[columns[nearest]]] = np.inf
 
 
 def copy_ragged_reference(

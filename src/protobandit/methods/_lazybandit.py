@@ -17,7 +17,16 @@ from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._sampling import Draws, Lottery, Order, RowOrder, TargetOrder
 from protobandit._typing import Doubles, Ids
-from protobandit.drivers import Lap, Pick, Rung, planned_evaluations, race, ranked, rungs_for
+from protobandit.drivers import (
+    Lap,
+    Pick,
+    Rung,
+    least_evaluations,
+    planned_evaluations,
+    race,
+    ranked,
+    rungs_for,
+)
 from protobandit.methods._method import Forecast, Outcome, is_number
 from protobandit.objectives import Coverage
 
@@ -64,7 +73,10 @@ class LazyBandit:
         return raced(oracle, random, limits, effort=self.level)
 
     def least_evaluations(self, oracle: Oracle) -> int:
-        return len(oracle.problem.source)
+        problem = oracle.problem
+        return least_evaluations(
+            n_source=len(problem.source), n_target=len(problem.target), k=problem.k
+        )
 
     def forecast(self, problem: Problem, limits: Limits) -> Forecast:
         return race_forecast(problem, limits, self.level)
@@ -88,15 +100,24 @@ def raced(
     rungs = planned_rungs(oracle.problem, oracle.dtype.itemsize, limits, effort)
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
     laps = race(
-        oracle, order, rungs, k=oracle.problem.k, weights=weights, random=random, start=start
+        oracle,
+        order,
+        rungs,
+        k=oracle.problem.k,
+        weights=weights,
+        random=random,
+        start=start,
+        evaluations=limits.evaluations,
     )
-    stopped, lap = None, next(laps)
-    while lap.rung is not rungs[-1]:
-        spent = sum(oracle.evaluations.values())
-        stopped = limits.reached(spent, perf_counter() - started)
+    stopped = None
+    for lap in laps:
+        if lap.rung is rungs[-1]:
+            break
+        stopped = limits.reached(oracle.evaluations.total(), perf_counter() - started)
         if stopped:
             break
-        lap = next(laps)
+    else:
+        stopped = f"{limits.evaluations:,} evaluations"
     yield from in_order(oracle, lap, random, _remark(oracle, lap, stopped))
 
 
@@ -165,5 +186,5 @@ def _remark(oracle: Oracle, lap: Lap, stopped: str | None) -> str:
             f"The race was stopped at {lap.rung.n_rows:,} target rows by the limit of {stopped}."
         )
     if lap.n_entrants < len(oracle.problem.source):
-        parts.append(f"{lap.n_entrants:,} random source rows took part, as memory allows.")
+        parts.append(f"{lap.n_entrants:,} random source rows took part, as the limits allow.")
     return " ".join(parts)

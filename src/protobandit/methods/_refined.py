@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,12 +71,22 @@ class Refined:
         return method
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        built = list(self.builder.picks(oracle, random, limits))
+        started, built = perf_counter(), []
+        for pick in self.builder.picks(oracle, random, limits):
+            built.append(pick)
+            spent = sum(oracle.evaluations.values())
+            stopped = limits.reached(spent, perf_counter() - started)
+            if stopped:
+                remark = f"The limit of {stopped} left no room for swaps."
+                yield from (replace(pick, before=None, remark=remark) for pick in built)
+                return
         start = np.concatenate([pick.arms for pick in built])
         if self.swaps == "local":
-            return raced(oracle, random, limits, effort=EFFORTS["balanced"], start=start)
-        is_proven = all(pick.is_proven for pick in built)
-        return in_order(oracle, self._swapped(oracle, start, limits, is_proven), random)
+            yield from raced(oracle, random, limits, effort=EFFORTS["balanced"], start=start)
+        else:
+            is_proven = all(pick.is_proven for pick in built)
+            lap = self._swapped(oracle, start, limits, is_proven)
+            yield from in_order(oracle, lap, random)
 
     def _swapped(self, oracle: Oracle, start: Ids, limits: Limits, is_proven: bool) -> Lap:
         problem = oracle.problem

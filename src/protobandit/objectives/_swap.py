@@ -94,7 +94,10 @@ class Standing:
         return float(self._change[0]) / self._total, int(self._slot[0])
 
     def affinities(self, patchwork: Patchwork, arms: Ids) -> Doubles:
-        """Return how much nearer than the second prototype each arm is to the rows of each cell."""
+        """Return how much nearer than the second prototype each arm is to the rows of each cell.
+
+        Infinite for the cell of the row nearest to the arm.
+        """
         out = np.empty((len(arms), len(self.members)))
 
         def compute(cut: slice) -> None:

@@ -1,0 +1,133 @@
+"""Problems of different kinds, for asking whether defaults suit more than one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import protobandit as pb
+from benchmarks._data import cifar_problem, paper_problem
+from benchmarks._referee import mean_distance
+from benchmarks._strings import edit_distances, misspelt_words
+
+_SOURCE, _TARGET = 3000, 10_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, and the referee: ``cost(prototypes, target)`` over all of the target."""
+
+    source: Any
+    target: Any
+    metric: Any = "euclidean"
+    cost: Callable[[Any, Any], float] = mean_distance
+    is_dear: bool = False
+
+    def judge(self, indices: np.ndarray) -> float:
+        """Return the mean distance of the target to these source rows."""
+        is_list = isinstance(self.source, list)
+        chosen = [self.source[i] for i in indices] if is_list else self.source[indices]
+        return self.cost(chosen, self.target)
+
+
+def mnist(folder: Path | None) -> Case:
+    source, _, target, _ = paper_problem(folder)
+    return Case(source, target[:20_000])
+
+
+def cifar(folder: Path | None) -> Case:
+    source, target = cifar_problem(folder)
+    return Case(source[:5000], target[:20_000])
+
+
+def digits(folder: Path | None) -> Case:
+    from sklearn.datasets import load_digits
+
+    rows = load_digits().data.astype(np.float32)
+    return Case(rows, rows)
+
+
+def blobs(n_columns: int, n_centres: int) -> Callable[[Path | None], Case]:
+    """Return a maker of gaussian clusters of uneven sizes and widths."""
+
+    def make(folder: Path | None) -> Case:
+        random = np.random.default_rng(n_columns)
+        centres = random.normal(size=(n_centres, n_columns)) * 3
+        widths = random.uniform(0.3, 1.5, size=(n_centres, 1))
+        shares = random.dirichlet(np.full(n_centres, 1.0))
+
+        def rows(n: int) -> np.ndarray:
+            own = random.choice(n_centres, size=n, p=shares)
+            noise = random.normal(size=(n, n_columns))
+            return (centres[own] + widths[own] * noise).astype(np.float32)
+
+        return Case(rows(_SOURCE), rows(_TARGET))
+
+    return make
+
+
+def heavy_tails(folder: Path | None) -> Case:
+    random = np.random.default_rng(1)
+    source, target = (
+        random.standard_t(2, size=(n, 10)).astype(np.float32) for n in (_SOURCE, _TARGET)
+    )
+    return Case(source, target)
+
+
+def noise(folder: Path | None) -> Case:
+    random = np.random.default_rng(2)
+    source, target = (random.normal(size=(n, 50)).astype(np.float32) for n in (_SOURCE, _TARGET))
+    return Case(source, target)
+
+
+def strings(folder: Path | None) -> Case:
+    words = misspelt_words(_SOURCE + _TARGET)
+    metric = pb.block_metric(edit_distances)
+    return Case(words[:_SOURCE], words[_SOURCE:], metric, _mean_edits, is_dear=True)
+
+
+def _mean_edits(prototypes: list[str], target: list[str]) -> float:
+    return float(edit_distances(prototypes, target).min(axis=0).mean(dtype=np.float64))
+
+
+def text(folder: Path | None) -> Case:
+    """Bags of words by Zipf's law: each document mixes two of 40 topics, of 2,000 words."""
+    from scipy.sparse import csr_matrix
+
+    random = np.random.default_rng(3)
+    n, n_words, n_topics = _SOURCE + _TARGET, 2000, 40
+    frequency = 1 / np.arange(1, n_words + 1)
+    topics = np.array([random.permutation(frequency) for _ in range(n_topics)])
+    topics = 0.7 * topics + 0.3 * frequency
+    topics /= topics.sum(axis=1, keepdims=True)
+    pairs = random.integers(n_topics, size=(n, 2))
+    shares = random.beta(0.5, 0.5, size=(n, 1))
+    lengths = random.integers(30, 120, size=n)
+    mixtures = shares * topics[pairs[:, 0]] + (1 - shares) * topics[pairs[:, 1]]
+    counts = csr_matrix(random.multinomial(lengths, mixtures).astype(np.float32))
+    return Case(counts[:_SOURCE], counts[_SOURCE:], "cosine", _mean_cosine)
+
+
+def _mean_cosine(prototypes: Any, target: Any) -> float:
+    from sklearn.preprocessing import normalize
+
+    first, second = (normalize(rows.astype(np.float64)) for rows in (prototypes, target))
+    return float(1 - (second @ first.T).toarray().max(axis=1).mean())
+
+
+CASES: dict[str, Callable[[Path | None], Case]] = {
+    "mnist": mnist,
+    "cifar": cifar,
+    "digits": digits,
+    "blobs-2": blobs(2, 30),
+    "blobs-50": blobs(50, 100),
+    "blobs-500": blobs(500, 20),
+    "heavy-tails": heavy_tails,
+    "strings": strings,
+    "text": text,
+    "noise": noise,
+}

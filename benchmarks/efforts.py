@@ -1,0 +1,171 @@
+"""Are the defaults of the race fitted to MNIST? Its constants, one at a time, on other data too.
+
+    python -m benchmarks.efforts [--data DIR] [--seeds 3] [--only NAME,...] [--ks 10,50]
+
+Each setting changes one constant of drivers/_rungs.py and is given the effort at which it plans as
+many evaluations as the default (effort "balanced"); "rows" changes the rows of the first rung and
+makes up for it with the span. Printed is how much more each setting costs than the default, in % of
+cost, and the regret: how much more the default costs than the best setting. The best of many noisy
+means is too good by chance, so the regret is an upper estimate; "error" is the standard error of
+the difference between the two, over the seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import protobandit as pb
+from benchmarks._cases import CASES, Case
+from benchmarks._data import MissingData
+from protobandit.drivers import _rungs
+from protobandit.methods import _lazybandit
+
+LEVEL = _lazybandit.EFFORTS["balanced"]
+BAR = 0.01  # of cost
+SETTINGS: dict[str, dict[str, float]] = {
+    "default": {},
+    "cells 4": {"_CELLS": 4},
+    "cells 16": {"_CELLS": 16},
+    "growth 1.5": {"_GROWTH": 1.5},
+    "growth 4": {"_GROWTH": 4.0},
+    "span 12": {"_SPAN": 12},
+    "span 80": {"_SPAN": 80},
+    "rows x0.6": {"rows": 0.6},
+    "rows x1.6": {"rows": 1.6},
+    "passes 1": {"_PASSES": 1},
+    "passes 4": {"_PASSES": 4},
+}
+
+
+@contextmanager
+def constants(module: Any, values: dict[str, float]) -> Iterator[None]:
+    before = {name: getattr(module, name) for name in values}
+    for name, value in values.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+def planned(case: Case, k: int, level: float) -> int:
+    """Return the evaluations that are planned at this effort, with the constants of the moment."""
+    rungs = _rungs.rungs_for(
+        n_source=case.source.shape[0] if hasattr(case.source, "shape") else len(case.source),
+        n_target=case.target.shape[0] if hasattr(case.target, "shape") else len(case.target),
+        k=k,
+        effort=level * (_lazybandit._DEAR if case.is_dear else 1.0),
+        at_once=0,
+        entries=10**9,
+        evaluations=None,
+    )
+    return _rungs.planned_evaluations(rungs, k)
+
+
+def solve(function: Callable[[float], float], wanted: float, low: float, high: float) -> float:
+    """Return where a growing function reaches ``wanted``, between ``low`` and ``high``."""
+    for _ in range(40):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if function(middle) < wanted else (low, middle)
+    return float(high)
+
+
+def fitted(case: Case, k: int, setting: dict[str, float]) -> tuple[float, dict[str, float]]:
+    """Return effort and constants of a setting that plans what the default plans."""
+    wanted = planned(case, k, LEVEL)
+    if "rows" in setting:
+        level = LEVEL * setting["rows"]
+
+        def with_span(span: float) -> float:
+            with constants(_rungs, {"_SPAN": round(span)}):
+                return planned(case, k, level)
+
+        return level, {"_SPAN": round(solve(with_span, wanted, 1.0, 1000.0))}
+    with constants(_rungs, setting):
+        level = solve(lambda level: planned(case, k, level), wanted, LEVEL / 20, LEVEL * 20)
+    return level, setting
+
+
+def costs(case: Case, k: int, setting: dict[str, float], seeds: int) -> np.ndarray:
+    """Return cost and evaluations of a setting, a row for each seed."""
+    level, values = fitted(case, k, setting)
+    results = []
+    with constants(_rungs, values):
+        for seed in range(seeds):
+            selection = pb.select(
+                case.source,
+                case.target,
+                k=k,
+                metric=case.metric,
+                method=pb.methods.LazyBandit(effort=level),
+                random_state=seed,
+            )
+            phases = selection.evaluations_by_phase
+            results.append((case.judge(selection.indices), phases["build"] + phases["swap"]))
+    return np.array(results)
+
+
+def main() -> None:
+    options = parse()
+    print(f"{'':14}{'k':>4}" + "".join(f"{name:>11}" for name in SETTINGS), end="")
+    print(f"{'regret':>9}{'error':>8}")
+    excesses, spent, regrets = [], [], {}
+    # Small problems are computed at once by default; here they race like the others.
+    at_once = {"_AT_ONCE": 0, "_AT_ONCE_IF_DEAR": 0}
+    with constants(_lazybandit, at_once):
+        for name in options.only.split(","):
+            try:
+                case = CASES[name](options.data)
+            except MissingData as reason:
+                print(f"{name:14} left out: {reason}")
+                continue
+            for k in map(int, options.ks.split(",")):
+                results = [costs(case, k, setting, options.seeds) for setting in SETTINGS.values()]
+                excesses.append(show(name, k, np.array(results)))
+                spent.append([r[:, 1].mean() / results[0][:, 1].mean() for r in results])
+                regrets[f"{name}, k = {k}"] = -excesses[-1].min()
+    summarise(np.array(excesses), np.array(spent), regrets)
+
+
+def show(name: str, k: int, results: np.ndarray) -> np.ndarray:
+    """Print a line; return how much more each setting costs than the default, as a share."""
+    by_seed = results[:, :, 0]
+    means = by_seed.mean(axis=1)
+    excess = means / means[0] - 1
+    best = means.argmin()
+    difference = (by_seed[0] - by_seed[best]) / means[best]
+    error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.nan
+    print(f"{name:14}{k:4}{means[0]:11.4f}", end="")
+    print("".join(f"{share:11.2%}" for share in excess[1:]), end="")
+    print(f"{means[0] / means[best] - 1:9.2%}{error:8.2%}", flush=True)
+    return excess
+
+
+def summarise(excesses: np.ndarray, spent: np.ndarray, regrets: dict[str, float]) -> None:
+    print(f"{'mean':18}{'':11}" + "".join(f"{m:11.2%}" for m in excesses.mean(axis=0)[1:]))
+    better = (excesses < 0).sum(axis=0)[1:]
+    print(f"{'better in':18}{'':11}" + "".join(f"{n:>8}/{len(excesses)}" for n in better))
+    print(f"{'evaluations':18}{'':11}" + "".join(f"{s:10.2f}x" for s in spent.mean(axis=0)[1:]))
+    worst = max(regrets, key=regrets.__getitem__)
+    verdict = "OK" if regrets[worst] <= BAR else "not reached"
+    print(f"\n{verdict}: the worst regret is {regrets[worst]:.2%} of cost ({worst}); bar {BAR:.0%}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with MNIST's and CIFAR-10's files")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--ks", default="10,50")
+    parser.add_argument("--only", default=",".join(CASES), help=f"some of {','.join(CASES)}")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protobandit._oracle import Oracle
+from protobandit._problem import pose
+from protobandit._sampling import Order
+from protobandit.drivers import Rung, planned_evaluations, race, rungs_for
+from protobandit.drivers._rungs import least_evaluations
+
+PLENTY = 10**15
+lawful = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+@st.composite
+def sizes(draw):
+    n_source = draw(st.integers(1, 10**6))
+    return {
+        "n_source": n_source,
+        "n_target": draw(st.integers(1, 10**9)),
+        "k": draw(st.integers(1, min(n_source, 2000))),
+        "effort": draw(st.floats(1e-3, 50)),
+        "at_once": draw(st.sampled_from([0, 1 << 14, 1 << 24])),
+        "entries": draw(st.sampled_from([0, 10**5, 10**8, PLENTY])),
+        "evaluations": draw(st.none() | st.integers(1, 10**10)),
+    }
+
+
+def plan(**changes):
+    size = {
+        "n_source": 5000,
+        "n_target": 100_000,
+        "k": 20,
+        "effort": 1.0,
+        "at_once": 0,
+        "entries": PLENTY,
+        "evaluations": None,
+    }
+    return rungs_for(**(size | changes))
+
+
+# -- what always holds -----------------------------------------------------------------------------
+
+
+@lawful
+@given(size=sizes())
+def test_rows_grow_and_arms_become_fewer(size):
+    rungs = rungs_for(**size)
+    n_source, n_target, k = size["n_source"], size["n_target"], size["k"]
+    assert all(before.n_rows < after.n_rows for before, after in pairwise(rungs))
+    assert all(before.n_arms >= after.n_arms for before, after in pairwise(rungs))
+    assert min(n_target, k + 1) <= rungs[0].n_rows
+    assert rungs[-1].n_rows <= n_target
+    assert min(n_source, 2 * k) <= rungs[-1].n_arms
+    assert rungs[0].n_arms <= n_source
+    assert rungs[0].n_cells == 0
+    assert all(1 <= rung.n_cells <= k for rung in rungs[1:])
+    assert all(rung.passes <= rungs[-1].passes for rung in rungs)
+    for rung in rungs:
+        assert all(type(value) is int for value in vars(rung).values())
+
+
+@lawful
+@given(size=sizes())
+def test_no_more_entries_are_kept_than_there_is_room_for(size):
+    first = rungs_for(**size)[0]
+    fewest = min(size["n_source"], 2 * size["k"])
+    assert first.n_arms == fewest or first.n_arms * first.n_rows <= size["entries"]
+
+
+@lawful
+@given(size=sizes())
+def test_a_race_never_costs_more_than_reading_all(size):
+    """Unless memory is too short for reading all, or too few arms are allowed to be worth it."""
+    rungs = rungs_for(**(size | {"entries": PLENTY}))
+    assert planned_evaluations(rungs, size["k"]) <= rungs[0].n_arms * size["n_target"]
+
+
+@lawful
+@given(size=sizes())
+def test_a_limit_is_kept_by_the_plan_down_to_the_least(size):
+    rungs = rungs_for(**size)
+    least = least_evaluations(**{name: size[name] for name in ("n_source", "n_target", "k")})
+    if size["evaluations"] is not None:
+        assert planned_evaluations(rungs, size["k"]) <= max(size["evaluations"], least)
+
+
+# -- what efforts and limits do --------------------------------------------------------------------
+
+
+def test_an_effort_of_one_reads_a_hundred_rows_and_two_for_each_prototype():
+    assert plan(k=20)[0] == Rung(5000, 140, 0, 2)
+    assert plan(k=20, effort=2.5)[0].n_rows == 350
+    assert plan(k=1, effort=1e-9)[0].n_rows == 2
+    assert plan(k=20, n_target=100)[0].n_rows == 100
+
+
+def test_more_effort_reads_more_rows_at_more_cost():
+    costs = [planned_evaluations(plan(effort=effort), 20) for effort in (0.1, 0.5, 1, 3, 10, 30)]
+    assert costs == sorted(set(costs))
+
+
+def test_small_problems_are_read_at_once():
+    (rung,) = plan(n_target=3000, at_once=5000 * 3000)
+    assert (rung.n_arms, rung.n_rows) == (5000, 3000)
+    assert planned_evaluations([rung], 20) == 5000 * 3000
+    assert len(plan(n_target=3000, at_once=5000 * 3000 - 1)) > 1
+
+
+def test_a_problem_that_is_as_dear_to_race_for_is_read_at_once():
+    dear = {"n_source": 2000, "n_target": 14_000, "k": 500, "effort": 12.0}
+    (rung,) = plan(**dear)
+    assert (rung.n_arms, rung.n_rows) == (2000, 14_000)
+    assert len(plan(**dear | {"effort": 6.0})) > 1
+    assert len(plan(**dear, entries=2000 * 14_000 - 1)) > 1  # no room for that
+
+
+def test_the_plan_does_not_depend_on_the_size_of_a_large_target():
+    assert plan(n_target=10**5) == plan(n_target=10**9)
+
+
+def test_short_memory_lets_fewer_arms_race():
+    assert plan(entries=100 * 140)[0].n_arms == 100
+    assert plan(entries=10)[0].n_arms == 40
+    assert plan(entries=10, n_source=30)[0].n_arms == 30
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    whole = plan()
+    assert plan(evaluations=2 * planned_evaluations(whole, 20)) == whole
+    assert plan(evaluations=PLENTY) == whole
+
+
+def test_a_limit_that_just_allows_reading_all_allows_it():
+    every = 5000 * 3000
+    sized = {"n_target": 3000, "at_once": every}
+    assert plan(**sized, evaluations=every) == plan(**sized)
+    assert plan(**sized, evaluations=every - 1) != plan(**sized)
+
+
+def test_the_lower_the_limit_the_fewer_rows_and_then_the_fewer_arms():
+    whole = planned_evaluations(plan(), 20)
+    plans = [plan(evaluations=round(share * whole)) for share in (0.9, 0.65, 0.3, 0.1, 0.01)]
+    rows = [rungs[0].n_rows for rungs in plans]
+    assert rows == sorted(rows, reverse=True)
+    arms = [rungs[0].n_arms for rungs in plans]
+    assert arms[:2] == [5000, 5000]
+    assert arms == sorted(arms, reverse=True)
+    assert arms[-1] < 1000
+    used = [
+        planned_evaluations(rungs, 20) / (share * whole)
+        for rungs, share in zip(plans, (0.9, 0.65, 0.3, 0.1, 0.01), strict=True)
+    ]
+    assert min(used) > 0.7
+
+
+@pytest.mark.parametrize(("n_source", "n_target", "k"), [(5000, 10**5, 20), (30, 9, 20), (1, 1, 1)])
+def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
+    sized = {"n_source": n_source, "n_target": n_target, "k": k}
+    least = least_evaluations(**sized)
+    (rung,) = plan(**sized, evaluations=1)
+    assert rung.n_arms * rung.n_rows == least
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+def spent(rungs, n_source, n_target, k, rows):
+    problem = pose(rows[:n_source], rows[n_source:], k=k)
+    oracle, random = Oracle(problem, n_jobs=1), np.random.default_rng(0)
+    for lap in race(oracle, Order(n_target, random), rungs, k=k, weights=None, random=random):
+        assert lap.standing.matrix.shape == (k, lap.rung.n_rows)
+    return oracle.evaluations.total()
+
+
+def test_a_plan_of_one_rung_is_exact():
+    rows = np.random.default_rng(0).normal(size=(600, 4))
+    rungs = plan(n_source=200, n_target=400, k=5, at_once=80_000)
+    assert spent(rungs, 200, 400, 5, rows) == planned_evaluations(rungs, 5) == 80_000
+
+
+@pytest.mark.parametrize("k", [1, 4, 15, 60])
+@pytest.mark.parametrize("shape", ["round", "lumps"])
+def test_plans_are_about_right(k, shape):
+    random = np.random.default_rng(k)
+    n_source, n_target = 800, 6000
+    rows = random.normal(size=(n_source + n_target, 6)).astype(np.float32)
+    if shape == "lumps":
+        rows += 8 * random.integers(0, 2, size=rows.shape)
+    rungs = plan(n_source=n_source, n_target=n_target, k=k, effort=0.6)
+    assert len(rungs) > 2
+    ratio = spent(rungs, n_source, n_target, k, rows) / planned_evaluations(rungs, k)
+    assert 1 / 1.5 < ratio < 1.5
