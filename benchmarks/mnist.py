@@ -114,7 +114,7 @@ def bandit(
 
 
 def largest(source: np.ndarray, target: np.ndarray) -> float:
-    """Return the largest distance, which makes f what DESIGN's figures call f."""
+    """Return the largest distance: the C in whose units f is printed."""
     squares = (source**2).sum(1)[:, None]
     return max(
         float(np.sqrt((squares + (t**2).sum(1) - 2 * source @ t.T).max()))

@@ -85,9 +85,9 @@ def test_which_limit_was_reached_is_said_in_words():
     assert pb.Limits().reached(10**18, 1e18) is None
 
 
-def test_room_is_what_the_machine_has_unless_given(monkeypatch):
+def test_room_is_half_of_what_the_machine_has_unless_given(monkeypatch):
     monkeypatch.setattr("protobandit._limits.available_memory", lambda: 12345)
-    assert pb.Limits().room() == 12345
+    assert pb.Limits().room() == 12345 // 2
     assert pb.Limits(memory=99).room() == 99
 
 
@@ -203,7 +203,7 @@ def test_short_memory_lets_fewer_rows_take_part():
         limits = pb.Limits(memory=memory)
         chosen = pb.select(source, target, k=10, method=method, limits=limits, random_state=0)
         assert len(set(chosen.indices.tolist())) == 10
-        n_arms = max(20, memory // 4 // 8 // 300)
+        n_arms = max(20, memory // 2 // 8 // 300)
         assert f"{n_arms:,} random source rows took part" in chosen.status
         assert chosen.evaluations_by_phase["build"] == n_arms * 300
         assert chosen.guarantee is None

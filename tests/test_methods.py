@@ -352,3 +352,24 @@ def test_memoizing_by_itself_respects_the_memory_at_hand(monkeypatch, kind):
     assert anew.indices.tolist() == kept.indices.tolist()
     with pytest.raises(pb.InvalidInput, match="memoize=True needs"):
         pb.select(rows, k=3, method=kind(memoize=True))
+
+
+def test_stochasticgreedy_keeps_its_promise_where_few_rows_are_useful():
+    matrix = np.ones((50, 2000))
+    matrix[np.arange(50), np.arange(50)] = 0
+    f = [
+        1
+        - pb.select(
+            matrix, k=50, metric="precomputed", method="stochasticgreedy", random_state=seed
+        ).cost
+        for seed in range(20)
+    ]
+    assert np.mean(f) >= 1 - 1 / np.e - 0.1
+
+
+def test_a_method_among_the_parameters_survives_json():
+    method = pb.methods.Refined(build=pb.methods.StochasticGreedy(epsilon=0.3))
+    chosen = pb.select(brute.normal(30), k=3, method=method, random_state=0)
+    loaded = pb.Selection.from_json(chosen.to_json())
+    assert loaded.parameters["build"]["method"] == "stochasticgreedy"
+    assert loaded.parameters["build"]["epsilon"] == 0.3

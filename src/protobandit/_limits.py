@@ -40,7 +40,7 @@ class Limits:
 
     def room(self) -> int:
         """Return the bytes that may be taken."""
-        return available_memory() if self.memory is None else self.memory
+        return available_memory() // 2 if self.memory is None else self.memory
 
     def reached(self, evaluations: int, seconds: float) -> str | None:
         """Return which limit has been reached, as words, or None.
@@ -52,6 +52,17 @@ class Limits:
         if self.seconds is not None and seconds >= self.seconds:
             return f"{self.seconds:g} seconds"
         return None
+
+
+def as_limits(limits: Any) -> Limits:
+    """Return the limits that were passed, or none."""
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        raise InvalidInput(
+            f"limits={limits!r:.40} is not known. Pass Limits(evaluations=…, seconds=…, memory=…)."
+        )
+    return limits
 
 
 def _require_positive(value: Any, name: str) -> None:

@@ -280,7 +280,14 @@ METRICS: dict[str, Metric] = {
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }
-_ALIASES = {"l1": "manhattan", "l2": "euclidean", "cityblock": "manhattan"}
+_ALIASES = {
+    "l1": "manhattan",
+    "l2": "euclidean",
+    "cityblock": "manhattan",
+    "chebychev": "chebyshev",
+    "cos": "cosine",
+    "matching": "hamming",
+}
 _SPECIAL_POWERS = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
 
 
@@ -376,7 +383,8 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     if make is None or not isinstance(parameters, Mapping) or set(parameters) != {key}:
         takes = f"{{{key!r}: ...}}" if key else "none"
         raise InvalidInput(
-            f"parameters={parameters!r:.40} do not fit metric={name!r}. It takes {takes}."
+            f"parameters={parameters!r:.40} do not fit metric={name!r}. It takes {takes}, as in "
+            f"metric=protobandit.metric({name!r}, {takes})."
         )
     return make(parameters[key])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protobandit._limits import Limits
+from protobandit._limits import Limits, as_limits
 from protobandit._problem import Problem, pose
 from protobandit._threads import worker_count
 from protobandit.methods import as_method, parameters_of
@@ -77,7 +77,7 @@ def plan(
     """
     problem = pose(source, target, k=k, weights=weights, metric=metric)
     chosen = as_method(method)
-    forecast = chosen.forecast(problem, Limits() if limits is None else limits)
+    forecast = chosen.forecast(problem, as_limits(limits))
     return Plan(
         method=chosen.name,
         parameters=parameters_of(chosen),

@@ -195,7 +195,7 @@ def _as_weights(weights: Any, n: int) -> Doubles | None:
 def _as_doubles(values: Any) -> Doubles | None:
     try:
         numbers = as_numbers(np.asarray(values))
-    except ValueError:  # a ragged list
+    except (ValueError, OverflowError):  # a ragged list, or numbers beyond float64
         return None
     if numbers.dtype.kind not in "fiub":
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
-from protobandit._limits import Limits
+from protobandit._limits import Limits, as_limits
 from protobandit._oracle import PHASES, Oracle
 from protobandit._problem import Problem, pose
 from protobandit._sampling import as_generator
@@ -52,7 +52,7 @@ def select(
     weights
         How much each target row counts.
     metric
-        A name (see `protobandit.METRICS`; any other of scikit-learn's and SciPy's works too), the
+        A name (see `protobandit.METRICS`: scikit-learn's and SciPy's, but for nan_euclidean), the
         result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
         Always called as d(target row, source row).
     method
@@ -81,28 +81,18 @@ def select(
     >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
     >>> selection = pb.select(rows, k=2)
     >>> sorted(selection.indices.tolist())
-    [2, 4]
+    [1, 4]
     """
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
     problem = pose(source, target, k=k, weights=weights, metric=metric)
-    bounds = _as_limits(limits)
+    bounds = as_limits(limits)
     chosen = as_method(method)
     random = as_generator(random_state)
     oracle = Oracle(problem, n_jobs=n_jobs)
     _require_affordable(chosen, oracle, bounds)
     with oracle.at_work():
         return _Run(oracle, chosen, random, bounds).finish(callback)
-
-
-def _as_limits(limits: Any) -> Limits:
-    if limits is None:
-        return Limits()
-    if not isinstance(limits, Limits):
-        raise InvalidInput(
-            f"limits={limits!r:.40} is not known. Pass Limits(evaluations=…, seconds=…, memory=…)."
-        )
-    return limits
 
 
 def _require_affordable(method: Method, oracle: Oracle, limits: Limits) -> None:

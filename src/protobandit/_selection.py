@@ -180,14 +180,23 @@ class Selection:
             oracle.each_chunk(chosen, visit)
         return out
 
-    def explain(self, rows: Any, *, n: int = 3, n_jobs: int | None = None) -> Explanation:
-        """Return the ``n`` nearest prototypes of each row, nearest first."""
+    def explain(self, rows: Any, *, n: int | None = None, n_jobs: int | None = None) -> Explanation:
+        """Return the ``n`` nearest prototypes of each row, nearest first; 3 if not given."""
+        n = min(3, self.k) if n is None else n
         if not (_is_whole(n) and 1 <= n <= self.k):
             raise InvalidInput(f"n={n!r} is not between 1 and the {self.k} prototypes.")
-        distances = self.distances(rows, n_jobs=n_jobs)
-        nearest = np.argsort(distances, axis=1, kind="stable")[:, :n]
-        ordered = np.take_along_axis(distances, nearest, axis=1)
-        return Explanation(nearest, self.indices[nearest], ordered)
+        oracle, chosen = self._oracle_for(rows, n_jobs)
+        shape = len(oracle.problem.target), n
+        nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=oracle.dtype)
+
+        def visit(block: Floats, cut: slice) -> None:
+            order = np.argsort(block, axis=0, kind="stable")[:n]
+            nearest[cut] = order.T
+            distances[cut] = np.take_along_axis(block, order, axis=0).T
+
+        with oracle.at_work(), oracle.during("assign"):
+            oracle.each_chunk(chosen, visit)
+        return Explanation(nearest, self.indices[nearest], distances)
 
     def members(self, i: int) -> Ids:
         """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.

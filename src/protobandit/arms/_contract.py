@@ -76,13 +76,15 @@ class Choice:
     """The chosen arms, best first, what was seen of each, and what the next round may use.
 
     ``means`` is NaN where an arm was chosen without a pull, because there was nothing to decide.
-    ``is_proven`` is False when the strategy stopped on a rule that carries no guarantee.
+    ``is_proven`` is False when the strategy stopped on a rule that carries no guarantee, and
+    ``is_of_all`` when arms that were not looked at may be better.
     """
 
     arms: Ids
     means: Doubles
     bounds: Bounds | None = None
     is_proven: bool = True
+    is_of_all: bool = True
 
 
 Identification: TypeAlias = Generator[Pull, Moments, Choice]

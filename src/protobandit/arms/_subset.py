@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,4 +40,5 @@ class Subset:
         drawn = terms.random.choice(len(arms), size=size, replace=False)
         if size <= terms.picks:
             return unseen(arms[drawn], bounds)
-        return (yield from self.inner.identify(arms[np.sort(drawn)], terms, bounds))
+        choice = yield from self.inner.identify(arms[np.sort(drawn)], terms, bounds)
+        return replace(choice, is_of_all=size == len(arms))

@@ -17,7 +17,7 @@ def as_numbers(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return array
 
 

@@ -59,7 +59,7 @@ def greedy(
         terms = Terms(population=objective.population, picks=min(r, k - n_picked), random=random)
         choice = play(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
-        taken, gains = _worthwhile(choice, objective.is_bounding)
+        taken, gains = _worthwhile(choice, objective.is_bounding and choice.is_of_all)
         if len(taken) == 0:
             taken = random.choice(arms, size=k - n_picked, replace=False)
             gains = np.zeros(len(taken))
@@ -78,8 +78,9 @@ def greedy(
 def _worthwhile(choice: Choice, is_settled: bool) -> tuple[Ids, Doubles]:
     """Return the arms of the choice that gain anything.
 
-    Only exact gains settle that: what a sample did not show, the target may hold. A NaN is the gain
-    of an arm that was chosen without a pull, because there was nothing to decide.
+    Only exact gains of all arms settle that: what a sample did not show, the target may hold, and
+    what no arm of a subset gains, another may. A NaN is the gain of an arm that was chosen without
+    a pull, because there was nothing to decide.
     """
     if not is_settled:
         return choice.arms, choice.means

@@ -145,7 +145,12 @@ def _affordable(
     shares = np.bincount(standing.near, minlength=k) / patchwork.n_rows
     homes = _homes(standing, patchwork, kept, min(rung.n_cells, k))
     an_arm = new * float(shares[homes].sum(axis=1).mean())
-    left = evaluations - patchwork.oracle.evaluations.total() - k * new - SWAPS_A_RUNG * k * rung.n_rows
+    left = (
+        evaluations
+        - patchwork.oracle.evaluations.total()
+        - k * new
+        - SWAPS_A_RUNG * k * rung.n_rows
+    )
     return min(rung.n_arms, int(0.95 * left / max(an_arm, 1.0)))
 
 

@@ -63,12 +63,24 @@ def _squares(
 ) -> None:
     if sources.shape[1] <= FEW_COLUMNS:
         _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+        _redo_tiny(sources, targets, is_root, out)
         return
     left, right = (sources, targets) if near is None else near
     with np.errstate(over="ignore", invalid="ignore"):
         np.matmul(left, right.T, out=out)
     guard = _GUARD[sources.dtype]
     _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
+
+
+def _redo_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
+    """Compute again, in float64, what is so small that its squares may have underflowed."""
+    floor = _GUARD[sources.dtype][1]
+    limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
+    if out.min(initial=limit) < limit:
+        i, j = np.nonzero(out < limit)
+        values = np.empty(len(i), dtype=out.dtype)
+        squares_of_pairs(sources, targets, i, j, is_root, values)
+        out[i, j] = values
 
 
 def _angles(
@@ -164,7 +176,8 @@ def _pairs_reference(
     sources: Floats, targets: Floats, source_at: Ids, target_at: Ids, is_root: bool, out: Floats
 ) -> None:
     """Fill ``out[n]`` with the distance of source ``source_at[n]`` and target ``target_at[n]``."""
-    squares = ((sources[source_at] - targets[target_at]) ** 2).sum(axis=1)
+    gaps = sources[source_at].astype(np.float64) - targets[target_at]
+    squares = (gaps**2).sum(axis=1)
     out[:] = np.sqrt(squares) if is_root else squares
 
 
@@ -173,12 +186,11 @@ def squares_of_pairs(
     sources: Floats, targets: Floats, source_at: Ids, target_at: Ids, is_root: bool, out: Floats
 ) -> None:
     """Fill ``out[n]`` with the distance of source ``source_at[n]`` and target ``target_at[n]``."""
-    zero = sources.dtype.type(0)
     for n in range(len(out)):
         source, target = sources[source_at[n]], targets[target_at[n]]
-        total = zero
+        total = 0.0
         for k in range(len(source)):
-            gap = source[k] - target[k]
+            gap = np.float64(source[k]) - np.float64(target[k])
             total += gap * gap
         out[n] = np.sqrt(total) if is_root else total
 

@@ -183,7 +183,7 @@ class Random:
 
 def subset_size(problem: Problem, epsilon: float) -> int:
     """Return how many arms an iteration of stochastic greedy looks at."""
-    return math.ceil(len(problem.source) / problem.k * math.log(1 / epsilon))
+    return math.ceil(len(problem.source) / problem.k * -math.log(epsilon))
 
 
 def _n_gains(problem: Problem, r: int, share: float) -> int:

@@ -41,8 +41,8 @@ _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
 class LazyBandit:
     """All source rows race on a few target rows, fewer of them on more, improved by swaps.
 
-    The number of evaluations is about |S| (100 + 2 k) effort on the first rung and as much again on
-    all others, whatever the size of the target; where that would be more than |S||T|, all are
+    Evaluations: |S| (100 + 2 k) effort on the first rung and once or twice as many on all others
+    together, whatever the size of the target; where |S||T| is small or less than that, all are
     computed and the build is exact greedy. Its result is re-ordered greedily, so that every prefix
     is a good smaller selection.
 
@@ -140,7 +140,7 @@ def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float
         k=problem.k,
         effort=effort * (_DEAR if is_dear else 1.0),
         at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
-        entries=limits.room() // 4 // (itemsize + 4),
+        entries=limits.room() // 2 // (itemsize + 4),
         evaluations=limits.evaluations,
     )
 

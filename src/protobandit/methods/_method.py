@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -64,7 +64,15 @@ class Method(Protocol):
 
 def parameters_of(method: Method) -> dict[str, Any]:
     """Return a method's parameters by name."""
-    return {field.name: getattr(method, field.name) for field in fields(method)}  # type: ignore[arg-type]
+    return {field.name: _plain(getattr(method, field.name)) for field in fields(method)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    """Return a method that is another's parameter as what JSON can hold."""
+    if not is_dataclass(value):
+        return value
+    method: Any = value
+    return {"method": method.name, **parameters_of(method)}
 
 
 def exact_coverage(oracle: Oracle, memoize: Memoize, limits: Limits) -> Coverage:
@@ -75,7 +83,7 @@ def exact_coverage(oracle: Oracle, memoize: Memoize, limits: Limits) -> Coverage
             f"memoize=True needs {oracle.matrix_bytes / 1e9:.1f} GB for the matrix but "
             f"{room / 1e9:.1f} GB may be used. Pass memoize=False, or method='lazybandit'."
         )
-    if memoize is True or (memoize == "auto" and oracle.matrix_bytes <= room // 2):
+    if memoize is True or (memoize == "auto" and oracle.matrix_bytes <= room):
         oracle.keep()
     return Coverage.of(oracle)
 
@@ -84,7 +92,7 @@ def exact_forecast(problem: Problem, n_gains: int, memoize: Memoize, limits: Lim
     """Return what exact gains take: each anew, or each dissimilarity once if they are kept."""
     n_pairs = len(problem.source) * len(problem.target)
     n_bytes = n_pairs * problem.dtype.itemsize
-    if memoize is True or (memoize == "auto" and n_bytes <= limits.room() // 2):
+    if memoize is True or (memoize == "auto" and n_bytes <= limits.room()):
         return Forecast(evaluations=min(n_pairs, n_gains), memory=n_bytes)
     return Forecast(evaluations=n_gains + problem.k * len(problem.target), memory=0)
 

@@ -34,8 +34,9 @@ class Refined:
     """The prototypes of another method, improved by swaps and put in order again.
 
     "eager" and "best" look at all of S and T: |S||T| evaluations, unless the build kept them, and
-    twice the matrix in memory. No swap raises the cost, so what is proven of the build holds of
-    the result. "local" races on sampled target rows, as `LazyBandit` does, from the build on.
+    twice the matrix in memory. No swap raises the cost, so what is proven of an exact greedy build
+    holds of the result. "local" races on sampled target rows, as `LazyBandit` does, from the build
+    on.
 
     Parameters
     ----------
