@@ -37,6 +37,7 @@ from protobandit.methods._method import (
 from protobandit.objectives import SampledCoverage
 
 _NU_STEP = 0.05  # the paper's
+_SMALLEST_NU = 1e-90  # even divided by k, rows go as its inverse square
 _SCALE_ROWS = 256  # rows of each side from which an unknown scale is estimated
 
 
@@ -95,6 +96,10 @@ class ProtoBandit:
             object.__setattr__(self, "nu_step", _NU_STEP)
         for name in ("nu", "nu_step", "scale"):
             require_positive(getattr(self, name), name)
+        for name in ("nu", "nu_step"):
+            value = getattr(self, name)
+            if value is not None and value < _SMALLEST_NU:
+                raise InvalidInput(f"{name}={value!r} is too small. Pass at least {_SMALLEST_NU}.")
         if not (is_number(self.delta) and 0 < self.delta < 1):
             raise InvalidInput(f"delta={self.delta!r} is not a probability. Pass 0 < delta < 1.")
         if not isinstance(self.early_stop, bool):
