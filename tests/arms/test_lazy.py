@@ -86,3 +86,23 @@ def test_bounds_only_tighten():
 def test_an_empty_batch_is_refused():
     with pytest.raises(InvalidInput, match="batch=0"):
         Lazy(batch=0)
+
+
+@pytest.mark.parametrize("picks", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_looks_beyond_the_head_where_many_arms_contend(seed, picks):
+    """Bounds so loose that the best arm stands far down the order."""
+    random = np.random.default_rng(seed)
+    bandit = Bandit(random.random((1500, 4)), np.arange(1500))
+    true = bandit.rewards.mean(axis=1)
+    upper = 1 + random.permutation(1500) / 1500
+    played = play(Lazy(), bandit, picks=picks, bounds=Bounds(upper))
+    assert played.choice.arms.tolist() == np.argsort(-true, kind="stable")[:picks].tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chooses_as_exhaustive_does_among_very_many(seed):
+    random = np.random.default_rng(seed)
+    distances = random.normal(5, 1, size=(60, 1200))
+    exact, _ = greedy(Exhaustive(), distances, 12)
+    assert greedy(Lazy(), distances, 12)[0] == exact

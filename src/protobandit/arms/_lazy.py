@@ -50,14 +50,14 @@ class Lazy:
         n_next = max(batch, int(np.isinf(stale).sum()))
         for head in _heads(stale, max(_HEAD, n_next)):
             queue = head[np.isneginf(gains[head])]
+            if len(looked):
+                n_next = min(batch, _n_contenders(gains[looked], terms.picks, stale[queue]))
             while n_next and len(queue):
                 fresh, queue = queue[:n_next], queue[n_next:]
                 gains[fresh] = (yield Pull(arms[fresh], terms.population)).mean
                 looked = np.concatenate([looked, fresh])
                 batch *= 2
-                n_next = min(
-                    batch, _n_reaching(_worst_pick(gains[looked], terms.picks), stale[queue])
-                )
+                n_next = min(batch, _n_contenders(gains[looked], terms.picks, stale[queue]))
             if len(queue):
                 break
         upper[arms[looked]] = np.minimum(stale[looked], gains[looked])
@@ -74,13 +74,9 @@ def _heads(stale: Doubles, n: int) -> Iterator[Ids]:
     yield np.argsort(-stale, kind="stable")
 
 
-def _worst_pick(gains: Doubles, picks: int) -> float:
-    """Return the gain to beat: the ``picks``-th largest so far."""
+def _n_contenders(gains: Doubles, picks: int, descending: Doubles) -> int:
+    """Return how many of the stale bounds reach the ``picks``-th largest gain, or tie with it."""
     if picks > len(gains):
-        return -np.inf
-    return float(np.partition(gains, -picks)[-picks])
-
-
-def _n_reaching(gain: float, descending: Doubles) -> int:
-    """Return how many stale bounds reach ``gain`` or tie with it."""
-    return int(np.searchsorted(-descending, -(gain - _ROUNDING * abs(gain)), side="right"))
+        return len(descending)
+    least = float(np.partition(gains, -picks)[-picks])
+    return int(np.searchsorted(-descending, -(least - _ROUNDING * abs(least)), side="right"))
