@@ -21,7 +21,7 @@ started = perf_counter()
 matrix = pairwise_distances(rows["source"], rows["target"])
 matrix_done = perf_counter()
 n = matrix.shape[1]
-indices = SPOT_GreedySubsetSelection(matrix, np.full((1, n), 1 / n), k)
+indices, _ = SPOT_GreedySubsetSelection(matrix, np.full((1, n), 1 / n), k)
 ended = perf_counter()
 report = {
     "version": interpret.__version__,

@@ -35,7 +35,7 @@ def test_few_turns_where_all_rewards_are_rare(early_stop):
     played = play(KLLUCB(nu=0.05, delta=0.0005, early_stop=early_stop), bandit)
     assert len(played.asked) < 100
     assert played.choice.is_proven != early_stop
-    assert played.n_pulls < 81 * (480 if early_stop else 1000)
+    assert played.n_pulls < 81 * (600 if early_stop else 1000)
 
 
 def test_cheaper_than_uniform_on_easy_gaps():

@@ -31,6 +31,7 @@ from protobandit.arms._promise import check_promise
 
 _GROWTH = 1.125
 _RUNG = 32
+_MOST_AT_FIRST = 512
 _INSIDE = 2**-53
 
 
@@ -68,14 +69,15 @@ class KLLUCB:
     early_factor
         The early rate in units of ln(1 / delta).
     batch
-        How many rows every arm is pulled on at first.
+        How many rows every arm is pulled on at first; by default half as many again as tell an arm
+        that never pays from one that pays ``nu``, but not more than 512.
     """
 
     nu: float
     delta: float
     early_stop: bool = True
     early_factor: float = 2.0
-    batch: int = 128
+    batch: int | None = None
 
     def __post_init__(self) -> None:
         check_promise(self.nu, self.delta)
@@ -83,14 +85,14 @@ class KLLUCB:
             raise InvalidInput(
                 f"early_factor={self.early_factor} is not a factor. Pass early_factor > 0."
             )
-        if self.batch < 1:
+        if self.batch is not None and self.batch < 1:
             raise InvalidInput(f"batch={self.batch} rows cannot be pulled. Pass batch >= 1.")
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return arms within ``nu`` of the r-th best, with probability ``1 - delta`` if proven."""
         if len(arms) <= terms.picks:
             return unseen(arms)
-        ladder = _ladder(self.batch, terms.population)
+        ladder = _ladder(self.first_batch, terms.population)
         count, mean = np.zeros(len(arms), dtype=np.int64), np.zeros(len(arms))
         chosen, goals = np.arange(len(arms)), np.full(len(arms), ladder[0])
         while len(chosen):
@@ -106,6 +108,14 @@ class KLLUCB:
         is_proven = not len(strict.contenders(self.nu))
         best, means = top(arms, mean, terms.picks)
         return Choice(arms=best, means=means, is_proven=is_proven)
+
+    @property
+    def first_batch(self) -> int:
+        """Return how many rows every arm is pulled on at first."""
+        if self.batch is not None:
+            return self.batch
+        rows = 1.5 * 2 * math.log(1 / self.delta) / self.nu
+        return _RUNG * math.ceil(min(rows, _MOST_AT_FIRST) / _RUNG)
 
     @property
     def early_rate(self) -> float:
