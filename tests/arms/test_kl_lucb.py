@@ -86,8 +86,8 @@ def test_what_is_told_apart_is_left_alone():
 
 def test_early_stop_is_cheaper_and_says_so():
     bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
-    early_stop = KLLUCB(nu=0.05, delta=0.0005, early_factor=1.0)
-    proven, early = play(strict(), bandit), play(early_stop, bandit)
+    early_stop = KLLUCB(nu=0.05, delta=0.0005, early_factor=1.0, batch=32)
+    proven, early = play(strict(batch=32), bandit), play(early_stop, bandit)
     assert early.n_pulls < 0.7 * proven.n_pulls
     assert (proven.choice.is_proven, early.choice.is_proven) == (True, False)
 
