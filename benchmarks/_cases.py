@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,25 @@ class Case:
     cost: Callable[[Any, Any], float] = mean_distance
     is_dear: bool = False
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the numbers of source and of target rows."""
+        first, second = (getattr(r, "shape", None) or (len(r),) for r in (self.source, self.target))
+        return first[0], second[0]
+
+    def thinned(self, share: float, seed: int) -> Case:
+        """Return the same problem with a random share of the source rows."""
+        n = self.sizes[0]
+        kept = np.random.default_rng(seed).choice(n, round(share * n), replace=False)
+        return replace(self, source=self._take(kept))
+
     def judge(self, indices: np.ndarray) -> float:
         """Return the mean distance of the target to these source rows."""
+        return self.cost(self._take(indices), self.target)
+
+    def _take(self, indices: np.ndarray) -> Any:
         is_list = isinstance(self.source, list)
-        chosen = [self.source[i] for i in indices] if is_list else self.source[indices]
-        return self.cost(chosen, self.target)
+        return [self.source[i] for i in indices] if is_list else self.source[indices]
 
 
 def mnist(folder: Path | None) -> Case:

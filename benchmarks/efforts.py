@@ -4,10 +4,12 @@
 
 Each setting changes one constant of drivers/_rungs.py and is given the effort at which it plans as
 many evaluations as the default (effort "balanced"); "rows" changes the rows of the first rung and
-makes up for it with the span. Printed is how much more each setting costs than the default, in % of
-cost, and the regret: how much more the default costs than the best setting. The best of many noisy
-means is too good by chance, so the regret is an upper estimate; "error" is the standard error of
-the difference between the two, over the seeds.
+makes up for it with the span, as far as the target reaches; "arms" lets only a random share of the
+source take part. Printed is how much more each setting costs than the default, in % of cost, and
+the regret: how much more the default costs than the best setting. The best of many noisy means is
+too good by chance, so the regret is an upper estimate; "error" is the standard error of the
+difference between the two, over the seeds. The last lines are means over all problems; the one on
+evaluations tells which settings have in fact spent more or less than the default.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ SETTINGS: dict[str, dict[str, float]] = {
     "span 80": {"_SPAN": 80},
     "rows x0.6": {"rows": 0.6},
     "rows x1.6": {"rows": 1.6},
+    "arms x0.4": {"arms": 0.4},
     "passes 1": {"_PASSES": 1},
     "passes 4": {"_PASSES": 4},
 }
@@ -57,9 +60,10 @@ def constants(module: Any, values: dict[str, float]) -> Iterator[None]:
 
 def planned(case: Case, k: int, level: float) -> int:
     """Return the evaluations that are planned at this effort, with the constants of the moment."""
+    n_source, n_target = case.sizes
     rungs = _rungs.rungs_for(
-        n_source=case.source.shape[0] if hasattr(case.source, "shape") else len(case.source),
-        n_target=case.target.shape[0] if hasattr(case.target, "shape") else len(case.target),
+        n_source=n_source,
+        n_target=n_target,
         k=k,
         effort=level * (_lazybandit._DEAR if case.is_dear else 1.0),
         at_once=0,
@@ -80,6 +84,9 @@ def solve(function: Callable[[float], float], wanted: float, low: float, high: f
 def fitted(case: Case, k: int, setting: dict[str, float]) -> tuple[float, dict[str, float]]:
     """Return effort and constants of a setting that plans what the default plans."""
     wanted = planned(case, k, LEVEL)
+    if "arms" in setting:
+        thin = case.thinned(setting["arms"], 0)
+        return solve(lambda level: planned(thin, k, level), wanted, LEVEL / 20, LEVEL * 20), {}
     if "rows" in setting:
         level = LEVEL * setting["rows"]
 
@@ -99,16 +106,17 @@ def costs(case: Case, k: int, setting: dict[str, float], seeds: int) -> np.ndarr
     results = []
     with constants(_rungs, values):
         for seed in range(seeds):
+            own = case.thinned(setting["arms"], seed) if "arms" in setting else case
             selection = pb.select(
-                case.source,
-                case.target,
+                own.source,
+                own.target,
                 k=k,
-                metric=case.metric,
+                metric=own.metric,
                 method=pb.methods.LazyBandit(effort=level),
                 random_state=seed,
             )
             phases = selection.evaluations_by_phase
-            results.append((case.judge(selection.indices), phases["build"] + phases["swap"]))
+            results.append((own.judge(selection.indices), phases["build"] + phases["swap"]))
     return np.array(results)
 
 
