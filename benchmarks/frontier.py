@@ -51,6 +51,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def seeds_of(options: argparse.Namespace) -> range:
+    """Return seeds that no constant was chosen on."""
+    return range(1000, 1000 + options.seeds)
+
+
 def spent(selection: pb.Selection) -> int:
     return sum(selection.evaluations_by_phase[phase] for phase in ("build", "swap"))
 
@@ -65,19 +70,20 @@ def curves(
             with patched(**constants):
                 yield [
                     pb.select(source, target, k=options.k, method=method, random_state=seed)
-                    for seed in range(options.seeds)
+                    for seed in seeds_of(options)
                 ]
 
     def samples() -> Iterator[list[pb.Selection]]:
         for n in (500, 1000, 2000, 4000, 8000):
-            yield [sampled(source, target, n, options.k, seed) for seed in range(options.seeds)]
+            yield [sampled(source, target, n, options.k, seed) for seed in seeds_of(options)]
 
     bandit = pb.methods.LazyBandit
     return {
         "one sample, greedy": samples(),
         "protobandit": runs([pb.methods.ProtoBandit(nu_step=n) for n in (0.1, 0.05, 0.025)]),
         "race, every arm everywhere": runs([bandit(effort=e) for e in (0.5, 1, 2)], _CELLS=10**6),
-        "lazybandit (race near home cells)": runs([bandit(effort=e) for e in (0.5, 1, 2.5, 6)]),
+        "lazybandit (race near home cells)": runs([bandit(effort=e) for e in (0.5, 1, 2.5, 4.5)]),
+        "with finalists, shaken": runs([bandit(effort=e) for e in (5, 6)]),
     }
 
 
@@ -106,7 +112,7 @@ def draw(lines: dict[str, list[tuple[float, float]]], options: argparse.Namespac
 
     figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
     styles = {"marker": "o", "linewidth": 1.8, "markersize": 5}
-    colours = ["#9aa0a6", "#d08700", "#5b8def", "#c2185b"]
+    colours = ["#9aa0a6", "#d08700", "#5b8def", "#c2185b", "#7b1fa2"]
     for (name, points), colour in zip(lines.items(), colours, strict=True):
         x, y = zip(*points, strict=True)
         axes.plot(x, y, color=colour, label=name, **styles)

@@ -54,6 +54,13 @@ class CountedBlocks(CountedPairs):
         return np.array([[self.function(t, s) for s in sources] for t in targets])
 
 
+def likeness(target, source):
+    """Return a similarity of strings, or of rows of numbers."""
+    if isinstance(target, str):
+        return math.exp(-edits(target, source))
+    return math.exp(-sum(abs(t - s) for t, s in zip(target, source, strict=True)))
+
+
 def distances(metric, target, source):
     """Return d(target, source) of shape (len(target), len(source)), pair by pair."""
     return np.array([[float(metric(t, s)) for s in source] for t in target], dtype=np.float64)
@@ -254,7 +261,17 @@ _VARIED = {
     "memoize": (True, False),
     "search": tuple(SEARCHES),
     "early_stop": (False,),
+    "n_criticisms": (2,),
     "r": (3,),
+    "batch": (7,),
+    "init": ("heuristic", "k-medoids++"),
+    "n_swaps": (3,),
+    "swaps": ("best",),
+    "n_samples": (2,),
+    "numlocal": (1,),
+    "maxneighbor": (30,),
+    "batch_size": (9,),
+    "weighting": ("uniform",),
 }
 
 
@@ -268,6 +285,11 @@ def variants():
             changes = _VARIED.get(field.name, ())
             found += [replace(method(), **{field.name: value}) for value in changes]
     return list(dict.fromkeys(found))
+
+
+def with_kernel(method, kernel):
+    """Return the method with this kernel, if it is one that works by a kernel."""
+    return replace(method, kernel=kernel) if hasattr(method, "kernel") else method
 
 
 def name_of(method):

@@ -53,6 +53,7 @@ REFUSED = [
     ("k exceeds the rows", select(ROWS, k=13), r"k=13 exceeds the 12 source rows"),
     ("k is no number", select(ROWS, k="3"), r"k='3' is not a number of prototypes"),
     ("k is None", select(ROWS, k=None), r"k=None is not a number"),
+    ("no k", lambda: pb.select(ROWS), r"k=None needs until= or a budget"),
     ("k is True", select(ROWS, k=True), r"k=True is not a number"),
     ("k is 2.5", select(ROWS, k=2.5), r"k=2\.5 is neither a whole number nor a fraction"),
     ("k is 1.0", select(ROWS, k=1.0), r"k=1\.0 is neither"),
@@ -345,7 +346,6 @@ def test_the_table_is_long_and_names_each_case_once():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: pb.select(ROWS),
         lambda: pb.select(ROWS, ROWS, 3),
         lambda: pb.select(ROWS, k=3, metrik="euclidean"),
         lambda: SpotGreedy(2),
@@ -353,7 +353,7 @@ def test_the_table_is_long_and_names_each_case_once():
         lambda: Target(),
         lambda: Target(ROWS, [1] * 12),
     ],
-    ids=["no k", "k by position", "misspelt", "r by position", "unknown", "no rows", "by position"],
+    ids=["k by position", "misspelt", "r by position", "unknown", "no rows", "by position"],
 )
 def test_wrong_signatures_are_type_errors(call):
     with pytest.raises(TypeError, match="argument"):

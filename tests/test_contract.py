@@ -54,23 +54,24 @@ def test_indices_are_distinct_rows_of_the_source(method, n_source, n_target, k, 
 def test_evaluations_equal_the_calls_of_a_counting_metric(
     method, n_source, n_target, k, is_weighted, counted
 ):
-    metric = counted()
+    metric, kernel = counted(), brute.CountedBlocks(brute.likeness)
     selection = pb.select(
         **pose(n_source, n_target, k, is_weighted),
         metric=pb.block_metric(metric) if counted is brute.CountedBlocks else metric,
-        method=method,
+        method=brute.with_kernel(method, kernel),
         random_state=0,
     )
-    assert selection.evaluations == metric.calls > 0
+    assert selection.evaluations == metric.calls + kernel.calls > 0
     assert selection.evaluations == sum(selection.evaluations_by_phase.values())
 
 
 @every
 def test_evaluations_are_counted_on_rows_that_are_not_numbers(method):
-    metric = brute.CountedPairs(brute.edits)
+    metric, kernel = brute.CountedPairs(brute.edits), brute.CountedBlocks(brute.likeness)
+    method = brute.with_kernel(method, kernel)
     words = ["tree", "free", "three", "house", "mouse", "hose", "moss", "trees", "houses"]
     selection = pb.select(words, k=3, metric=metric, method=method, random_state=0)
-    assert selection.evaluations == metric.calls
+    assert selection.evaluations == metric.calls + kernel.calls
     assert selection.prototypes == [words[i] for i in selection.indices]
 
 

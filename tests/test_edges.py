@@ -18,6 +18,10 @@ from protobandit.methods import METHODS, SpotGreedy
 every = pytest.mark.parametrize("method", brute.variants(), ids=brute.name_of)
 named = pytest.mark.parametrize("name", sorted(METHODS))
 
+of_matrices = pytest.mark.parametrize(
+    "method", [m for m in brute.variants() if not hasattr(m, "kernel")], ids=brute.name_of
+)
+
 EXACT = pytest.mark.parametrize("name", ["spotgreedy", "lazygreedy"])
 
 
@@ -243,7 +247,7 @@ def test_sparse_rows_select_as_dense_ones(method, metric, make):
         assert brute.regret(d, brute.even(30), picks) <= 1e-9
 
 
-@every
+@of_matrices
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30)], ids=["tall", "wide"])
 def test_a_precomputed_matrix_need_not_be_square(method, shape):
     """Rows are target, columns are source; the answer is that of a callable that looks them up."""
@@ -266,7 +270,7 @@ def test_a_precomputed_matrix_need_not_be_square(method, shape):
     assert by_matrix.k == 4 <= shape[1]
 
 
-@every
+@of_matrices
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 def test_a_mapped_matrix_is_read_in_place(method, dtype, tmp_path):
     d = np.random.default_rng(0).integers(0, 200, size=(40, 25)).astype(dtype)
@@ -288,6 +292,7 @@ def test_mapped_rows_are_read_in_place(method, tmp_path):
 @every
 def test_strings_with_a_pair_or_a_block_metric(method):
     words = ["ant", "aunt", "haunt", "bee", "beer", "been", "wasp", "wisp", "whisper", "a", ""]
+    method = brute.with_kernel(method, brute.CountedBlocks(brute.likeness))
     by_pairs = answers(words, metric=brute.edits, method=method)
     by_blocks = answers(
         words,
@@ -306,7 +311,9 @@ def lengths(target, source):
 @named
 def test_rows_of_different_lengths(name):
     ragged = [[1], [2, 2], [3, 3, 3], [4, 4], [5, 5]]
-    assert len(answers(ragged, k=3, metric=lengths, method=name)[0]) == 3
+    kernel = brute.CountedBlocks(lambda a, b: 1.0 / (1 + lengths(a, b)))
+    method = brute.with_kernel(METHODS[name](), kernel)
+    assert len(answers(ragged, k=3, metric=lengths, method=method)[0]) == 3
 
 
 def test_a_target_of_equal_lengths_with_a_source_of_different_ones():

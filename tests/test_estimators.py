@@ -34,6 +34,7 @@ CHECKED = [
     pb.PrototypeSelector(compute_labels=False),
     pb.PrototypeSelector(metric="precomputed"),
     pb.KMedoids(),
+    pb.KMedoids(method="pam"),
 ]
 
 

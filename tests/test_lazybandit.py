@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 import brute
 import protobandit as pb
+from protobandit._problem import pose
 from protobandit.methods import LazyBandit
 from protobandit.methods import _lazybandit as lazybandit_file
 
@@ -227,6 +228,59 @@ def test_seeds_decide_and_threads_do_not(digits, is_weighted):
         for seed in (1, 2)
     ]
     assert seeds[0].indices.tolist() != seeds[1].indices.tolist()
+
+
+def test_threads_do_not_decide_among_finalists_either(digits):
+    source, target = digits
+    method = LazyBandit(effort=6.0)
+    assert shaken_rung(source, target, k=15, effort=6.0).n_finalists > 15
+    one, *others = (run(source, target, k=15, method=method, n_jobs=n) for n in (1, 2, 4))
+    for other in others:
+        assert other.indices.tolist() == one.indices.tolist()
+        assert other.costs.tobytes() == one.costs.tobytes()
+        assert other.evaluations_by_phase == one.evaluations_by_phase
+
+
+# -- finalists -------------------------------------------------------------------------------------
+
+
+def shaken_rung(*sides, k, effort, limits=None, **options):
+    """Return the last rung that is planned."""
+    problem = pose(*sides, k=k, **options)
+    limits = limits or pb.Limits()
+    return lazybandit_file.planned_rungs(problem, problem.dtype.itemsize, limits, effort)[-1]
+
+
+@weighted
+@pytest.mark.parametrize("counted", [brute.CountedPairs, brute.CountedBlocks])
+def test_a_counting_metric_agrees_with_the_count_of_finalists(
+    nothing_at_once, monkeypatch, counted, is_weighted
+):
+    monkeypatch.setattr(lazybandit_file, "_DEAR", 1.0)
+    monkeypatch.setattr("protobandit.drivers._rungs._SHAKEN", 0.1)
+    monkeypatch.setattr("protobandit.drivers._rungs._FINALISTS", 4)
+    counting = counted()
+    metric = pb.block_metric(counting) if counted is brute.CountedBlocks else counting
+    source, target = brute.normal(150), brute.normal(500, seed=1)
+    weights = np.random.default_rng(0).integers(0, 3, size=500) if is_weighted else None
+    last = shaken_rung(source, target, k=3, effort=0.2, metric=metric)
+    assert 3 < last.n_finalists < last.n_arms
+    chosen = run(source, target, k=3, metric=metric, weights=weights, method=LazyBandit(effort=0.2))
+    assert chosen.evaluations == counting.calls
+    assert chosen.evaluations < 150 * 500
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 30])
+@pytest.mark.parametrize("n_source", [30, 300])
+def test_finalists_of_every_number_of_prototypes(nothing_at_once, monkeypatch, k, n_source):
+    monkeypatch.setattr("protobandit.drivers._rungs._SHAKEN", 0.1)
+    source, target = brute.normal(n_source), brute.normal(5000, seed=1)
+    weights = np.random.default_rng(0).integers(0, 3, size=5000)
+    for sides in ((source, target), (source.astype(np.float32), target.astype(np.float32))):
+        chosen = run(*sides, k=k, weights=weights, method=LazyBandit(effort=0.3))
+        assert len(set(chosen.indices.tolist())) == k
+        exact = run(*sides, k=k, weights=weights, method="lazygreedy")
+        assert true_cost(chosen, sides[1], weights) < 1.05 * exact.cost
 
 
 # -- weights ---------------------------------------------------------------------------------------

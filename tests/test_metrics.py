@@ -287,6 +287,63 @@ def test_rows_can_be_taken_after_preparing(name, offset):
         np.testing.assert_allclose(part, whole[where], rtol=1e-12, atol=1e-14)
 
 
+def far_rows(n, n_columns, dtype, seed=0):
+    """Return rows far from the origin, each of them twice."""
+    rows = 1e6 + np.random.default_rng(seed).normal(size=(n // 2, n_columns))
+    return np.repeat(rows, 2, axis=0).astype(dtype)
+
+
+TAKEN = {
+    "some": (np.array([4, 0, 4, 33]),),
+    "some of a run": (slice(3, 30), np.array([20, 0, 1])),
+    "a run of some": (np.arange(39, -1, -1), slice(5, 11)),
+    "some of some": (np.arange(0, 40, 3), np.array([7, 7, 2]), np.array([2, 0])),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("n_columns", [13, 200])
+@pytest.mark.parametrize("steps", TAKEN.values(), ids=TAKEN)
+def test_centred_rows_are_taken_without_gathering_those_given(dtype, name, n_columns, steps):
+    sources, targets = far_rows(40, n_columns, dtype), far_rows(40, n_columns, dtype, seed=1)
+    targets[:8] = sources[:8]
+    measure, centre = METRICS[name], strided_centre(sources, targets)
+    left, right = measure.prepare(sources, centre), measure.prepare(targets, centre)
+    for where in steps:
+        left, sources = left.take(where), sources[where]
+        right, targets = right.take(where), targets[where]
+    for taken, rows in ((left, sources), (right, targets)):
+        assert len(taken) == len(rows)
+        np.testing.assert_array_equal(taken.rows, rows)
+        fresh = measure.prepare(rows, centre)
+        np.testing.assert_array_equal(taken.near, fresh.near)
+        np.testing.assert_array_equal(taken.norms, fresh.norms)
+        assert len(taken.given) > len(rows)
+    found = np.full((len(sources), len(targets)), np.nan, dtype=dtype)
+    measure.fill(left, right, found)
+    truth = brute_force(sources, targets)
+    truth = truth if name == "euclidean" else truth**2
+    np.testing.assert_allclose(found, truth, rtol=1e-5 if dtype is np.float32 else 1e-9)
+    again = np.full_like(found, np.nan)
+    measure.fill(measure.prepare(sources, centre), measure.prepare(targets, centre), again)
+    assert found.tobytes() == again.tobytes()
+    i, j = np.indices(found.shape).reshape(2, -1)[:, ::-1].copy()
+    pairs = np.full(len(i), np.nan, dtype=dtype)
+    measure.fill_pairs(left, right, i, j, pairs)
+    np.testing.assert_allclose(pairs, truth[i, j], rtol=1e-6)
+
+
+def test_only_centred_rows_stay_where_they_are():
+    """Others are read in full, and want to stand together."""
+    sources, _ = rows_for("euclidean", np.float64, 20)
+    prepared = METRICS["euclidean"].prepare(sources, None)
+    assert len(prepared.take(np.array([3, 5])).given) == 2
+    centred = METRICS["euclidean"].prepare(sources, np.ones(20))
+    assert centred.take(np.array([3, 5])).given is centred.given
+    assert len(centred.take(slice(3, 5)).given) == 2
+
+
 def test_objects_can_be_taken():
     prepared = as_metric(levenshtein).prepare(np.array(["a", "b", "c"], dtype=object), None)
     assert prepared.take(np.array([2, 0])).rows == ["c", "a"]

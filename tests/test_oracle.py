@@ -287,6 +287,20 @@ def test_an_interrupted_scan_keeps_nothing():
     assert not oracle.lookups
 
 
+def test_what_is_kept_stays():
+    oracle = oracle_of(SOURCE, TARGET)
+    assert oracle.n_kept == 0
+    oracle.keep()
+    scanned(oracle, SOME[:6])
+    oracle.keep()
+    assert oracle.n_kept == 6
+    assert oracle.kept is None
+    scanned(oracle, np.arange(len(SOURCE)))
+    assert oracle.n_kept == len(SOURCE)
+    assert oracle.evaluations == {"build": len(SOURCE) * len(TARGET)}
+    np.testing.assert_allclose(oracle.kept, cdist(SOURCE, TARGET, "cityblock"), rtol=1e-12)
+
+
 def test_the_matrix_would_take_as_many_bytes_as_it_does():
     for dtype in (np.float32, np.float64):
         oracle = oracle_of(SOURCE.astype(dtype), TARGET.astype(dtype))

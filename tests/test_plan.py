@@ -37,6 +37,22 @@ def test_the_race_costs_about_what_was_planned():
     assert spent / 1.5 < planned.evaluations < 1.5 * spent
 
 
+def test_finalists_are_planned_for():
+    source, target = brute.normal(1500, 20), brute.normal(15_000, 20, seed=1)
+    thorough, less = (pb.methods.LazyBandit(effort=effort) for effort in ("thorough", 4.9))
+    planned = pb.plan(source, target, k=15, method=thorough)
+    done = pb.select(source, target, k=15, method=thorough, random_state=0)
+    spent = sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
+    assert spent / 1.25 < planned.evaluations < 1.25 * spent
+    assert spent < 1500 * 15_000
+    without = pb.plan(source, target, k=15, method=less)
+    assert planned.memory > 2 * without.memory
+    # 18 k finalists at all rows of the last rung, and all arms at those of the first.
+    assert planned.memory == (1500 * 6 * 130 + 18 * 15 * 15_000) * (8 + 4)
+    limits = pb.Limits(memory=planned.memory // 4)
+    assert pb.plan(source, target, k=15, method=thorough, limits=limits).memory <= limits.memory
+
+
 def test_protobandit_costs_what_was_planned_within_a_factor():
     source, target = brute.normal(2000, 20), brute.normal(20_000, 20, seed=1)
     planned = pb.plan(source, target, k=50, method="protobandit")

@@ -38,6 +38,9 @@ def refusal(*args, **options):
         (0.999, N),
         (0.25, 2),
         (0.35, 4),
+        ([3, 7, 5], 7),
+        ((2,), 2),
+        (np.array([3, 4]), 4),
     ],
 )
 def test_k_is_a_count_or_a_fraction_of_the_source(k, count):
@@ -61,8 +64,12 @@ def test_k_is_a_count_or_a_fraction_of_the_source(k, count):
         (np.True_, "is not a number of prototypes"),
         ("3", "k='3' is not a number of prototypes"),
         (None, "k=None is not a number of prototypes"),
-        ([3], "k=[3] is not a number of prototypes"),
-        (np.array([3, 4]), "is not a number of prototypes"),
+        ([], "k=[] is not a number of prototypes"),
+        ([3, 0], "k=0 is less than 1"),
+        ([3, True], "k=True is not a number of prototypes"),
+        ([3, 11], "k=11 exceeds the 10 source rows"),
+        (np.array([[3, 4]]), "is not a number of prototypes"),
+        ({"a": 3}, "is not a number of prototypes"),
         (Fraction(1, 2), "is not a number of prototypes"),
     ],
 )

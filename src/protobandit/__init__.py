@@ -14,35 +14,43 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protobandit import methods
+    from protobandit._answers import Assignment, Explanation, Silhouette
     from protobandit._certificate import Certificate
+    from protobandit._constraints import Constraints
     from protobandit._errors import InvalidInput, NotAvailable, ProtobanditError
     from protobandit._estimators import KMedoids, PrototypeSelector
+    from protobandit._goals import Coverage, MinGain
     from protobandit._guarantee import Guarantee
     from protobandit._limits import Limits
     from protobandit._metrics import METRICS, Metric, block_metric, metric
     from protobandit._plan import Plan, plan
     from protobandit._problem import Target
+    from protobandit._run import Step
     from protobandit._select import select
-    from protobandit._selection import Assignment, Explanation, Selection, Step
+    from protobandit._selection import Selection
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Assignment": "_selection",
+    "Assignment": "_answers",
     "Certificate": "_certificate",
-    "Explanation": "_selection",
+    "Constraints": "_constraints",
+    "Coverage": "_goals",
+    "Explanation": "_answers",
     "Guarantee": "_guarantee",
     "InvalidInput": "_errors",
     "KMedoids": "_estimators",
     "Limits": "_limits",
     "METRICS": "_metrics",
     "Metric": "_metrics",
+    "MinGain": "_goals",
     "NotAvailable": "_errors",
     "Plan": "_plan",
     "ProtobanditError": "_errors",
     "PrototypeSelector": "_estimators",
     "Selection": "_selection",
-    "Step": "_selection",
+    "Silhouette": "_answers",
+    "Step": "_run",
     "Target": "_problem",
     "block_metric": "_metrics",
     "methods": "methods",
@@ -55,17 +63,21 @@ __all__ = [
     "METRICS",
     "Assignment",
     "Certificate",
+    "Constraints",
+    "Coverage",
     "Explanation",
     "Guarantee",
     "InvalidInput",
     "KMedoids",
     "Limits",
     "Metric",
+    "MinGain",
     "NotAvailable",
     "Plan",
     "ProtobanditError",
     "PrototypeSelector",
     "Selection",
+    "Silhouette",
     "Step",
     "Target",
     "block_metric",

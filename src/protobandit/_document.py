@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy as np
 from protobandit._certificate import Certificate
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
+from protobandit._labels import as_labels
 from protobandit._metrics import Metric, as_metric
 from protobandit._metrics import metric as named_metric
 
 FORMAT = "protobandit selection"
 VERSION = 1
+_SHOWN = 8  # numbers of each kind, in what a user reads
 
 
 def dump(selection: Any) -> str:
@@ -32,6 +35,8 @@ def dump(selection: Any) -> str:
         "cost": selection.cost,
         "cost_error": _number(selection.cost_error),
         "mass": selection.mass.tolist(),
+        "coefficients": _listed(selection.coefficients),
+        "criticisms": _listed(selection.criticisms),
         "evaluations": selection.evaluations,
         "evaluations_by_phase": dict(selection.evaluations_by_phase),
         "lookups": selection.lookups,
@@ -41,6 +46,11 @@ def dump(selection: Any) -> str:
         "steps": [{**asdict(step), "gain": _number(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
         "fingerprints": dict(selection.fingerprints),
+        "curve": _listed(selection.curve),
+        "spent": selection.spent,
+        "prototype_labels": (
+            None if selection.prototype_labels is None else list(selection.prototype_labels)
+        ),
     }
     try:
         return json.dumps(document, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -51,6 +61,22 @@ def dump(selection: Any) -> str:
         ) from None
 
 
+def listings(selection: Any) -> list[str]:
+    """Return what only some methods find, as lines a user reads."""
+    lines = []
+    if selection.coefficients is not None:
+        shown = _shortened(f"{value:.3g}" for value in selection.coefficients)
+        lines.append(f"  coefficients {shown}")
+    if selection.criticisms is not None:
+        lines.append(f"  criticisms   {_shortened(map(str, selection.criticisms))}")
+    return lines
+
+
+def _shortened(words: Iterable[str]) -> str:
+    few = list(words)
+    return ", ".join(few[:_SHOWN]) + (", …" if len(few) > _SHOWN else "")
+
+
 def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
     """Return the fields of the `Selection` written in ``text``; steps as dictionaries."""
     document = _parse(text)
@@ -59,6 +85,8 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             "indices": np.asarray(document["indices"], dtype=np.int64),
             "costs": np.asarray(document["costs"], dtype=np.float64),
             "mass": np.asarray(document["mass"], dtype=np.float64),
+            "coefficients": _unlisted(document.get("coefficients"), np.float64),
+            "criticisms": _unlisted(document.get("criticisms"), np.int64),
             "cost_error": _nan(document["cost_error"]),
             "evaluations_by_phase": {
                 k: int(v) for k, v in document["evaluations_by_phase"].items()
@@ -73,6 +101,9 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             "metric": _load_metric(document["metric"], metric),
             "prototypes": _load_rows(document["prototypes"]),
             "fingerprints": dict(document["fingerprints"]),
+            "curve": _unlisted(document.get("curve"), np.float64),
+            "spent": document.get("spent"),
+            "prototype_labels": _load_labels(document.get("prototype_labels")),
         }
         _require_one_length(loaded)
     except InvalidInput:
@@ -87,11 +118,17 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
 
 def _require_one_length(loaded: dict[str, Any]) -> None:
     k = len(loaded["steps"])
-    shapes = {name: loaded[name].shape for name in ("indices", "costs", "mass")}
+    names = ["indices", "costs", "mass"]
+    names += [] if loaded["coefficients"] is None else ["coefficients"]
+    shapes = {name: loaded[name].shape for name in names}
     prototypes = loaded["prototypes"]
     n_rows = len(prototypes) if isinstance(prototypes, list) else prototypes.shape[0]
     if k == 0 or set(shapes.values()) != {(k,)} or n_rows != k:
         raise ValueError(f"{k} steps and {n_rows} prototypes, but shapes {shapes}")
+
+
+def _load_labels(stored: list[Any] | None) -> Any:
+    return None if stored is None else as_labels(stored)
 
 
 def _load_step(stored: dict[str, Any]) -> dict[str, Any]:
@@ -195,6 +232,14 @@ def _load_rows(stored: dict[str, Any]) -> Any:
     return csr_array((values, stored["columns"], stored["starts"]), shape=tuple(stored["shape"]))
 
 
+def _listed(values: Any) -> list[Any] | None:
+    return None if values is None else values.tolist()
+
+
+def _unlisted(stored: list[Any] | None, dtype: Any) -> Any:
+    return None if stored is None else np.asarray(stored, dtype=dtype)
+
+
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
@@ -206,4 +251,6 @@ def _nan(value: float | None) -> float:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
+    if callable(value):  # a kernel of the user's own: its name must do
+        return getattr(value, "__name__", type(value).__name__)
     raise TypeError(f"a value of type {type(value).__name__}")

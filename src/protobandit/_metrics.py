@@ -35,21 +35,36 @@ from protobandit.kernels._forms import strided_centre as strided_centre
 class Prepared:
     """Rows in the form one metric reads, with their norms where it wants them.
 
-    ``rows`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
-    rows have been centred, ``near`` are the centred ones, and ``norms`` are theirs.
+    ``given`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
+    rows have been centred, ``near`` are the centred ones, and ``norms`` are theirs; the rows as
+    given are then needed for few pairs, so they are not gathered: they stand ``at`` these places.
     """
 
-    rows: Any
+    given: Any
     norms: Floats | None = None
     near: Floats | None = None
+    at: Ids | None = None
 
     def __len__(self) -> int:
-        return len(self.rows) if isinstance(self.rows, list) else int(self.rows.shape[0])
+        if self.at is not None:
+            return len(self.at)
+        return len(self.given) if isinstance(self.given, list) else int(self.given.shape[0])
+
+    @property
+    def rows(self) -> Any:
+        """Return the rows as given."""
+        return self.given if self.at is None else self.given[self.at]
 
     def take(self, where: Where) -> Prepared:
         """Return these rows, prepared."""
-        parts = self.rows, self.norms, self.near
-        return Prepared(*(None if part is None else _taken(part, where) for part in parts))
+        norms, near = (
+            None if part is None else _taken(part, where) for part in (self.norms, self.near)
+        )
+        if self.at is not None:
+            return Prepared(self.given, norms, near, self.at[where])
+        if near is not None and not isinstance(where, slice):
+            return Prepared(self.given, norms, near, where)
+        return Prepared(_taken(self.given, where), norms, near)
 
 
 def _taken(part: Any, where: Where) -> Any:
@@ -122,9 +137,11 @@ def _fill(
     **parameters: float,
 ) -> None:
     norms = () if sources.norms is None else (sources.norms, targets.norms)
-    near = {} if sources.near is None else {"near": (sources.near, targets.near)}
-    home = _distances if isinstance(sources.rows, np.ndarray) else _sparse
-    home.FILLS[name](sources.rows, targets.rows, *norms, out, **near, **parameters)
+    near: dict[str, Any] = {}
+    if sources.near is not None:
+        near = {"near": (sources.near, targets.near), "at": (sources.at, targets.at)}
+    home = _distances if isinstance(sources.given, np.ndarray) else _sparse
+    home.FILLS[name](sources.given, targets.given, *norms, out, **near, **parameters)
     if is_checked:
         _require_dissimilarities(out, name)
 
@@ -132,7 +149,9 @@ def _fill(
 def _fill_squares_of_pairs(
     sources: Prepared, targets: Prepared, i: Ids, j: Ids, out: Floats, *, is_root: bool
 ) -> None:
-    _distances.squares_of_pairs(sources.rows, targets.rows, i, j, is_root, out)
+    i = i if sources.at is None else sources.at[i]
+    j = j if targets.at is None else targets.at[j]
+    _distances.squares_of_pairs(sources.given, targets.given, i, j, is_root, out)
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:

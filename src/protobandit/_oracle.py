@@ -16,7 +16,7 @@ A caller's own function is only ever called on the calling thread, with BLAS lef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ import numpy as np
 
 from protobandit._metrics import Prepared, strided_centre
 from protobandit._problem import Problem
-from protobandit._threads import one_blas_thread, run, worker_count
+from protobandit._threads import Task, one_blas_thread, run, worker_count
 from protobandit._typing import Doubles, Floats, Ids, Where
 
 PHASES: Final = ("build", "swap", "assign", "certify")
@@ -84,6 +84,12 @@ class Oracle:
         self._kept: Floats | None = None
         self._is_kept = np.zeros(0, dtype=bool)
 
+    def beside(self, problem: Problem) -> Oracle:
+        """Return an oracle of other rows or another metric, which counts where this one does."""
+        other = Oracle(problem, n_jobs=self._workers)
+        other.evaluations, other.lookups = self.evaluations, self.lookups
+        return other
+
     # -- state ----------------------------------------------------------------------------------
 
     @contextmanager
@@ -105,10 +111,16 @@ class Oracle:
         return len(self.problem.source) * len(self.problem.target) * self.dtype.itemsize
 
     def keep(self) -> None:
-        """Keep every dissimilarity that a scan computes from now on."""
-        shape = len(self.problem.source), len(self.problem.target)
-        self._kept = np.empty(shape, dtype=self.dtype)
-        self._is_kept = np.zeros(shape[0], dtype=bool)
+        """Keep every dissimilarity that a scan computes from now on; what is kept stays."""
+        if self._kept is None:
+            shape = len(self.problem.source), len(self.problem.target)
+            self._kept = np.empty(shape, dtype=self.dtype)
+            self._is_kept = np.zeros(shape[0], dtype=bool)
+
+    @property
+    def n_kept(self) -> int:
+        """Return the number of source rows whose dissimilarities have been kept."""
+        return int(np.count_nonzero(self._is_kept))
 
     @property
     def kept(self) -> Floats | None:
@@ -164,7 +176,7 @@ class Oracle:
         """
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
-        can_pair = self._metric.fill_pairs is not None and isinstance(targets.rows, np.ndarray)
+        can_pair = self._metric.fill_pairs is not None and isinstance(targets.given, np.ndarray)
         runs, stragglers = _equal_runs(since, _FEW_ROWS if can_pair else 1)
         for rows in runs:
             some = sources.take(slice(int(since[rows[0]]), len(sources)))
@@ -249,7 +261,7 @@ class Oracle:
         def fill(patch: int) -> None:
             sources, targets = patches[patch]
             block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-            self._metric.fill(self.sources(sources), targets, block)
+            self._metric.fill(self.sources(_as_slice(sources)), targets, block)
             visit(block, patch)
 
         run(fill, range(len(patches)), self._workers_for(n))
@@ -258,7 +270,7 @@ class Oracle:
         """Count answers that were served from a table."""
         self.lookups[self.phase] += n
 
-    def share(self, function: Callable[[slice], None], tasks: Iterator[slice], n: int) -> None:
+    def share(self, function: Callable[[Task], None], tasks: Iterable[Task], n: int) -> None:
         """Run ``function`` on every task; on this thread alone when ``n`` numbers are few."""
         run(function, tasks, self._workers if n > _SMALL_WORK else 1)
 

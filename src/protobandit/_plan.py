@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from protobandit._classes import parts_of, require_plain
+from protobandit._constraints import Constraints
+from protobandit._goals import Coverage, MinGain
 from protobandit._limits import Limits, as_limits
 from protobandit._problem import Problem, pose
+from protobandit._run import chosen_method
 from protobandit._threads import worker_count
-from protobandit.methods import as_method, parameters_of
+from protobandit.methods import parameters_of
 
 # Rough speeds of one core, for predictions only.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
@@ -54,10 +58,13 @@ def plan(
     source: Any,
     target: Any = None,
     *,
-    k: int | float,
+    k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
     metric: Any = "euclidean",
     method: Any = "auto",
+    constraints: Constraints | None = None,
+    until: Coverage | MinGain | None = None,
+    by: Any = None,
     n_jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Plan:
@@ -65,8 +72,9 @@ def plan(
 
     Parameters
     ----------
-    source, target, k, weights, metric, method, n_jobs, limits
-        As in `select`.
+    source, target, k, weights, metric, method, constraints, until, by, n_jobs, limits
+        As in `select`. Where something else than ``k`` ends the search, the plan is for the most
+        prototypes it may choose.
 
     Examples
     --------
@@ -75,15 +83,24 @@ def plan(
     >>> pb.plan(rows, k=10).evaluations
     4000000
     """
-    problem = pose(source, target, k=k, weights=weights, metric=metric)
-    chosen = as_method(method)
-    forecast = chosen.forecast(problem, as_limits(limits))
+    rows: dict[str, Any] = {"source": source, "target": target, "weights": weights}
+    if by is None:
+        problems = [pose(**rows, k=k, metric=metric, constraints=constraints, until=until)]
+    else:
+        require_plain(constraints, until)
+        problems = [p.problem for p in parts_of(pose(**rows, k=1, metric=metric), by, k)]
+    chosen, _ = chosen_method(method, problems[0])
+    forecasts = [chosen.forecast(problem, as_limits(limits)) for problem in problems]
+    times = [
+        _seconds(problem, forecast.evaluations, worker_count(n_jobs))
+        for problem, forecast in zip(problems, forecasts, strict=True)
+    ]
     return Plan(
         method=chosen.name,
         parameters=parameters_of(chosen),
-        evaluations=forecast.evaluations,
-        memory=forecast.memory,
-        seconds=_seconds(problem, forecast.evaluations, worker_count(n_jobs)),
+        evaluations=sum(forecast.evaluations for forecast in forecasts),
+        memory=max(forecast.memory for forecast in forecasts),
+        seconds=None if None in times else sum(time for time in times if time),
     )
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from protobandit._constraints import Rules, as_rules
 from protobandit._errors import InvalidInput
+from protobandit._goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit._metrics import Metric, as_metric
-from protobandit._typing import Doubles
+from protobandit._typing import Doubles, Ids
 from protobandit.data import (
     DenseRows,
     NumberedRows,
@@ -58,6 +60,8 @@ class Problem:
     """Choose ``k`` of ``source`` to stand for ``target``.
 
     ``weights`` are as the user gave them (their sum is ``total``), or None when all are alike.
+    ``rules`` say which rows may be chosen together. Where a ``goal`` or a budget ends the search,
+    ``k`` is the most it may choose.
     """
 
     source: Rows
@@ -65,11 +69,39 @@ class Problem:
     metric: Metric
     weights: Doubles | None
     k: int
+    rules: Rules
+    goal: Goal | None = None
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return what a method must support to solve this: "fixed", "groups", "costs", "until"."""
+        return self.rules.needs | ({"until"} if self.goal is not None else set())
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Tell whether fewer than ``k`` prototypes can be all that was asked for."""
+        return self.goal is not None or self.rules.budget is not None
 
     @property
     def total(self) -> float:
         """Return the sum of the weights."""
         return float(len(self.target)) if self.weights is None else float(self.weights.sum())
+
+    def part(self, sources: Ids, targets: Ids, k: int) -> Problem:
+        """Return the problem of choosing ``k`` of some source rows for some target rows."""
+        matrix = self.metric.name == "precomputed"
+        is_one = self.target is self.source and np.array_equal(sources, targets)
+        own = _rows_of(self.source, sources)
+        others = own if is_one else _rows_of(self.target, targets, sources if matrix else None)
+        weights = None if self.weights is None else self.weights[targets]
+        return Problem(
+            source=own,
+            target=others,
+            metric=self.metric,
+            weights=_uneven(weights),
+            k=k,
+            rules=Rules.none(len(sources)),
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -79,7 +111,14 @@ class Problem:
 
 
 def pose(
-    source: Any, target: Any = None, *, k: Any, weights: Any = None, metric: Any = "euclidean"
+    source: Any,
+    target: Any = None,
+    *,
+    k: Any,
+    weights: Any = None,
+    metric: Any = "euclidean",
+    constraints: Any = None,
+    until: Any = None,
 ) -> Problem:
     """Validate what the user passed and return the `Problem`."""
     measure = as_metric(metric)
@@ -91,13 +130,31 @@ def pose(
         sources, targets = _matrix_sides(source, target)
     else:
         sources, targets = _sides(source, target, measure)
+    rules, goal = as_rules(constraints, len(sources)), as_goal(k, until)
+    count = _most(k, rules, goal)
+    _require_one_end(rules, goal)
+    rules.require_feasible(count)
     return Problem(
         source=sources,
         target=targets,
         metric=measure,
         weights=_as_weights(weights, len(targets)),
-        k=_as_count(k, len(sources)),
+        k=count,
+        rules=rules,
+        goal=goal,
     )
+
+
+def _rows_of(rows: Rows, ids: Ids, columns: Ids | None = None) -> Rows:
+    """Return some rows as rows of their own, of a matrix only some columns."""
+    if isinstance(rows, DenseRows):
+        array = rows.array[ids] if columns is None else rows.array[np.ix_(ids, columns)]
+        return DenseRows(array, name=rows.name, dtype=rows.dtype, is_checked=rows.is_checked)
+    if isinstance(rows, SparseRows):
+        return SparseRows(rows.matrix[ids], name=rows.name, dtype=rows.dtype)
+    if isinstance(rows, NumberedRows):
+        return NumberedRows(len(ids), name=rows.name)
+    return ObjectRows(rows.take(ids), name=rows.name)
 
 
 def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
@@ -189,7 +246,12 @@ def _as_weights(weights: Any, n: int) -> Doubles | None:
             raise InvalidInput(
                 "weights sum to infinity, each being finite. Divide them by the largest."
             )
-    return None if (values == values[0]).all() else values
+    return _uneven(values)
+
+
+def _uneven(weights: Doubles | None) -> Doubles | None:
+    """Return weights, or None where all are alike; where all are 0 no row counts more either."""
+    return None if weights is None or (weights == weights[0]).all() else weights
 
 
 def _as_doubles(values: Any) -> Doubles | None:
@@ -203,7 +265,36 @@ def _as_doubles(values: Any) -> Doubles | None:
     return np.asarray(numbers, dtype=np.float64, order="C")
 
 
-def _as_count(k: Any, n: int) -> int:
+def _most(k: Any, rules: Rules, goal: Goal | None) -> int:
+    """Return how many prototypes there may be."""
+    n = len(rules.groups)
+    if isinstance(goal, Knee):
+        return min(MOST_TRIED, rules.capacity)
+    if k is None and (goal is not None or rules.budget is not None):
+        return rules.capacity
+    if isinstance(k, (list, tuple, np.ndarray)) and np.ndim(k) == 1 and len(k):
+        return max(as_count(each, n) for each in k)
+    return as_count(k, n)
+
+
+def _require_one_end(rules: Rules, goal: Goal | None) -> None:
+    if goal is None:
+        return
+    shown = "k='auto'" if isinstance(goal, Knee) else f"until={goal}"
+    if rules.budget is not None:
+        raise InvalidInput(
+            f"{shown} is given with budget={rules.budget:g}, and each would end the search. Pass "
+            f"one of them."
+        )
+    if rules.least.any():
+        raise InvalidInput(
+            f"{shown} may end the search before at_least is fulfilled. Pass k as a number, or "
+            f"at_most only."
+        )
+
+
+def as_count(k: Any, n: int) -> int:
+    """Return how many of ``n`` source rows ``k`` asks for."""
     if isinstance(k, (float, np.floating)):
         if not 0 < k < 1:
             raise InvalidInput(
@@ -217,7 +308,8 @@ def _as_count(k: Any, n: int) -> int:
         count = None
     if count is None or isinstance(k, (bool, np.bool_)):
         raise InvalidInput(
-            f"k={k!r} is not a number of prototypes. Pass an int from 1 to {n}, or a fraction."
+            f"k={k!r:.40} is not a number of prototypes. Pass an int from 1 to {n}, several, a "
+            f"fraction, or 'auto'; k=None needs until= or a budget."
         )
     if count < 1:
         raise InvalidInput(f"k={count} is less than 1. Pass an int from 1 to {n}.")

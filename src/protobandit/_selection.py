@@ -4,64 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from protobandit import _document
+from protobandit._answers import Answers, Silhouette, is_whole, silhouette
 from protobandit._certificate import Certificate
 from protobandit._certify import Claim, certify
 from protobandit._errors import InvalidInput, NotAvailable
+from protobandit._extend import extend
 from protobandit._guarantee import Guarantee
+from protobandit._limits import Limits
 from protobandit._metrics import Metric
 from protobandit._oracle import Oracle
-from protobandit._problem import Problem, pose
-from protobandit._typing import Doubles, Floats, Ids
-
-
-class Status(Enum):
-    """How a run ended; the value is the sentence the user reads."""
-
-    SETTLED = "Selected {n} prototypes; cost and mass are exact over all {n_target} target rows."
-    SAMPLED = (
-        "Selected {n} prototypes on sampled target rows; cost and mass are estimated on "
-        "{n_assessed} fresh ones."
-    )
-    STOPPED = "Stopped by {reason} after {n} of the {k} prototypes asked for."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One prototype: which source row, what it brought, and what had been spent by then.
-
-    ``gain`` is the drop of the cost as the search saw it (NaN for the first prototype, before which
-    there is no cost); ``evaluations`` and ``seconds`` count from the start of the run.
-    """
-
-    index: int
-    gain: float
-    evaluations: int
-    seconds: float
-
-
-class Assignment(NamedTuple):
-    """For each row, which prototype is nearest (0 is the first) and how far away it is."""
-
-    labels: Ids
-    distances: Floats
-
-
-class Explanation(NamedTuple):
-    """For each row its nearest prototypes, nearest first: numbers, source rows, distances."""
-
-    prototypes: Ids
-    indices: Ids
-    distances: Floats
+from protobandit._problem import Problem
+from protobandit._run import Callback, Step, as_means, assessed_rows
+from protobandit._sampling import as_generator
+from protobandit._typing import Doubles, Ids
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Selection:
+class Selection(Answers):
     """Prototypes, best first, and what is known of them.
 
     Attributes
@@ -74,6 +38,10 @@ class Selection:
         The share of the target each prototype stands for; sums to 1.
     cost_error
         The standard error of ``cost``; 0.0 when it is exact.
+    coefficients
+        By protodash: the non-negative coefficient of each prototype, not scaled to any sum.
+    criticisms
+        By mmd-critic, if asked for: target rows that the prototypes represent worst, worst first.
     evaluations_by_phase, lookups
         Dissimilarities computed (build, swap, assign, certify), and answers from a cache.
     guarantee
@@ -94,6 +62,12 @@ class Selection:
         The problem that was solved; None after loading.
     certificate
         How far from the best this can be, if `certified` asked.
+    curve
+        The costs of 1, 2, … prototypes in which ``k="auto"`` looked for a knee.
+    spent
+        What the prototypes cost together, where rows have costs.
+    prototype_labels
+        The class of each prototype, where each was chosen for its own (``by=``).
     """
 
     indices: Ids
@@ -110,8 +84,13 @@ class Selection:
     metric: Metric | str
     prototypes: Any
     fingerprints: Mapping[str, str]
+    coefficients: Doubles | None = None
+    criticisms: Ids | None = None
     problem: Problem | None = None
     certificate: Certificate | None = None
+    curve: Doubles | None = None
+    spent: float | None = None
+    prototype_labels: Any = None
 
     @property
     def k(self) -> int:
@@ -138,72 +117,131 @@ class Selection:
         """Return how long the search took."""
         return self.steps[-1].seconds
 
-    def assign(self, rows: Any, *, n_jobs: int | None = None) -> Assignment:
-        """Return the nearest prototype of any rows.
+    def at(self, k: int, *, random_state: Any = None, n_jobs: int | None = None) -> Selection:
+        """Return the selection of the first ``k`` prototypes, with their own cost and mass.
+
+        Costs are those of this selection. The mass takes k evaluations a target row, or on as many
+        fresh rows as a sampled method is judged on; the result's ``evaluations`` are these. What is
+        proven of the whole is not claimed of a part.
 
         Parameters
         ----------
-        rows
-            Rows like the source's. For a precomputed metric: dissimilarities of shape
-            (n, number of source rows).
+        k
+            How many, from 1 to the number of prototypes.
+        random_state
+            A seed, Generator or RandomState for the fresh rows.
         n_jobs
             Threads.
 
         Examples
         --------
         >>> import protobandit as pb
-        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2)
-        >>> selection.assign([[8.0], [2.0]]).labels
-        array([1, 0])
+        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+        >>> nested = pb.select(rows, k=[1, 2, 4], method="lazygreedy")
+        >>> [nested.at(k).indices.tolist() for k in (1, 2)]
+        [[2], [2, 4]]
         """
-        oracle, chosen = self._oracle_for(rows, n_jobs)
-        n = len(oracle.problem.target)
-        labels, distances = np.empty(n, dtype=np.int64), np.empty(n, dtype=oracle.dtype)
+        if not (is_whole(k) and 1 <= k <= self.k):
+            raise InvalidInput(f"k={k!r} is not between 1 and the {self.k} prototypes.")
+        if k == self.k:
+            return self
+        problem = replace(self._solved("Take the parts before it is saved."), k=int(k))
+        oracle = Oracle(problem, n_jobs=n_jobs)
+        first = self.indices[:k]
+        result = assessed_rows(oracle, first, self.cost_error == 0, as_generator(random_state))
+        labels = self.prototype_labels
+        return replace(
+            self,
+            indices=first,
+            costs=self.costs[:k],
+            mass=result.mass,
+            coefficients=None,
+            criticisms=None,
+            cost_error=result.error,
+            evaluations_by_phase={**self._no_evaluations(), **oracle.evaluations},
+            lookups=0,
+            guarantee=None,
+            status=f"The first {k} of {self.k} prototypes. {self.status}",
+            steps=self.steps[:k],
+            prototypes=problem.source.take(first),
+            problem=problem,
+            certificate=None,
+            spent=problem.rules.paid(first),
+            prototype_labels=None if labels is None else labels[:k],
+        )
 
-        def visit(block: Floats, cut: slice) -> None:
-            labels[cut] = block.argmin(axis=0)
-            distances[cut] = block.min(axis=0)
+    def extended(
+        self,
+        k: int | float,
+        *,
+        method: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        limits: Limits | None = None,
+        callback: Callback | None = None,
+    ) -> Selection:
+        """Return a selection of ``k`` prototypes that begins with these.
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
-        return Assignment(labels, distances)
+        For "lazygreedy" and "spotgreedy" it is what ``k`` prototypes at once would have been, until
+        nothing is left to gain. Evaluations count from here: |T| for each prototype there is, and
+        what the new ones take.
 
-    def distances(self, rows: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return d(row, prototype) for any rows, shape (number of rows, k)."""
-        oracle, chosen = self._oracle_for(rows, n_jobs)
-        out = np.empty((len(oracle.problem.target), self.k), dtype=oracle.dtype)
+        Parameters
+        ----------
+        k
+            How many in all: an int, or a fraction of the source rows.
+        method
+            A name or value, as in `select`; by default the one that made this selection, or
+            "lazygreedy" where that one cannot go on from given prototypes.
+        random_state, n_jobs, limits, callback
+            As in `select`; the prototypes there are already count as steps.
 
-        def visit(block: Floats, cut: slice) -> None:
-            out[cut] = block.T
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+        >>> pb.select(rows, k=2, method="lazygreedy").extended(3).indices
+        array([2, 4, 0])
+        """
+        problem = self._solved("Pass constraints=Constraints(fixed=selection) to select instead.")
+        if self.prototype_labels is not None:
+            raise InvalidInput(
+                "This selection was made class by class, and so has no one k to raise. Select "
+                "again with by= and more of each class."
+            )
+        means = as_means(random_state, limits, n_jobs, callback)
+        return Selection(**extend(self, problem, k, method, means))
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
-        return out
+    def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
+        """Return how clearly target rows belong to their prototypes: the medoid silhouette.
 
-    def explain(self, rows: Any, *, n: int | None = None, n_jobs: int | None = None) -> Explanation:
-        """Return the ``n`` nearest prototypes of each row, nearest first; 3 if not given."""
-        n = min(3, self.k) if n is None else n
-        if not (_is_whole(n) and 1 <= n <= self.k):
-            raise InvalidInput(f"n={n!r} is not between 1 and the {self.k} prototypes.")
-        oracle, chosen = self._oracle_for(rows, n_jobs)
-        shape = len(oracle.problem.target), n
-        nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=oracle.dtype)
+        The weighted mean over target rows of 1 - D/E, with D and E the distances to the nearest and
+        second nearest prototype: 0 where they are alike, 1 where the rows are the prototype. Cost:
+        k evaluations a target row, which the result counts.
 
-        def visit(block: Floats, cut: slice) -> None:
-            order = np.argsort(block, axis=0, kind="stable")[:n]
-            nearest[cut] = order.T
-            distances[cut] = np.take_along_axis(block, order, axis=0).T
+        References
+        ----------
+        Van der Laan, Pollard, Bryan (2003), A new partitioning around medoids algorithm; Lenssen,
+        Schubert (2022), Clustering by direct optimization of the medoid silhouette.
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
-        return Explanation(nearest, self.indices[nearest], distances)
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+        >>> round(pb.select(rows, k=2).silhouette().mean, 3)
+        0.933
+        """
+        if self.k < 2:
+            raise InvalidInput("silhouette needs at least 2 prototypes, this selection has 1.")
+        problem = self._solved("Ask before it is saved.")
+        return silhouette(Oracle(problem, n_jobs=n_jobs), self.indices)
 
     def members(self, i: int) -> Ids:
         """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.
 
         Cost: k evaluations a target row; for several prototypes call `assign` once instead.
         """
-        if not (_is_whole(i) and -self.k <= i < self.k):
+        if not (is_whole(i) and -self.k <= i < self.k):
             raise InvalidInput(f"i={i!r} is not one of the prototypes 0 to {self.k - 1}.")
         labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
         own = np.flatnonzero(labels == i % self.k)
@@ -324,6 +362,9 @@ class Selection:
             )
         return self.problem
 
+    def _no_evaluations(self) -> dict[str, int]:
+        return dict.fromkeys(self.evaluations_by_phase, 0)
+
     def _require_source_length(self, frame: Any) -> None:
         if not hasattr(frame, "__getitem__") or isinstance(frame, (str, bytes, Mapping)):
             raise InvalidInput(
@@ -338,35 +379,6 @@ class Selection:
                 f"frame has {n} rows but the source {wanted}. Pass what the source rows came from."
             )
 
-    def _oracle_for(self, rows: Any, n_jobs: int | None) -> tuple[Oracle, Ids]:
-        if isinstance(self.metric, str):
-            raise NotAvailable(
-                f"This selection was made with your own metric {self.metric!r}, which JSON cannot "
-                f"hold. Load it with Selection.from_json(text, metric=your_function)."
-            )
-        if rows is None:
-            raise InvalidInput("rows=None is not a set of rows. Pass rows like the source's.")
-        try:
-            problem, chosen = self._against(rows, self.metric)
-        except InvalidInput as error:
-            raise InvalidInput(f"rows do not fit this selection: {error}") from None
-        return Oracle(problem, n_jobs=n_jobs), chosen
-
-    def _against(self, rows: Any, metric: Metric) -> tuple[Problem, Ids]:
-        """Pose ``rows`` as the target of the prototypes, and say which sources these are."""
-        if metric.name != "precomputed":
-            source, target = self.prototypes, rows
-            if isinstance(source, list):
-                source, target = _as_objects(source), _as_objects(rows)
-            return pose(source, target, k=1, metric=metric), np.arange(self.k)
-        problem = pose(rows, k=1, metric=metric)
-        if len(problem.source) <= self.indices.max():
-            raise InvalidInput(
-                f"they have {len(problem.source)} columns; metric='precomputed' needs one for "
-                f"each source row, at least {int(self.indices.max()) + 1}."
-            )
-        return problem, self.indices
-
     def __repr__(self) -> str:
         name = self.metric if isinstance(self.metric, str) else self.metric.name
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
@@ -376,24 +388,12 @@ class Selection:
             f"  indices      {shown}",
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",
+            *_document.listings(self),
             f"  evaluations  {self.evaluations:,} ({self.lookups:,} lookups)",
             f"  seconds      {self.seconds:.3g}",
             f"  guarantee    {self.guarantee or 'none'}",
             *((f"  certificate  {self.certificate}",) if self.certificate else ()),
+            *((f"  spent        {self.spent:g}",) if self.spent is not None else ()),
             f"  status       {self.status}",
         )
         return "\n".join(lines)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _as_objects(rows: Any) -> Any:
-    """Keep a list a list of objects, even where its items would make a table of numbers."""
-    if not isinstance(rows, (list, tuple)):
-        return rows
-    items = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        items[i] = row
-    return items

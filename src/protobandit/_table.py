@@ -1,16 +1,19 @@
 """Tables: distances that have been computed and are kept, of arms to the rows of a target order.
 
-What has been computed is never computed again: reading a table costs lookups only. The arms of a
-table are numbered 0, 1, …; ``arms`` says which source rows they are.
+Reading a table costs lookups only. The arms of a table are numbered 0, 1, …; ``arms`` says which
+source rows they are.
 
 `Table` is full: every arm at every row. `Patchwork` is ragged: an arm is measured at the first few
 rows and, of the later ones, only at those in its own neighbourhood, since far rows would stay with
-their prototypes whatever became of that arm.
+their prototypes whatever became of that arm; and what is out of reach may be forgotten. The first
+rows stay known in full; at later ones an arm can be measured again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,10 @@ from protobandit import kernels
 from protobandit._metrics import Prepared
 from protobandit._oracle import CHUNK, Oracle, Tile, Visit, cuts
 from protobandit._typing import Doubles, Floats, Ids
+
+_TASK_ENTRIES = 1 << 16
+_ARMS_AT_ONCE = 512
+_ENTRY_WORK = 4  # numbers in a row that are read in the time of an entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,24 +95,53 @@ class Table:
         distances: Floats = self.matrix[source]
         return distances
 
-    def patchwork(self, batch: Batch) -> Patchwork:
-        """Return the same numbers as a patchwork of one batch, without copying the distances."""
+    def patchwork(self, batch: Batch, limits: Floats | None = None) -> Patchwork:
+        """Return the same as a patchwork of one batch: every distance, or those below limits.
+
+        Of each arm at least the least is kept. Without ``limits`` the distances are not copied.
+        """
         n_arms, n_rows = self.matrix.shape
+        if limits is not None:
+            starts, columns, values = self.within(limits)
+        else:
+            starts = np.arange(n_arms + 1, dtype=np.int64) * n_rows
+            columns = np.tile(np.arange(n_rows, dtype=np.int32), n_arms)
+            values = self.matrix.ravel()
         return Patchwork(
-            oracle=self.oracle,
+            table=self,
             arms=self.arms,
             batches=(batch,),
-            starts=np.arange(n_arms + 1, dtype=np.int64) * n_rows,
-            columns=np.tile(np.arange(n_rows, dtype=np.int32), n_arms),
-            values=self.matrix.ravel(),
+            starts=starts,
+            columns=columns,
+            values=values,
         )
+
+    def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
+        """Return starts, columns and values of the distances below limits, and each arm's least."""
+        tasks = list(cuts(len(self.arms), max(1, CHUNK * CHUNK // 8 // self.matrix.shape[1])))
+        parts: list[Any] = [None] * len(tasks)
+
+        def compare(task: int) -> None:
+            some = self.matrix[tasks[task]]
+            is_within = some < limits
+            is_within[np.arange(len(some)), some.argmin(axis=1)] = True
+            counts = np.count_nonzero(is_within, axis=1)
+            at = np.flatnonzero(is_within)
+            parts[task] = counts, (at % some.shape[1]).astype(np.int32), some.ravel()[at]
+
+        self.oracle.share(compare, range(len(tasks)), self.matrix.size)
+        counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return np.concatenate([[0], np.cumsum(counts)]), columns, values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Patchwork:
-    """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances."""
+    """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances.
 
-    oracle: Oracle
+    ``table`` has the first batch in full, for all arms there ever were, in ascending order.
+    """
+
+    table: Table
     arms: Ids
     batches: tuple[Batch, ...]
     starts: Ids
@@ -114,6 +150,16 @@ class Patchwork:
 
     def __len__(self) -> int:
         return len(self.arms)
+
+    @property
+    def oracle(self) -> Oracle:
+        """Return where distances come from."""
+        return self.table.oracle
+
+    @cached_property
+    def groups(self) -> Ids:
+        """Return the group of each arm, by the problem's rules."""
+        return self.oracle.problem.rules.groups[self.arms]
 
     @property
     def n_rows(self) -> int:
@@ -130,26 +176,28 @@ class Patchwork:
         """Return starts, columns and values, as kernels take them."""
         return self.starts, self.columns, self.values
 
-    def distances(self, arm: int) -> Floats:
-        """Return the distances of one arm to every row; those it lacks are computed.
+    def distances(self, arms: Ids) -> Floats:
+        """Return the distances of some arms to every row; beyond the first batch they are computed.
 
-        Of a batch in which it lacks any it is measured anew: one product costs less than a choice.
+        Few of these were measured before, and one product costs less than a choice.
         """
-        own = slice(self.starts[arm], self.starts[arm + 1])
-        columns, values = self.columns[own], self.values[own]
-        out = np.empty(self.n_rows, dtype=self.values.dtype)
-        edges = np.searchsorted(columns, [batch.start for batch in self.batches] + [self.n_rows])
-        for batch, first, last in zip(self.batches, edges[:-1], edges[1:], strict=True):
-            if last - first == len(batch.targets):
-                self.oracle.look_up(int(last - first))
-                out[columns[first:last]] = values[first:last]
-            else:
-                place = out[None, batch.start : batch.stop]
-                self.oracle.tabulate(self.arms[arm : arm + 1], batch.targets, place)
+        out = np.empty((len(arms), self.n_rows), dtype=self.values.dtype)
+        first, *others = self.batches
+        sources = self.arms[arms]
+        self.oracle.look_up(len(arms) * first.stop)
+        out[:, : first.stop] = self.table.matrix[np.searchsorted(self.table.arms, sources)]
+        for batch in others:
+            self.oracle.tabulate(sources, batch.targets, out[:, batch.start : batch.stop])
         return out
 
     def extended(
-        self, kept: Ids, batch: Batch, cell_starts: Ids, homes: Ids, is_measured: Any
+        self,
+        kept: Ids,
+        batch: Batch,
+        cell_starts: Ids,
+        homes: Ids,
+        is_measured: Any,
+        limits: Floats,
     ) -> Patchwork:
         """Return the arms ``kept``, measured at more rows too: those of their home cells.
 
@@ -162,22 +210,29 @@ class Patchwork:
         cell_starts
             Where each cell starts among them; one more than there are cells.
         homes
-            For each arm kept, its home cells, without repetition.
+            For each arm kept, its home cells, without repetition; -1 where it has fewer.
         is_measured
             For each arm kept, whether it needs more rows at all.
+        limits
+            For each row there was, the distance from which on nothing needs to be kept.
         """
-        before, added = np.diff(self.starts)[kept], np.diff(cell_starts)[homes]
+        before, added = self._n_within(kept, limits), np.diff(cell_starts)[homes]
         added[~is_measured] = 0
+        added[homes < 0] = 0
         starts = np.concatenate([[0], np.cumsum(before + added.sum(axis=1))])
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.values.dtype)
-        kernels.copy_ragged(*self.entries, kept, starts[:-1], columns, values)
+        self._each_cut(
+            kept,
+            lambda cut: kernels.copy_within(
+                *self.entries, kept[cut], limits, starts[:-1][cut], columns, values
+            ),
+        )
         # Each arm's patches stand one after the other, in the order of its homes.
         places = ((starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added).ravel()
         arms = self.arms[kept]
         patches = []
-        for cell, own in _by_cell(homes, is_measured, len(cell_starts) - 1):
-            some = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
+        for some, own in _patches(homes, is_measured, cell_starts):
             if some.stop > some.start:
                 patches.append((arms[own // homes.shape[1]], some, places[own]))
 
@@ -188,7 +243,7 @@ class Patchwork:
         blocks = [(sources, batch.targets.take(some)) for sources, some, _ in patches]
         self.oracle.each_patch(blocks, place)
         return Patchwork(
-            oracle=self.oracle,
+            table=self.table,
             arms=arms,
             batches=(*self.batches, batch),
             starts=starts,
@@ -196,12 +251,42 @@ class Patchwork:
             values=values,
         )
 
+    def _n_within(self, arms: Ids, limits: Floats) -> Ids:
+        counts = np.empty(len(arms), dtype=np.int64)
+        self._each_cut(
+            arms,
+            lambda cut: kernels.count_within(*self.entries, arms[cut], limits, counts[cut]),
+        )
+        return counts
 
-def _by_cell(homes: Ids, is_measured: Any, n_cells: int) -> list[tuple[int, Ids]]:
-    """Return, for each cell that is some arm's home, where it stands in ``homes``, flattened."""
-    flat = homes.ravel()
-    order = np.flatnonzero(np.repeat(is_measured, homes.shape[1]))
+    def _each_cut(self, arms: Ids, compute: Callable[[slice], None]) -> None:
+        """Call ``compute`` with cuts of these arms of about as many entries each."""
+        n = int(np.diff(self.starts)[arms].sum())
+        size = max(1, _TASK_ENTRIES * len(arms) // max(n, 1))
+        self.oracle.share(compute, cuts(len(arms), size), _ENTRY_WORK * n)
+
+    def show(self, arms: Ids, compute: Callable[[slice], None]) -> None:
+        """Call ``compute`` with cuts of these arms, and count their entries as looked up."""
+        self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
+        self._each_cut(arms, compute)
+
+
+def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:
+    """Yield rows that stand together, and where in ``homes``, flattened, they are an arm's to meet.
+
+    That is cell by cell; or all rows for some arms after the other, where these are at home in all.
+    """
+    n_cells, n_homes = len(cell_starts) - 1, homes.shape[1]
+    if n_homes == n_cells:
+        whole = slice(0, int(cell_starts[-1]))
+        measured = np.flatnonzero(is_measured) * n_homes
+        yield from ((whole, measured[cut]) for cut in cuts(len(measured), _ARMS_AT_ONCE))
+        return
+    # Short integers are sorted by their digits, several times faster.
+    flat = homes.ravel().astype(np.uint16 if n_cells < 1 << 16 else np.int64)
+    order = np.flatnonzero(np.repeat(is_measured, n_homes) & (homes.ravel() >= 0))
     order = order[np.argsort(flat[order], kind="stable")]
     edges = np.searchsorted(flat[order], np.arange(n_cells + 1))
-    cells = np.flatnonzero(np.diff(edges))
-    return [(int(cell), order[edges[cell] : edges[cell + 1]]) for cell in cells]
+    for cell in np.flatnonzero(np.diff(edges)):
+        rows = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
+        yield rows, order[edges[cell] : edges[cell + 1]]

@@ -16,8 +16,11 @@ from protobandit.arms import (
     Lazy,
     MedianElimination,
     Moments,
+    SequentialHalving,
     Strategy,
     Subset,
+    SuccessiveElimination,
+    Threshold,
     Uniform,
 )
 from protobandit.arms._contract import top, unseen
@@ -31,10 +34,14 @@ STRATEGIES = {
     "uniform": Uniform(nu=0.2, delta=0.1),
     "aggressive": AggressiveElimination(nu=0.5, delta=0.1),
     "median": MedianElimination(nu=0.9, delta=0.1),
+    "halving": SequentialHalving(nu=0.5, delta=0.1),
+    "successive": SuccessiveElimination(delta=0.1, batch=10),
+    "threshold": Threshold(epsilon=0.1),
     "kl-lucb": KLLUCB(nu=0.1, delta=0.1, early_stop=False),
     "kl-lucb early": KLLUCB(nu=0.1, delta=0.1),
 }
-OF_SEVERAL = [n for n, s in STRATEGIES.items() if n not in ("aggressive", "median")]
+OF_ONE = ("aggressive", "median", "halving", "threshold")
+OF_SEVERAL = [n for n in STRATEGIES if n not in OF_ONE]
 
 
 def test_every_strategy_is_examined():
@@ -89,7 +96,9 @@ def test_only_the_offered_arms(name):
     assert played.n_pulls <= len(offered) * bandit.population
 
 
-@pytest.mark.parametrize("name", ["uniform", "aggressive", "median", "kl-lucb", "subset of one"])
+@pytest.mark.parametrize(
+    "name", ["uniform", "aggressive", "median", "halving", "kl-lucb", "subset of one"]
+)
 def test_nothing_to_decide_needs_no_pull(name):
     bandit = FAKES["easy beta"](4)
     played = play(STRATEGIES[name], bandit, arms=bandit.ids[3:4])

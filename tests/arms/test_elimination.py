@@ -5,10 +5,10 @@ import pytest
 
 from arms.fakes import beta, play
 from protobandit._errors import InvalidInput
-from protobandit.arms import AggressiveElimination, MedianElimination
+from protobandit.arms import AggressiveElimination, MedianElimination, SequentialHalving
 from protobandit.arms._elimination import Stage, cap, planned_pulls
 
-BOTH = [AggressiveElimination, MedianElimination]
+ALL = [AggressiveElimination, MedianElimination, SequentialHalving]
 PLAN = [Stage(100, 10, 20), Stage(20, 30, 5), Stage(5, 80, 1)]
 
 
@@ -32,7 +32,7 @@ def test_the_rest_of_a_plan_is_replaced_by_an_exact_stage_that_is_no_dearer(popu
     assert cap(PLAN, population) == capped
 
 
-@pytest.mark.parametrize("strategy", BOTH)
+@pytest.mark.parametrize("strategy", ALL)
 @pytest.mark.parametrize("n_arms", [2, 3, 33, 34, 200])
 def test_follows_its_plan_on_rows_drawn_anew(strategy, n_arms):
     bandit = beta(np.linspace(0.1, 0.9, n_arms), 6000, 0)
@@ -46,7 +46,7 @@ def test_follows_its_plan_on_rows_drawn_anew(strategy, n_arms):
     assert played.n_pulls <= planned_pulls(strategy.plan(n_arms))
 
 
-@pytest.mark.parametrize("strategy", BOTH)
+@pytest.mark.parametrize("strategy", ALL)
 @pytest.mark.parametrize("population", [1, 30, 400, 3000])
 @pytest.mark.parametrize("nu", [0.9, 0.3, 0.05, 1e-50])
 def test_never_above_one_pass(strategy, population, nu):
@@ -57,7 +57,7 @@ def test_never_above_one_pass(strategy, population, nu):
         assert pulls <= planned_pulls(strategy.plan(n_arms))
 
 
-@pytest.mark.parametrize("strategy", BOTH)
+@pytest.mark.parametrize("strategy", ALL)
 @pytest.mark.parametrize("nu", [0.02, 1e-50])
 def test_exact_at_one_pass(strategy, nu):
     bandit = beta(np.linspace(0.4, 0.5, 30), 500, 0)
@@ -67,7 +67,7 @@ def test_exact_at_one_pass(strategy, nu):
     assert played.n_pulls == bandit.rewards.size
 
 
-@pytest.mark.parametrize("strategy", BOTH)
+@pytest.mark.parametrize("strategy", ALL)
 def test_finds_one_arm_only(strategy):
     with pytest.raises(InvalidInput, match="r=2"):
         play(strategy(nu=0.1, delta=0.1), beta(np.full(5, 0.5), 10, 0), picks=2)

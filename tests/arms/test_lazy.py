@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from arms.fakes import Bandit, play
 from protobandit._errors import InvalidInput
 from protobandit.arms import Bounds, Exhaustive, Lazy
+from protobandit.arms._lazy import _heads
 
 
 def greedy(strategy, distances, k, *, picks=1, seed=0):
@@ -98,6 +99,42 @@ def test_looks_beyond_the_head_where_many_arms_contend(seed, picks):
     upper = 1 + random.permutation(1500) / 1500
     played = play(Lazy(), bandit, picks=picks, bounds=Bounds(upper))
     assert played.choice.arms.tolist() == np.argsort(-true, kind="stable")[:picks].tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 700, 2048, 5000])
+@pytest.mark.parametrize("n_values", [1, 5, 10**6])
+@pytest.mark.parametrize("n_head", [1, 256, 400, 3000])
+def test_heads_are_the_largest_bounds_in_order_and_then_all(n, n_values, n_head):
+    random = np.random.default_rng(n)
+    stale = random.integers(n_values, size=n).astype(float)
+    stale[random.random(n) < 0.01] = np.inf
+    *heads, whole = _heads(stale, n_head)
+    np.testing.assert_array_equal(whole, np.argsort(-stale, kind="stable"))
+    assert len(heads) == (n_head < n // 2)
+    for head in heads:
+        np.testing.assert_array_equal(head, whole[: len(head)])
+        assert len(head) > 0
+        # No arm outside could stand before one inside.
+        assert stale[whole[len(head) :]].max(initial=-np.inf) < stale[head].min()
+        if n_values > 5:
+            assert n_head / 4 <= len(head) <= 4 * n_head + np.isinf(stale).sum()
+
+
+@pytest.mark.parametrize("picks", [1, 4, 300])
+@pytest.mark.parametrize("n_values", [3, 10**6])
+def test_bounds_of_thousands_are_cut_by_a_sample(n_values, picks):
+    """The same choice, ties and arms without a bound included."""
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        rewards = random.integers(n_values, size=(5000, 2)).astype(float)
+        bandit = Bandit(rewards, np.arange(5000))
+        upper = rewards.mean(axis=1) + n_values * random.exponential(0.05, size=5000)
+        upper[random.random(5000) < 0.02] = np.inf
+        lazy = play(Lazy(), bandit, picks=picks, bounds=Bounds(upper))
+        exact = play(Exhaustive(), Bandit(rewards, np.arange(5000)), picks=picks)
+        assert lazy.choice.arms.tolist() == exact.choice.arms.tolist()
+        np.testing.assert_array_equal(lazy.choice.means, exact.choice.means)
+        assert lazy.n_pulls < exact.n_pulls
 
 
 @pytest.mark.parametrize("seed", range(3))

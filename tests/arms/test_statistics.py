@@ -16,6 +16,7 @@ from protobandit.arms import (
     Choice,
     MedianElimination,
     Pull,
+    SequentialHalving,
     Strategy,
     Uniform,
 )
@@ -67,9 +68,10 @@ def test_failures_are_rare(name, make):
     refute(FOR_ONE[name], hard(make, NU), NU)
 
 
-def test_failures_are_rare_in_median_elimination():
+@pytest.mark.parametrize("strategy", [MedianElimination, SequentialHalving])
+def test_failures_are_rare_where_many_pulls_are_asked_for(strategy):
     nu = 0.8
-    refute(MedianElimination(nu=nu, delta=DELTA), hard(bernoulli, nu, n_arms=8), nu)
+    refute(strategy(nu=nu, delta=DELTA), hard(bernoulli, nu, n_arms=8), nu)
 
 
 @pytest.mark.parametrize("make", [bernoulli, beta])

@@ -11,7 +11,7 @@ import brute
 from objectives.instances import table, uneven, watched
 from protobandit._oracle import Oracle
 from protobandit._problem import pose
-from protobandit._table import Batch, Table
+from protobandit._table import Batch, Patchwork, Table
 from protobandit.drivers import refine_best, refine_eagerly
 from protobandit.drivers._swap import changes_of_others
 from protobandit.objectives import Standing
@@ -62,8 +62,9 @@ def ragged(d, weights, kept, *, seed=0):
     homes = np.array([random.permutation(3)[:2] for _ in range(n_arms)])
     held = Table.of(oracle, np.arange(n_arms), first.targets)
     needs_rows = ~np.isin(np.arange(n_arms), kept)
+    limits = np.full(8, np.inf)
     return held.patchwork(first).extended(
-        np.arange(n_arms), later, cells, homes, needs_rows
+        np.arange(n_arms), later, cells, homes, needs_rows, limits
     ), metric
 
 
@@ -113,11 +114,12 @@ def test_every_swap_lowers_the_cost_and_in_the_end_none_does(refine, is_weighted
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
     patchwork, metric = full(d, weights)
     standing = Witness(start, d, weights)
-    n_swaps = refine(standing, patchwork, passes=MANY)
+    n_swaps, changes = refine(standing, patchwork, passes=MANY)
     assert n_swaps == len(standing.swaps)
+    np.testing.assert_array_equal(changes, changes_of_others(standing, patchwork))
     assert len(set(standing.members.tolist())) == k
     require_settled(d, weights, standing.members.tolist())
-    assert refine(standing, patchwork, passes=MANY) == 0
+    assert refine(standing, patchwork, passes=MANY)[0] == 0
     assert metric.pairs.total() == d.size  # what is known costs no evaluation
 
 
@@ -138,12 +140,12 @@ def test_passes_end_the_patience(k):
     patchwork, _ = full(d, weights)
     start = np.arange(k)
     whole = Witness(start, d, weights)
-    assert refine_best(whole, patchwork, passes=MANY) >= 2
+    assert refine_best(whole, patchwork, passes=MANY)[0] >= 2
     for passes in (0, 1, 2):
         part = Witness(start, d, weights)
-        assert refine_best(part, patchwork, passes=passes) == passes
+        assert refine_best(part, patchwork, passes=passes)[0] == passes
         assert part.swaps == whole.swaps[:passes]
-    assert refine_eagerly(Witness(start, d, weights), patchwork, passes=0) == 0
+    assert refine_eagerly(Witness(start, d, weights), patchwork, passes=0)[0] == 0
 
 
 def test_an_eager_pass_makes_several_swaps_best_first():
@@ -151,8 +153,39 @@ def test_an_eager_pass_makes_several_swaps_best_first():
     patchwork, _ = full(d, weights)
     start = np.arange(6)
     standing = Witness(start, d, weights)
-    assert refine_eagerly(standing, patchwork, passes=1) > 1
+    n_swaps, changes = refine_eagerly(standing, patchwork, passes=1)
+    assert n_swaps > 1
+    heard = changes_of_others(Witness(start, d, weights), patchwork)  # before it swapped
+    np.testing.assert_array_equal(changes, heard)
     assert standing.swaps[0] == pam(d, weights, start.tolist())[0]
+
+
+@pytest.mark.parametrize("k", [2, 6, 20])
+def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatch, k):
+    """A slot may be swapped for again in the same pass, when all those before have been."""
+    asked, compute = [], Patchwork.distances
+
+    def distances(self, arms):
+        asked.append(len(arms))
+        return compute(self, arms)
+
+    monkeypatch.setattr(Patchwork, "distances", distances)
+    most = 0
+    for seed in range(5):
+        d, weights = table(100, 60, seed=seed), np.ones(100)
+        standing = Witness(d.mean(axis=0).argsort()[-k:], d, weights)  # the worst
+        refine_eagerly(standing, full(d, weights)[0], passes=1)
+        slots = [slot for slot, _ in standing.swaps]
+        most = max(most, *(slots.count(slot) for slot in slots))
+    assert most > 1
+    assert max(asked) <= min(k, 8)
+    # One bad prototype in each of k lumps: there is a swap for every slot.
+    rows = (100 * np.arange(k)[:, None] + np.arange(9)).ravel()
+    d = abs(rows[:, None] - rows[None, :]).astype(float)
+    standing = Witness(9 * np.arange(k), d, np.ones(9 * k))
+    refine_eagerly(standing, full(d, np.ones(9 * k))[0], passes=1)
+    assert max(asked) == min(k, 8)
+    assert standing.cost == pytest.approx(20 / 9)
 
 
 @refiners
@@ -175,7 +208,7 @@ def test_swaps_find_one_prototype_for_each_lump(refine, seed):
 def test_all_source_rows_leave_nothing_to_swap(refine):
     d = table(N_TARGET, 6)
     standing = Witness(np.arange(6), d, np.ones(N_TARGET))
-    assert refine(standing, full(d, np.ones(N_TARGET))[0], passes=MANY) == 0
+    assert refine(standing, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
 
 
 @refiners
@@ -183,7 +216,7 @@ def test_all_source_rows_leave_nothing_to_swap(refine):
 def test_identical_rows_are_not_swapped_for_each_other(refine, k):
     for d in (np.zeros((10, 9)), np.full((10, 9), 0.3)):
         standing = Witness(np.arange(k), d, np.full(10, 0.1))
-        assert refine(standing, full(d, np.full(10, 0.1))[0], passes=MANY) == 0
+        assert refine(standing, full(d, np.full(10, 0.1))[0], passes=MANY)[0] == 0
 
 
 @refiners
@@ -198,9 +231,9 @@ def test_where_twins_abound_rounding_makes_no_swap(refine, k, scale):
         weights = random.random(40)
         d = np.sqrt(((rows[:, None] - rows[None, :]) ** 2).sum(axis=2))
         settled = Witness(np.arange(k), d, weights)
-        assert refine(settled, full(d, weights)[0], passes=MANY) == 0
+        assert refine(settled, full(d, weights)[0], passes=MANY)[0] == 0
         standing = Witness(random.permutation(40)[:k], d, weights)
-        assert refine(standing, full(d, weights)[0], passes=MANY) <= 6
+        assert refine(standing, full(d, weights)[0], passes=MANY)[0] <= 6
         assert standing.cost == 0
 
 
@@ -264,8 +297,12 @@ def test_no_swap_on_a_patchwork_raises_the_cost(refine, is_weighted, k, seed):
     standing = Witness(start, d, weights)
     refine(standing, patchwork, passes=MANY)
     assert len(set(standing.members.tolist())) == k
-    # Each swap measures the arm at all later rows, of which it knew some; the first are known.
-    assert metric.pairs.total() - before == len(standing.swaps) * (N_TARGET - 8)
+    # Whoever is tried is measured at all later rows, of which it knew some; the first are known.
+    n_tried, rest = divmod(metric.pairs.total() - before, N_TARGET - 8)
+    assert rest == 0
+    # Of those that are tried together, one a slot, the best at least is swapped.
+    together = k if refine is refine_eagerly else 1
+    assert len(standing.swaps) <= n_tried <= together * len(standing.swaps)
     assert patchwork.oracle.evaluations["build"] == metric.pairs.total()
 
 
@@ -275,7 +312,7 @@ def test_swaps_on_patchworks_do_happen():
         d, weights = table(N_TARGET, N_SOURCE, seed=seed), np.ones(N_TARGET)
         start = np.arange(3)
         standing = Witness(start, d, weights)
-        swaps += refine_eagerly(standing, ragged(d, weights, start, seed=seed)[0], passes=MANY)
+        swaps += refine_eagerly(standing, ragged(d, weights, start, seed=seed)[0], passes=MANY)[0]
     assert swaps >= 6
 
 

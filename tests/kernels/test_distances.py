@@ -33,7 +33,10 @@ def norms_of(block):
 def finish(sources, targets, out, is_root):
     out[:, : len(targets)] = sources @ targets.T
     guard = _distances._GUARD[sources.dtype]
-    return sources, targets, norms_of(sources), norms_of(targets), guard, is_root, out
+    norms = norms_of(sources), norms_of(targets)
+    # Rows stand at places of their own.
+    places = np.arange(len(sources))[::-1].copy(), np.arange(len(targets))[::-1].copy()
+    return sources[places[0]], targets[places[1]], *places, *norms, guard, is_root, out
 
 
 def largest(sources, targets, out):

@@ -3,64 +3,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.instances import (
+    WAYS,
+    both_ways,
+    every_type,
+    losses_of,
+    ragged,
+    require_exact,
+    standing,
+    summed,
+    table,
+    weighted,
+)
 from protobandit import kernels
 
-TYPES = [np.float32, np.float64]
-WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
-
-every_type = pytest.mark.parametrize("dtype", TYPES)
-both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 sized = pytest.mark.parametrize("k", [1, 2, 3, 7])
 
 
-# -- instances and their truth --------------------------------------------------------------------
-
-
-def table(n_arms, n_rows, *, dtype, seed=0, is_tied=False):
-    """Return distances of arms to rows; tied ones are whole numbers, among them many zeros."""
-    random = np.random.default_rng(seed)
-    if is_tied:
-        return random.integers(0, 3, size=(n_arms, n_rows)).astype(dtype)
-    return random.random((n_arms, n_rows)).astype(dtype)
-
-
-def weighted(n, seed=0):
-    """Return weights of which some are 0."""
-    return np.random.default_rng(seed).integers(0, 4, size=n) / 2.0
-
-
-def ragged(full, *, share=1.0, seed=0):
-    """Return starts, columns (in no order) and values of an arm's distances, some left out."""
-    random = np.random.default_rng(seed)
-    own = [random.permutation(np.flatnonzero(random.random(full.shape[1]) < share)) for _ in full]
-    starts = np.concatenate([[0], np.cumsum([len(columns) for columns in own])]).astype(np.int64)
-    values = [row[columns] for row, columns in zip(full, own, strict=True)]
-    return starts, np.concatenate(own).astype(np.int32), np.concatenate(values)
-
-
-def standing(way, members, beyond=0.0):
-    """Return near, second, D and E of every column; E of a lone prototype is ``beyond``."""
-    n = members.shape[1]
-    near, second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    D, E = np.empty(n, dtype=members.dtype), np.full(n, beyond, dtype=members.dtype)
-    way(kernels.two_nearest)(members, near, second, D, E)
-    return near, second, D, E
-
-
-def losses_of(way, near, D, E, weights, k):
-    losses = np.full(k, np.nan)
-    way(kernels.removal_losses)(near, D, E, weights, losses)
-    return losses
-
-
-def changes_of(way, entries, arms, near, D, E, weights, losses):
+def changes_of(way, entries, arms, near, D, E, weights, losses, rules=None):
+    """Return changes and slots; ``rules`` are each arm's group, and who may take which slot."""
     changes, slots = np.full(len(arms), np.nan), np.full(len(arms), -1)
-    way(kernels.swap_changes)(*entries, arms, near, D, E, weights, losses, changes, slots)
+    free = np.zeros(len(entries[0]) - 1, dtype=np.int64), np.ones((1, len(losses)), dtype=bool)
+    state = *(rules or free), near, D, E, weights, losses
+    way(kernels.swap_changes)(*entries, arms, *state, changes, slots)
     return changes, slots
-
-
-def summed(members, weights):
-    return float(weights @ members.astype(np.float64).min(axis=0))
 
 
 def true_changes(members, row, weights):
@@ -74,18 +40,6 @@ def true_changes(members, row, weights):
 
 
 # -- the two nearest -------------------------------------------------------------------------------
-
-
-def require_exact(members, near, second, D, E):
-    """Demand the two smallest of each column, and slots where they stand."""
-    columns = np.arange(members.shape[1])
-    ascending = np.sort(members, axis=0)
-    np.testing.assert_array_equal(D, ascending[0])
-    np.testing.assert_array_equal(D, members[near, columns])
-    if len(members) > 1:
-        np.testing.assert_array_equal(E, ascending[1])
-        np.testing.assert_array_equal(E, members[second, columns])
-        assert (near != second).all()
 
 
 @every_type
@@ -246,27 +200,72 @@ def test_an_exchange_for_a_twin_of_another_prototype(way):
     assert state[2].tolist() == [0, 0, 0]
 
 
-# -- homes -----------------------------------------------------------------------------------------
+# -- rules -----------------------------------------------------------------------------------------
 
 
 @every_type
 @both_ways
-@pytest.mark.parametrize("share", [1.0, 0.3])
-def test_affinities_are_sums_over_the_cells(dtype, way, share):
-    full = table(25, 60, dtype=dtype)
-    members, weights, entries = full[:4].copy(), weighted(60), ragged(full, share=share)
-    near, _, _, E = standing(way, members)
-    arms = np.array([24, 0, 7, 7, 13])
-    out = np.full((5, 4), np.nan)
-    way(kernels.affinities)(*entries, arms, near, E, weights, out)
-    for i, arm in enumerate(arms):
-        truth = np.zeros(4)
-        for e in range(entries[0][arm], entries[0][arm + 1]):
-            j = entries[1][e]
-            truth[near[j]] += weights[j] * max(float(E[j]) - float(entries[2][e]), 0.0)
-        known = slice(entries[0][arm], entries[0][arm + 1])
-        truth[near[entries[1][known][entries[2][known].argmin()]]] = np.inf
-        np.testing.assert_allclose(out[i], truth, rtol=1e-12, atol=1e-12)
+def test_arms_take_the_best_of_the_slots_they_may_take(dtype, way):
+    full = table(30, 60, dtype=dtype)
+    members, weights, entries = full[:6].copy(), weighted(60), ragged(full)
+    near, _, D, E = standing(way, members)
+    losses = losses_of(way, near, D, E, weights, 6)
+    random = np.random.default_rng(1)
+    groups, allowed = random.integers(4, size=30), random.random((4, 6)) < 0.4
+    allowed[2] = False
+    arms = np.arange(6, 30)
+    changes, slots = changes_of(
+        way, entries, arms, near, D, E, weights, losses, rules=(groups, allowed)
+    )
+    assert set(groups[arms]) == {0, 1, 2, 3}
+    for arm, change, slot in zip(arms, changes, slots, strict=True):
+        own = np.where(allowed[groups[arm]], true_changes(members, full[arm], weights), np.inf)
+        assert change == pytest.approx(own.min(), abs=1e-9)
+        if np.isfinite(change):
+            assert own[slot] == pytest.approx(own.min(), abs=1e-9)
+
+
+# -- homes -----------------------------------------------------------------------------------------
+
+
+def homes_of(way, entries, arms, near, E, weights, n_cells, n_homes):
+    homes = np.full((len(arms), n_homes), -1)
+    way(kernels.home_cells)(*entries, arms, near, E, weights, n_cells, homes)
+    return homes
+
+
+def true_homes(entries, arm, near, E, weights, n_cells):
+    """Return the cells of an arm, that of its nearest row first, then by what it can save there.
+
+    Where it can save nothing, it is not at home: -1.
+    """
+    affinities = np.zeros(n_cells)
+    known = range(entries[0][arm], entries[0][arm + 1])
+    for e in known:
+        j = entries[1][e]
+        affinities[near[j]] += weights[j] * max(float(E[j]) - float(entries[2][e]), 0.0)
+    if known:
+        affinities[near[entries[1][min(known, key=lambda e: entries[2][e])]]] = np.inf
+    cells = sorted(range(n_cells), key=lambda m: (-affinities[m], m))
+    return [m if affinities[m] > 0 else -1 for m in cells]
+
+
+@every_type
+@both_ways
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.05])
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("n_cells", [1, 2, 7, 20])
+def test_home_cells_are_those_of_the_definition(dtype, way, share, is_tied, n_cells):
+    """Ties are sums of whole numbers and halves: exact, and many."""
+    full = table(40, 60, dtype=dtype, is_tied=is_tied)
+    members, weights, entries = full[:n_cells].copy(), weighted(60), ragged(full, share=share)
+    near, _, _, E = standing(way, members, beyond=3.0)
+    arms = np.array([39, 0, 7, 7, *range(10, 39)])
+    for n_homes in {1, 2, n_cells - 1, n_cells} & set(range(1, n_cells + 1)):
+        homes = homes_of(way, entries, arms, near, E, weights, n_cells, n_homes)
+        for arm, own in zip(arms, homes, strict=True):
+            truth = true_homes(entries, arm, near, E, weights, n_cells)
+            assert own.tolist() == truth[:n_homes]
 
 
 @both_ways
@@ -275,18 +274,25 @@ def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(w
     members = np.array([[0.0, 9.0], [0.0, 9.0], [9.0, 0.0]])
     near, _, _, E = standing(way, members)
     entries = np.array([0, 2]), np.array([1, 0], dtype=np.int32), np.array([7.0, 3.0])
-    out = np.zeros((1, 3))
-    way(kernels.affinities)(*entries, np.array([0]), near, E, np.ones(2), out)
-    assert out.tolist() == [[np.inf, 0.0, 2.0]]
+    homes = homes_of(way, entries, np.array([0]), near, E, np.ones(2), 3, 3)
+    assert homes.tolist() == [[0, 2, -1]]
 
 
 @both_ways
-def test_an_arm_of_which_nothing_is_known_has_no_home(way):
-    near, _, _, E = standing(way, np.array([[1.0, 2.0], [2.0, 1.0]]))
+def test_an_arm_of_which_nothing_is_known_is_at_home_nowhere(way):
+    near, _, _, E = standing(way, np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
     entries = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
-    out = np.full((1, 2), np.nan)
-    way(kernels.affinities)(*entries, np.array([0]), near, E, np.ones(2), out)
-    assert out.tolist() == [[0.0, 0.0]]
+    assert homes_of(way, entries, np.array([0]), near, E, np.ones(2), 3, 2).tolist() == [[-1, -1]]
+
+
+@both_ways
+def test_rows_without_weight_draw_no_arm_but_to_its_nearest(way):
+    members = np.array([[0.0, 0.0, 9.0, 9.0], [9.0, 9.0, 0.0, 9.0], [9.0, 9.0, 9.0, 0.0]])
+    near, _, _, E = standing(way, members)
+    entries = np.array([0, 4]), np.arange(4, dtype=np.int32), np.array([5.0, 5.0, 1.0, 5.0])
+    weights = np.array([0.0, 0.0, 0.0, 1.0])
+    homes = homes_of(way, entries, np.array([0]), near, E, weights, 3, 3)
+    assert homes.tolist() == [[1, 2, -1]]
 
 
 # -- ragged storage --------------------------------------------------------------------------------
@@ -294,22 +300,41 @@ def test_an_arm_of_which_nothing_is_known_has_no_home(way):
 
 @every_type
 @both_ways
-def test_entries_are_copied_to_their_places(dtype, way):
-    starts, columns, values = ragged(table(6, 9, dtype=dtype), share=0.6)
-    arms, gap = np.array([4, 1, 5]), 3
-    lengths = np.diff(starts)[arms]
-    places = np.concatenate([[0], np.cumsum(lengths + gap)[:-1]])
-    to = np.full(lengths.sum() + 3 * gap, -1, dtype=np.int32)
+@pytest.mark.parametrize("share", [0.05, 0.6, 1.0])
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("limit", ["none", "drawn", "zero"])
+def test_entries_below_limits_are_counted_and_copied_to_their_places(
+    dtype, way, share, is_tied, limit
+):
+    """Those of each arm, in their order, and its least in any case."""
+    full = table(8, 30, dtype=dtype, is_tied=is_tied)
+    starts, columns, values = ragged(full, share=share)
+    drawn = table(1, 30, dtype=dtype, seed=9, is_tied=is_tied)[0]
+    limits = {"none": np.full(30, np.inf, dtype=dtype), "drawn": drawn, "zero": 0 * drawn}[limit]
+    arms, gap = np.array([4, 1, 7, 0, 5]), 3
+    truth = []
+    for arm in arms:
+        own = [(values[e], e) for e in range(starts[arm], starts[arm + 1])]
+        kept = {e for value, e in own if value < limits[columns[e]]}
+        kept |= {min(own)[1]} if own else set()
+        truth.append(sorted(kept))
+    counts = np.full(len(arms), -1)
+    way(kernels.count_within)(starts, columns, values, arms, limits, counts)
+    assert counts.tolist() == [len(kept) for kept in truth]
+    places = np.cumsum(counts + gap) - counts
+    to = np.full(counts.sum() + (len(arms) + 1) * gap, -1, dtype=np.int32)
     at = np.full(len(to), -1, dtype=dtype)
-    way(kernels.copy_ragged)(starts, columns, values, arms, places, to, at)
+    way(kernels.copy_within)(starts, columns, values, arms, limits, places, to, at)
     written = np.zeros(len(to), dtype=bool)
-    for arm, place, n in zip(arms, places, lengths, strict=True):
-        own = slice(starts[arm], starts[arm + 1])
-        np.testing.assert_array_equal(to[place : place + n], columns[own])
-        np.testing.assert_array_equal(at[place : place + n], values[own])
-        written[place : place + n] = True
+    for place, kept in zip(places, truth, strict=True):
+        there = slice(place, place + len(kept))
+        np.testing.assert_array_equal(to[there], columns[kept])
+        np.testing.assert_array_equal(at[there], values[kept])
+        written[there] = True
     assert (to[~written] == -1).all()
     assert (at[~written] == -1).all()
+    if limit == "none":
+        assert counts.tolist() == np.diff(starts)[arms].tolist()
 
 
 @every_type

@@ -42,7 +42,7 @@ def ragged(weights, members, *, n_first=9, seed=0):
     members = np.array(members)
     needs_rows = ~np.isin(np.arange(N_SOURCE), members)
     patchwork = held.patchwork(first).extended(
-        np.arange(N_SOURCE), later, starts, homes, needs_rows
+        np.arange(N_SOURCE), later, starts, homes, needs_rows, np.full(n_first, np.inf)
     )
     matrix = D[rows][:, members].T.copy()
     return metric, patchwork, Standing(members, matrix, patchwork.weights), D[rows]
@@ -91,7 +91,7 @@ def test_exchanges_leave_the_standing_exact(weights, members):
     for _ in range(40):
         slot = int(random.integers(len(members)))
         arm = int(random.choice(np.setdiff1d(np.arange(N_SOURCE), standing.members)))
-        standing.exchange(slot, arm, patchwork.distances(arm))
+        standing.exchange(slot, arm, patchwork.distances(np.array([arm]))[0])
         assert standing.members[slot] == arm
         again = Standing(standing.members, D[:, standing.members].T.copy(), weights)
         np.testing.assert_array_equal(standing.matrix, again.matrix)
@@ -128,11 +128,11 @@ def test_a_lone_prototype_farther_than_anything_known_keeps_the_sums_right():
     later = Batch(1, oracle.targets(slice(1, 3)), np.ones(2))
     homes, needs_rows = np.zeros((3, 1), dtype=np.int64), np.array([True, False, True])
     patchwork = held.patchwork(first).extended(
-        np.arange(3), later, np.array([0, 2]), homes, needs_rows
+        np.arange(3), later, np.array([0, 2]), homes, needs_rows, np.full(1, np.inf)
     )
     standing = Standing(np.array([0]), d[:, :1].T.copy(), np.ones(3))
     standing.changes(patchwork, np.arange(3))
-    standing.exchange(0, 1, patchwork.distances(1))
+    standing.exchange(0, 1, patchwork.distances(np.array([1]))[0])
     assert standing.cost == pytest.approx(181 / 3)
     assert standing.change(patchwork, 2)[0] == pytest.approx((10 - 181) / 3)
     assert standing.change(patchwork, 0)[0] == pytest.approx((12 - 181) / 3)
@@ -149,18 +149,64 @@ def test_a_lone_prototype_can_be_asked_about_a_single_arm_at_once():
 
 
 @weighted
-def test_affinities_are_summed_by_cell(weights):
-    members = [7, 3, 11]
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_homes_are_where_an_arm_beats_the_second_most(weights, n):
+    members = [7, 3, 11, 2]
     _, patchwork, standing = full(D, weights, members)
-    arms = np.array([0, 9, 5])
-    found = standing.affinities(patchwork, arms)
+    arms = np.array([0, 9, 5, 9, 11])
+    homes = standing.homes(patchwork, arms, n)
+    assert homes.shape == (5, n)
     two = np.sort(D[:, members], axis=1)
     cells = D[:, members].argmin(axis=1)
-    for i, arm in enumerate(arms):
+    for arm, own in zip(arms, homes, strict=True):
         closer = weights * np.maximum(two[:, 1] - D[:, arm], 0)
-        truth = np.bincount(cells, closer, 3)
+        truth = np.bincount(cells, closer, 4)
         truth[cells[D[:, arm].argmin()]] = np.inf
-        np.testing.assert_allclose(found[i], truth, atol=1e-12)
+        order = np.argsort(-truth, kind="stable")[:n]
+        assert own.tolist() == np.where(truth[order] > 0, order, -1).tolist()
+
+
+def test_where_all_cells_are_asked_for_every_arm_is_at_home_in_all():
+    _, patchwork, standing = full(D, np.ones(N_TARGET), [7, 3, 11, 2])
+    assert standing.homes(patchwork, np.array([0, 9]), 4).tolist() == [[0, 1, 2, 3]] * 2
+
+
+def test_a_lone_prototype_is_everyones_home():
+    _, patchwork, standing = full(D, np.ones(N_TARGET), [4])
+    assert (standing.homes(patchwork, np.arange(N_SOURCE), 1) == 0).all()
+
+
+@pytest.mark.parametrize("members", [[4], [4, 0, 9, 1], [4, 0, 9, 1, 6], list(range(10))], ids=len)
+def test_what_four_prototypes_are_nearer_to_is_out_of_reach(members):
+    _, patchwork, standing = full(D, np.ones(N_TARGET), members)
+    if len(members) <= 4:
+        assert np.isinf(standing.limits).all()
+    else:
+        np.testing.assert_array_equal(standing.limits, np.sort(D[:, members], axis=1)[:, 3])
+    assert standing.limits.dtype == standing.D.dtype
+    standing.exchange(0, 11, patchwork.distances(np.array([11]))[0])
+    if len(members) > 4:
+        now = np.sort(D[:, standing.members], axis=1)[:, 3]
+        np.testing.assert_array_equal(standing.limits, now)
+
+
+@weighted
+def test_what_is_out_of_reach_makes_no_difference_to_a_swap(weights):
+    members = [7, 3, 11, 0, 5, 2]
+    oracle, _ = watched(D)
+    batch = Batch(0, oracle.targets(slice(0, N_TARGET)), weights)
+    held = Table.of(oracle, np.arange(N_SOURCE), batch.targets)
+    standing = Standing(np.array(members), held.matrix[members], weights)
+    everyone = np.arange(N_SOURCE)
+    whole, part = held.patchwork(batch), held.patchwork(batch, standing.limits)
+    assert len(part.values) < len(whole.values)
+    for one, other in zip(
+        standing.changes(whole, everyone), standing.changes(part, everyone), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        standing.homes(whole, everyone, 6), standing.homes(part, everyone, 6)
+    )
 
 
 def test_weights_count_as_copies_of_rows():
@@ -182,7 +228,7 @@ def test_questions_are_lookups():
     spent, oracle = metric.pairs.total(), patchwork.oracle
     before = oracle.lookups.total()
     standing.changes(patchwork, np.arange(5))
-    standing.affinities(patchwork, np.arange(3))
+    standing.homes(patchwork, np.arange(3), 1)
     assert oracle.lookups.total() - before == 8 * N_TARGET
     assert metric.pairs.total() == spent
 
@@ -190,7 +236,7 @@ def test_questions_are_lookups():
 def test_the_members_given_are_not_written_to():
     members = np.array([2, 6])
     _, patchwork, standing = full(D, np.ones(N_TARGET), members)
-    standing.exchange(0, 9, patchwork.distances(9))
+    standing.exchange(0, 9, patchwork.distances(np.array([9]))[0])
     assert members.tolist() == [2, 6]
     assert standing.members.tolist() == [9, 6]
 
@@ -208,7 +254,7 @@ def test_many_arms_are_shared_among_threads_to_the_same_bits():
         standing = Standing(members, held.matrix[members], weights)
         patchwork, everyone = held.patchwork(batch), np.arange(2300)
         changes, slots = standing.changes(patchwork, everyone)
-        return changes, slots, standing.affinities(patchwork, everyone)
+        return changes, slots, standing.homes(patchwork, everyone, 5)
 
     for one, other in zip(answers(1), answers(2), strict=True):
         assert one.tobytes() == other.tobytes()

@@ -12,6 +12,9 @@ strategy                     picks       what holds of the choice
 `KLLUCB`                     any         the same, unless its early stop fires (``is_proven``)
 `AggressiveElimination`      1           the same
 `MedianElimination`          1           the same
+`SequentialHalving`          1           the same
+`SuccessiveElimination`      any         the best, in all likelihood: a heuristic unless all is seen
+`Threshold`                  1           worth at least 1 - ``epsilon`` of the best
 `Subset`                     as inner    as the inner strategy's, among the arms it drew
 ===========================  ==========  =======================================================
 """
@@ -22,7 +25,10 @@ from protobandit.arms._exhaustive import Exhaustive
 from protobandit.arms._kl_lucb import KLLUCB
 from protobandit.arms._lazy import Lazy
 from protobandit.arms._median_elimination import MedianElimination
+from protobandit.arms._sequential_halving import SequentialHalving
 from protobandit.arms._subset import Subset
+from protobandit.arms._successive_elimination import SuccessiveElimination
+from protobandit.arms._threshold import Threshold
 from protobandit.arms._uniform import Uniform
 
 __all__ = [
@@ -35,8 +41,11 @@ __all__ = [
     "MedianElimination",
     "Moments",
     "Pull",
+    "SequentialHalving",
     "Strategy",
     "Subset",
+    "SuccessiveElimination",
     "Terms",
+    "Threshold",
     "Uniform",
 ]

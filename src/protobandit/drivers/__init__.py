@@ -1,20 +1,37 @@
 """HOW OFTEN? Rounds repeated until there are k prototypes; races and swaps."""
 
 from protobandit.drivers._assess import Assessment, assess
-from protobandit.drivers._greedy import Pick, greedy
+from protobandit.drivers._farthest import farthest_first
+from protobandit.drivers._greedy import Pick, given, greedy
+from protobandit.drivers._medoids import Pass, best_passes, eager_passes, ordered
 from protobandit.drivers._race import Lap, race, ranked
 from protobandit.drivers._round import play
 from protobandit.drivers._rungs import Rung, least_evaluations, planned_evaluations, rungs_for
+from protobandit.drivers._search_swaps import search_swaps
+from protobandit.drivers._spend import spend
+from protobandit.drivers._subsample import built, drawn_rows, subsample
 from protobandit.drivers._swap import refine_best, refine_eagerly
+from protobandit.drivers._voronoi import voronoi_passes
+from protobandit.drivers._wander import BLOCK, Columns, wander
 
 __all__ = [
+    "BLOCK",
     "Assessment",
+    "Columns",
     "Lap",
+    "Pass",
     "Pick",
     "Rung",
     "assess",
+    "best_passes",
+    "built",
+    "drawn_rows",
+    "eager_passes",
+    "farthest_first",
+    "given",
     "greedy",
     "least_evaluations",
+    "ordered",
     "planned_evaluations",
     "play",
     "race",
@@ -22,4 +39,9 @@ __all__ = [
     "refine_best",
     "refine_eagerly",
     "rungs_for",
+    "search_swaps",
+    "spend",
+    "subsample",
+    "voronoi_passes",
+    "wander",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from protobandit._constraints import Rules
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Bounds, Choice, Strategy, Terms
 from protobandit.drivers._round import play
@@ -20,7 +21,7 @@ class Pick:
     Attributes
     ----------
     arms, gains
-        What was added, best first.
+        What was added, best first; the gain of an arm that was given, not chosen, is NaN.
     objective, before
         What arms are worth with them and without; None where no further pick is to be judged.
     is_proven
@@ -45,26 +46,65 @@ def greedy(
     k: int,
     r: int = 1,
     random: np.random.Generator,
+    rules: Rules | None = None,
 ) -> Iterator[Pick]:
-    """Yield picks of up to ``r`` arms until there are ``k``.
+    """Yield picks of up to ``r`` arms until there are ``k``; the first holds what ``rules`` fix.
 
     Only arms of non-zero gain are taken; when every gain is zero, it stays so, the rest are as good
     as each other, and are drawn at random all at once.
     """
-    is_free = np.ones(n_source, dtype=bool)
-    bounds: Bounds | None = None
-    n_picked = 0
-    while n_picked < k:
-        arms = np.flatnonzero(is_free)
-        terms = Terms(population=objective.population, picks=min(r, k - n_picked), random=random)
+    rules = Rules.none(n_source) if rules is None else rules
+    if len(rules.fixed):
+        pick = given(objective, rules.fixed)
+        objective = pick.objective or objective
+        yield pick
+    yield from grow(strategy, objective, rules.fixed, rules=rules, k=k, r=r, random=random)
+
+
+def given(objective: Objective, arms: Ids) -> Pick:
+    """Return the pick of arms that are not to be chosen."""
+    return Pick(
+        arms=arms,
+        gains=np.full(len(arms), np.nan),
+        objective=objective.commit(arms),
+        before=objective,
+        is_proven=True,
+    )
+
+
+def grow(
+    strategy: Strategy,
+    objective: Objective,
+    members: Ids,
+    *,
+    rules: Rules,
+    k: int,
+    r: int = 1,
+    random: np.random.Generator,
+    bounds: Bounds | None = None,
+) -> Iterator[Pick]:
+    """Yield picks of up to ``r`` arms until ``members`` have grown to ``k``.
+
+    Where rows have prices, it ends when none that gains anything can be paid for.
+    """
+    is_free = np.ones(len(rules.groups), dtype=bool)
+    is_free[members] = False
+    while (n_left := k - len(members)) > 0:
+        arms = rules.open_among(np.flatnonzero(is_free), members, n_left)
+        if len(arms) == 0:
+            break
+        terms = Terms(population=objective.population, picks=min(r, n_left), random=random)
         choice = play(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
         taken, gains = _worthwhile(choice, objective.is_bounding and choice.is_of_all)
+        admitted = rules.admitted(members, taken, n_left)
+        taken, gains = taken[admitted], gains[admitted]
         if len(taken) == 0:
-            taken = random.choice(arms, size=k - n_picked, replace=False)
-            gains = np.zeros(len(taken))
+            if rules.prices is not None:
+                break
+            taken, gains = rules.draw(members, n_left, random), np.zeros(n_left)
         is_free[taken] = False
-        n_picked += len(taken)
+        members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         yield Pick(
             arms=taken,

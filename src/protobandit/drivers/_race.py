@@ -3,40 +3,46 @@
 Theory of operation
 -------------------
 Every arm meets the same random order of the target from its beginning. On the first rung all arms
-are measured at a few rows; greedy builds k prototypes on them and swaps improve these. Every later
-rung adds rows:
+are measured at a few rows; greedy builds k prototypes on them and swaps improve these. From then
+on what lies beyond a row's fourth prototype is left out of account: it would take several swaps
+before such an arm came to serve that row. Every later rung adds rows:
 
-1. The arms whose best swap comes nearest to an improvement go on, with the prototypes.
+1. The arms whose best swap came nearest to an improvement, when last asked, go on with the
+   prototypes.
 2. The new rows are compared with the prototypes, which sorts them into cells.
 3. An arm is measured only at the new rows of its home cells: that of the row nearest to it, and
    those where, on the rows so far, it comes closest to beating the second prototype. Elsewhere rows
    would stay with their prototypes whatever became of the arm. (MNIST, k = 100: 5 cells of 100 hold
    80 % of what an arm can save.)
 4. Swaps improve the prototypes on all rows so far. What is not known of an arm counts against it,
-   so a swap is never worse than it looks; once made, the arm is measured everywhere.
+   so a swap is never worse than it looks; before it is made, the arm is measured everywhere.
 
-So the number of evaluations grows with the number of arms times a few rows, plus k times all rows
-looked at, and does not depend on the size of the target.
+Where the last rung has finalists, the best arms are measured at all rows looked at, and the
+prototypes are shaken among them.
+
+So the number of evaluations grows with the number of arms times a few rows, plus a multiple of k
+times all rows looked at, and does not depend on the size of the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from protobandit._oracle import Oracle, cuts
+from protobandit._constraints import Rules
+from protobandit._oracle import Oracle
 from protobandit._sampling import TargetOrder
 from protobandit._table import Batch, Patchwork, Table
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
 from protobandit.drivers._greedy import Pick, greedy
 from protobandit.drivers._rungs import SWAPS_A_RUNG, Rung
-from protobandit.drivers._swap import changes_of_others, refine_eagerly
+from protobandit.drivers._shake import shake
+from protobandit.drivers._swap import refine_eagerly
 from protobandit.objectives import Coverage, Standing
 
-_ARMS_AT_ONCE = 4096
 _FEATHER = 1e-100
 
 
@@ -74,77 +80,114 @@ def race(
     """Yield a lap for each rung; the first is the build, the others are swaps.
 
     ``start`` are prototypes to improve; without them, greedy builds some on the first rung. Where
-    crowded cells make a rung dearer than planned, fewer arms go on, so that ``evaluations``
-    suffice; where not even the fewest can, the race ends.
+    crowded cells make a rung dearer than planned, fewer arms go on or are finalists, so that
+    ``evaluations`` suffice; where not even the fewest can go on, the race ends.
     """
     first, *others = rungs
     problem = oracle.problem
     batch = _read(oracle, order, 0, first.n_rows, weights)
     table = Table.of(oracle, _entrants(oracle, first.n_arms, start, random), batch.targets)
     if start is None:
-        members = np.concatenate([pick.arms for pick in _picks(table, batch.weights, k, random)])
+        rules = problem.rules.among(table.arms)
+        picks = _picks(table, batch.weights, k, random, rules)
+        members = np.concatenate([pick.arms for pick in picks])
     else:
         members = np.searchsorted(table.arms, start)
-    patchwork = table.patchwork(batch)
     standing = Standing(members, table.matrix[members], batch.weights)
+    patchwork = table.patchwork(batch, standing.limits if others else None)
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
-
-    def lap(rung: Rung) -> Lap:
-        n_swaps = refine_eagerly(standing, patchwork, passes=rung.passes)
-        return Lap(rung, patchwork.arms, standing, n_swaps, first.n_arms, is_exact)
+    changes = np.zeros(len(patchwork))
 
     with oracle.during("swap"):
-        yield lap(first)
-        for rung in others:
-            n_arms = _affordable(standing, patchwork, rung, evaluations)
-            if n_arms < min(2 * k, rung.n_arms):
-                return
-            kept = _survivors(standing, patchwork, n_arms)
-            batch = _read(oracle, order, patchwork.n_rows, rung.n_rows, weights)
-            patchwork, standing = _advance(patchwork, standing, kept, batch, rung.n_cells)
-            yield lap(rung)
+        for rung in rungs:
+            if rung is not first:
+                n_arms = _affordable(standing, patchwork, changes, rung, evaluations)
+                if n_arms < min(2 * k, rung.n_arms):
+                    return
+                kept = _survivors(standing, changes, n_arms)
+                batch = _read(oracle, order, patchwork.n_rows, rung.n_rows, weights)
+                patchwork, standing = _advance(patchwork, standing, kept, batch, rung.n_cells)
+            n_swaps, changes = refine_eagerly(standing, patchwork, passes=rung.passes)
+            lap = Lap(rung, patchwork.arms, standing, n_swaps, first.n_arms, is_exact)
+            n_finalists = _affordable_finalists(patchwork, rung, k, evaluations)
+            yield _shaken(lap, patchwork, changes, n_finalists, random) if n_finalists > k else lap
+
+
+def _shaken(
+    lap: Lap, patchwork: Patchwork, changes: Doubles, n_finalists: int, random: np.random.Generator
+) -> Lap:
+    """Return the lap after its best arms were measured at all rows and its prototypes shaken."""
+    standing = lap.standing
+    kept = _survivors(standing, changes, n_finalists)
+    members = np.searchsorted(kept, standing.members)
+    is_other = ~np.isin(kept, standing.members)
+    matrix = np.empty((len(kept), patchwork.n_rows), dtype=standing.matrix.dtype)
+    matrix[members] = standing.matrix
+    matrix[is_other] = patchwork.distances(kept[is_other])
+    table = Table(oracle=patchwork.oracle, arms=patchwork.arms[kept], matrix=matrix)
+    tries = random.integers(len(kept), size=lap.rung.n_trials)
+    start = Standing(members, standing.matrix, standing.weights)
+    rules = patchwork.oracle.problem.rules.among(table.arms)
+    return replace(lap, arms=table.arms, standing=shake(table, start, tries, rules))
 
 
 def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> Iterator[Pick]:
-    """Yield the prototypes of a lap as picks of their slots, best first, on the rows of the lap."""
+    """Yield the prototypes of a lap as picks of their slots, on the rows of the lap.
+
+    What the rules fix comes first, then the best.
+    """
     standing = lap.standing
-    table = Table(oracle=oracle, arms=lap.prototypes, matrix=standing.matrix)
-    return _picks(table, standing.weights, len(standing.members), random)
+    k, prototypes = len(standing.members), lap.prototypes
+    table = Table(oracle=oracle, arms=prototypes, matrix=standing.matrix)
+    is_fixed = prototypes == oracle.problem.rules.fixed[:, None]
+    rules = replace(Rules.none(k), fixed=is_fixed.argmax(axis=1))
+    return _picks(table, standing.weights, k, random, rules)
 
 
-def _picks(table: Table, weights: Doubles, k: int, random: np.random.Generator) -> Iterator[Pick]:
+def _picks(
+    table: Table, weights: Doubles, k: int, random: np.random.Generator, rules: Rules
+) -> Iterator[Pick]:
     coverage = Coverage.over(table, weights)
-    return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random)
+    return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random, rules=rules)
 
 
 def _entrants(oracle: Oracle, n: int, start: Ids | None, random: np.random.Generator) -> Ids:
-    n_source = len(oracle.problem.source)
+    n_source, rules = len(oracle.problem.source), oracle.problem.rules
     if n == n_source:
         return np.arange(n)
     drawn = random.choice(n_source, n, replace=False)
-    return np.unique(drawn if start is None else np.concatenate([drawn, start]))
+    needed = np.empty(0, dtype=np.int64) if start is None else start
+    if start is None and not rules.is_free:
+        # Whatever was drawn, with these there is an answer that the rules allow.
+        others = rules.draw(rules.fixed, oracle.problem.k - len(rules.fixed), random)
+        needed = np.concatenate([rules.fixed, others])
+    return np.unique(np.concatenate([drawn, needed]))
 
 
-def _survivors(standing: Standing, patchwork: Patchwork, n: int) -> Ids:
+def _survivors(standing: Standing, changes: Doubles, n: int) -> Ids:
     """Return the prototypes and the arms that come nearest to improving on one, in order."""
-    if n >= len(patchwork):
-        return np.arange(len(patchwork))
-    changes = changes_of_others(standing, patchwork)
+    if n >= len(changes):
+        return np.arange(len(changes))
+    changes = changes.copy()
     changes[standing.members] = -np.inf
     return np.sort(np.argpartition(changes, n - 1)[:n])
 
 
 def _affordable(
-    standing: Standing, patchwork: Patchwork, rung: Rung, evaluations: int | None
+    standing: Standing,
+    patchwork: Patchwork,
+    changes: Doubles,
+    rung: Rung,
+    evaluations: int | None,
 ) -> int:
     """Return how many arms can go on to a rung, to judge by how rows are spread over cells."""
     if evaluations is None:
         return rung.n_arms
     k, new = len(standing.members), rung.n_rows - patchwork.n_rows
-    kept = _survivors(standing, patchwork, rung.n_arms)
+    kept = _survivors(standing, changes, rung.n_arms)
     shares = np.bincount(standing.near, minlength=k) / patchwork.n_rows
-    homes = _homes(standing, patchwork, kept, min(rung.n_cells, k))
-    an_arm = new * float(shares[homes].sum(axis=1).mean())
+    homes = standing.homes(patchwork, kept, rung.n_cells)
+    an_arm = new * float(np.where(homes < 0, 0.0, shares[homes]).sum(axis=1).mean())
     left = (
         evaluations
         - patchwork.oracle.evaluations.total()
@@ -154,12 +197,21 @@ def _affordable(
     return min(rung.n_arms, int(0.95 * left / max(an_arm, 1.0)))
 
 
+def _affordable_finalists(patchwork: Patchwork, rung: Rung, k: int, evaluations: int | None) -> int:
+    """Return how many finalists, prototypes among them, can be measured at all rows."""
+    new = patchwork.n_rows - patchwork.batches[0].stop
+    if evaluations is None or new == 0:
+        return rung.n_finalists
+    left = evaluations - patchwork.oracle.evaluations.total()
+    return min(rung.n_finalists, k + left // new)
+
+
 def _advance(
     patchwork: Patchwork, standing: Standing, kept: Ids, batch: Batch, n_cells: int
 ) -> tuple[Patchwork, Standing]:
     """Return the arms ``kept`` and the prototypes with these target rows added."""
-    k = len(standing.members)
-    homes = _homes(standing, patchwork, kept, min(n_cells, k))
+    k, limits = len(standing.members), standing.limits
+    homes = standing.homes(patchwork, kept, n_cells)
     block = np.empty((k, len(batch.targets)), dtype=standing.matrix.dtype)
     patchwork.oracle.tabulate(patchwork.arms[standing.members], batch.targets, block)
     cells = block.argmin(axis=0)
@@ -168,18 +220,9 @@ def _advance(
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
     # Prototypes have been measured at all of the batch just now.
     is_measured = ~np.isin(kept, standing.members)
-    wider = patchwork.extended(kept, batch, cell_starts, homes, is_measured)
+    wider = patchwork.extended(kept, batch, cell_starts, homes, is_measured, limits)
     matrix = np.hstack([standing.matrix, block[:, by_cell]])
     return wider, Standing(np.searchsorted(kept, standing.members), matrix, wider.weights)
-
-
-def _homes(standing: Standing, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
-    """Return the n cells in which each arm comes closest to beating the second prototype."""
-    homes = np.empty((len(arms), n), dtype=np.int64)
-    for cut in cuts(len(arms), _ARMS_AT_ONCE):
-        near = standing.affinities(patchwork, arms[cut])
-        homes[cut] = np.argpartition(-near, n - 1, axis=1)[:, :n]
-    return homes
 
 
 def _read(

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 _CELLS = 8  # home cells of an arm
-_PASSES = 2  # of swaps on a rung; the last rung may have more
+_ALL_CELLS = 12  # up to so many it is quicker to measure an arm in all
+_PASSES = 1  # of swaps on a rung; the last rung may have more
 _LAST_PASSES = 6
-_GROWTH = 2.0  # of the rows from rung to rung
+_GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
+_SHAKEN = 5  # the effort from which on finalists are measured in full and shaken
+_FINALISTS = 18  # in units of k
 _ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
 _SAFETY = 0.85  # of a limit: swaps are not known beforehand
 SWAPS_A_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
@@ -19,12 +22,18 @@ SWAPS_A_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions 
 
 @dataclass(frozen=True)
 class Rung:
-    """How many arms go on, to how many rows in all, at how many home cells; passes of swaps."""
+    """How many arms go on, to how many rows in all, at how many home cells; passes of swaps.
+
+    After the swaps so many finalists are measured at all rows, and so many trials are made to shake
+    the prototypes among them.
+    """
 
     n_arms: int
     n_rows: int
     n_cells: int
     passes: int
+    n_finalists: int = 0
+    n_trials: int = 0
 
 
 def rungs_for(
@@ -44,7 +53,8 @@ def rungs_for(
     n_source, n_target, k
         The problem.
     effort
-        1 reads 100 + 2 k rows on the first rung; everything else is in proportion.
+        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on the
+        last rung has finalists.
     at_once
         How many dissimilarities are computed at once rather than raced for.
     entries
@@ -57,6 +67,8 @@ def rungs_for(
     def rungs(level: float, n_arms: int, n_at_once: int = 0) -> list[Rung]:
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
         climbed = _climb(first, n_arms, n_target, k, entries)
+        if level >= _SHAKEN:
+            climbed[-1] = _with_finalists(climbed[-1], k, level, entries)
         # Nor is it worth while to race for as many as there are.
         most = max(n_at_once, min(planned_evaluations(climbed, k), entries))
         is_all = n_arms * n_target <= most
@@ -107,8 +119,9 @@ def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> li
     n_arms = max(min(n_source, entries // first), min(n_source, 2 * k))
     rungs = [Rung(n_arms, first, 0, _PASSES)]
     # Beyond this, comparing new rows with the prototypes would cost more than the first rung.
-    most = min(_SPAN * first, max(first, round(0.8 * n_arms * first / k)), n_target)
-    locality = min(1.0, _CELLS / k)
+    most = min(_SPAN * first, max(first, round(0.72 * n_arms * first / k)), n_target)
+    n_cells = k if k <= _ALL_CELLS else min(_CELLS, k)
+    locality = n_cells / k
     while rungs[-1].n_rows < most:
         n_rows = min(round(_GROWTH * rungs[-1].n_rows), most)
         if most < 1.4 * n_rows:
@@ -116,14 +129,27 @@ def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> li
         # The less local arms are, the faster they must leave.
         share = (_GROWTH * first / n_rows) ** (1 - 0.4 * (1 - locality))
         n_left = max(min(n_arms, 2 * k), min(n_arms, round(n_arms * share)))
-        rungs.append(Rung(n_left, n_rows, min(_CELLS, k), _PASSES))
+        rungs.append(Rung(n_left, n_rows, n_cells, _PASSES))
     return [*rungs[:-1], replace(rungs[-1], passes=_LAST_PASSES)]
+
+
+def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
+    """Return the last rung with as many finalists as there is room for.
+
+    A lone prototype is settled by swaps, and prototypes among themselves cannot be shaken.
+    """
+    n_finalists = min(last.n_arms, _FINALISTS * k, entries // last.n_rows)
+    if k == 1 or n_finalists <= k:
+        return last
+    return replace(last, n_finalists=n_finalists, n_trials=round(level * k))
 
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
     """Return about how many dissimilarities the race computes."""
-    total = float(rungs[0].n_arms * rungs[0].n_rows)
+    first, last = rungs[0], rungs[-1]
+    total = float(first.n_arms * first.n_rows)
     for before, rung in pairwise(rungs):
         new = rung.n_rows - before.n_rows
         total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_A_RUNG * k * rung.n_rows
-    return round(total)
+    # Of the finalists, the prototypes are known, and so are all at the rows of the first rung.
+    return round(total + max(last.n_finalists - k, 0) * (last.n_rows - first.n_rows))

@@ -10,53 +10,74 @@ from __future__ import annotations
 import numpy as np
 
 from protobandit._table import Patchwork
-from protobandit._typing import Doubles
+from protobandit._typing import Doubles, Ids
 from protobandit.objectives import Standing
 
 # A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
 # what removing prototypes would cost is rounding, since the change is a difference of such sums.
 _WORTHWHILE = 1e-7
 _ROUNDING = 1e-12
+_AT_ONCE = 8  # arms whose rows are computed together: more share a product, more are in vain
 
 
-def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> int:
-    """Swap whatever helps, the most promising arms first; return how many swaps were made.
+def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> tuple[int, Doubles]:
+    """Swap whatever helps, the most promising arms first.
 
     A pass asks every arm for its best swap, then tries those that would help, best first, each
-    against the prototypes as they are by then.
+    against the prototypes as they are by then. Return how many swaps were made, and what the last
+    pass heard: how the cost would change by each arm's best swap, infinite for prototypes.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
-    n_swaps = 0
+    n_swaps, changes = 0, np.zeros(len(patchwork))
     for _ in range(passes):
-        least = _least_change(standing)
+        least = least_change(standing)
         changes = changes_of_others(standing, patchwork)
-        helpful = np.flatnonzero(changes < least)
+        queue = np.flatnonzero(changes < least)
         before = n_swaps
-        for arm in helpful[np.argsort(changes[helpful], kind="stable")]:
-            change, slot = standing.change(patchwork, int(arm))
-            if change < least:
-                standing.exchange(slot, int(arm), patchwork.distances(int(arm)))
-                n_swaps += 1
+        while len(queue):
+            n_made, queue = _swap_some(standing, patchwork, queue, least)
+            n_swaps += n_made
         if n_swaps == before:
             break
-    return n_swaps
+    return n_swaps, changes
 
 
-def refine_best(standing: Standing, patchwork: Patchwork, *, passes: int) -> int:
-    """Make the one best swap of a pass, pass after pass; return how many were made.
+def _swap_some(
+    standing: Standing, patchwork: Patchwork, arms: Ids, least: float
+) -> tuple[int, Ids]:
+    """Make the best swaps of these arms, one a slot; return how many, and the arms left to try.
+
+    Swaps for different slots seldom spoil each other, so their rows are computed together.
+    """
+    changes, slots = standing.changes(patchwork, arms)
+    helpful = np.flatnonzero(changes < least)
+    helpful = helpful[np.argsort(changes[helpful], kind="stable")]
+    _, firsts = np.unique(slots[helpful], return_index=True)
+    firsts = np.sort(firsts)[:_AT_ONCE]
+    chosen, n_swaps = arms[helpful[firsts]], 0
+    for arm, row in zip(chosen, patchwork.distances(chosen), strict=True):
+        change, slot = standing.change(patchwork, int(arm))
+        if change < least:
+            standing.exchange(slot, int(arm), row)
+            n_swaps += 1
+    return n_swaps, arms[np.sort(np.delete(helpful, firsts))]
+
+
+def refine_best(standing: Standing, patchwork: Patchwork, *, passes: int) -> tuple[int, Doubles]:
+    """Make the one best swap of a pass, pass after pass; return the same as `refine_eagerly`.
 
     Reference: Schubert, Rousseeuw (2019), FastPAM1, which ends where PAM's SWAP ends.
     """
-    everyone = np.arange(len(patchwork))
+    everyone, changes = np.arange(len(patchwork)), np.zeros(len(patchwork))
     for n_swaps in range(passes):
         changes, slots = standing.changes(patchwork, everyone)
         changes[standing.members] = np.inf
         best = int(changes.argmin())
-        if not changes[best] < _least_change(standing):
-            return n_swaps
-        standing.exchange(int(slots[best]), best, patchwork.distances(best))
-    return passes
+        if not changes[best] < least_change(standing):
+            return n_swaps, changes
+        standing.exchange(int(slots[best]), best, patchwork.distances(np.array([best]))[0])
+    return passes, changes
 
 
 def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
@@ -66,6 +87,6 @@ def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
     return changes
 
 
-def _least_change(standing: Standing) -> float:
+def least_change(standing: Standing) -> float:
     """Return the change of cost, a negative number, that a swap must go beyond."""
     return -(_WORTHWHILE * standing.cost + _ROUNDING * standing.removal_cost)

@@ -60,7 +60,13 @@ def _squares(
     *,
     is_root: bool,
     near: tuple[Floats, Floats] | None = None,
+    at: tuple[Ids | None, Ids | None] = (None, None),
 ) -> None:
+    """Fill ``out`` with squared distances, or their roots.
+
+    With ``near`` the products are those of centred rows, and ``sources`` and ``targets`` serve only
+    for the pairs that products get wrong; row i of the block is then row ``at[0][i]`` of sources.
+    """
     if sources.shape[1] <= FEW_COLUMNS:
         _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
         _redo_tiny(sources, targets, is_root, out)
@@ -68,8 +74,9 @@ def _squares(
     left, right = (sources, targets) if near is None else near
     with np.errstate(over="ignore", invalid="ignore"):
         np.matmul(left, right.T, out=out)
-    guard = _GUARD[sources.dtype]
-    _finish(sources, targets, source_norms, target_norms, guard, is_root, wide(out))
+    places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
+    norms = source_norms, target_norms
+    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], is_root, wide(out))
 
 
 def _redo_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
@@ -87,14 +94,17 @@ def _angles(
     sources: Floats, targets: Floats, source_norms: Doubles, target_norms: Doubles, out: Floats
 ) -> None:
     np.matmul(sources, targets.T, out=out)
-    guard = _GUARD[sources.dtype]
-    _finish(sources, targets, source_norms, target_norms, guard, False, wide(out))
+    places = np.arange(len(sources)), np.arange(len(targets))
+    norms = source_norms, target_norms
+    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], False, wide(out))
     np.minimum(out, 2.0, out=out)
 
 
 def _finish_reference(
     sources: Floats,
     targets: Floats,
+    source_at: Ids,
+    target_at: Ids,
     source_norms: Doubles,
     target_norms: Doubles,
     guard: tuple[float, float],
@@ -102,12 +112,12 @@ def _finish_reference(
     out: Floats,
 ) -> None:
     tolerance, floor = guard
-    for i, row in enumerate(out[:, : len(targets)]):
+    for i, row in enumerate(out[:, : len(target_at)]):
         total = source_norms[i] + target_norms
         value = total - 2.0 * row
         is_safe = (value >= tolerance * total) & (value >= floor) & (value <= 3 * total)
         again = np.flatnonzero(~is_safe)
-        gaps = targets[again].astype(np.float64) - sources[i]
+        gaps = targets[target_at[again]].astype(np.float64) - sources[source_at[i]]
         value[again] = np.einsum("ij,ij->i", gaps, gaps)
         row[:] = np.sqrt(value) if is_root else value
 
@@ -116,6 +126,8 @@ def _finish_reference(
 def _finish(
     sources: Floats,
     targets: Floats,
+    source_at: Ids,
+    target_at: Ids,
     source_norms: Doubles,
     target_norms: Doubles,
     guard: tuple[float, float],
@@ -125,8 +137,8 @@ def _finish(
     # Products come in `out` and distances go out. Each loop over a row is free of branches: that is
     # what lets it run in SIMD lanes.
     tolerance, floor = guard
-    n = targets.shape[0]
-    for i in range(sources.shape[0]):
+    n = len(target_at)
+    for i in range(len(source_at)):
         row = out[i]
         n_safe = 0
         for j in range(n):
@@ -142,9 +154,10 @@ def _finish(
                 total = source_norms[i] + target_norms[j]
                 value = np.float64(row[j]) ** 2 if is_root else np.float64(row[j])
                 if not (value >= tolerance * total and value >= floor and value <= 3.0 * total):
+                    source, target = sources[source_at[i]], targets[target_at[j]]
                     square = 0.0
-                    for k in range(sources.shape[1]):
-                        gap = np.float64(sources[i, k]) - np.float64(targets[j, k])
+                    for k in range(len(source)):
+                        gap = np.float64(source[k]) - np.float64(target[k])
                         square += gap * gap
                     row[j] = np.sqrt(square) if is_root else square
 

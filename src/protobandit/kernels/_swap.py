@@ -118,6 +118,8 @@ def swap_changes_reference(
     columns: Any,
     values: Floats,
     arms: Ids,
+    groups: Ids,
+    allowed: Any,
     near: Ids,
     D: Floats,
     E: Floats,
@@ -126,13 +128,18 @@ def swap_changes_reference(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot."""
+    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
+
+    An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
+    infinite.
+    """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
         at, d = columns[own], values[own].astype(np.float64)
         gain = np.minimum(d - D[at], 0)
         saved = np.minimum(d, E[at]) - E[at] - gain
         by_slot = losses + np.bincount(near[at], weights[at] * saved, minlength=len(losses))
+        by_slot[~allowed[groups[arm]]] = np.inf
         slots[i] = by_slot.argmin()
         changes[i] = by_slot[slots[i]] + gain @ weights[at]
 
@@ -143,6 +150,8 @@ def swap_changes(
     columns: Any,
     values: Floats,
     arms: Ids,
+    groups: Ids,
+    allowed: Any,
     near: Ids,
     D: Floats,
     E: Floats,
@@ -151,7 +160,11 @@ def swap_changes(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot."""
+    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
+
+    An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
+    infinite.
+    """
     k = len(losses)
     by_slot = np.empty(k)
     for i in range(len(arms)):
@@ -166,15 +179,16 @@ def swap_changes(
                     by_slot[near[j]] += weights[j] * (np.float64(D[j]) - np.float64(E[j]))
                 else:
                     by_slot[near[j]] += weights[j] * (np.float64(d) - np.float64(E[j]))
-        best = 0
-        for m in range(1, k):
-            if by_slot[m] < by_slot[best]:
-                best = m
+        own = allowed[groups[arms[i]]]
+        best, least = 0, np.inf
+        for m in range(k):
+            if by_slot[m] < least and own[m]:
+                best, least = m, by_slot[m]
         slots[i] = best
-        changes[i] = by_slot[best] + gain
+        changes[i] = least + gain
 
 
-def affinities_reference(
+def home_cells_reference(
     starts: Ids,
     columns: Any,
     values: Floats,
@@ -182,24 +196,29 @@ def affinities_reference(
     near: Ids,
     E: Floats,
     weights: Doubles,
-    out: Doubles,
+    n_cells: int,
+    homes: Ids,
 ) -> None:
-    """Fill ``out[i, m]`` with how much nearer than E arm i is to the rows of cell m.
+    """Fill ``homes[i]`` with the cells in which arm i comes closest to beating the second.
 
-    It is infinite for the cell of the row nearest to the arm, which is the arm's own even where
-    prototypes are so close together that it cannot save anything.
+    The first is the cell of the row nearest to the arm, which is the arm's own even where
+    prototypes are so close together that it cannot save anything; the others follow by how much
+    nearer than E the arm is to their rows, equal ones by number. Where it is not, there are fewer
+    homes, and -1 for the rest.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
         at = columns[own]
         closer = np.maximum(E[at].astype(np.float64) - values[own], 0)
-        out[i] = np.bincount(near[at], weights[at] * closer, minlength=out.shape[1])
+        affinities = np.bincount(near[at], weights[at] * closer, minlength=n_cells)
         if len(at):
-            out[i, near[at[values[own].argmin()]]] = np.inf
+            affinities[near[at[values[own].argmin()]]] = np.inf
+        order = np.argsort(-affinities, kind="stable")[: homes.shape[1]]
+        homes[i] = np.where(affinities[order] > 0, order, -1)
 
 
-@kernel(affinities_reference)
-def affinities(
+@kernel(home_cells_reference)
+def home_cells(
     starts: Ids,
     columns: Any,
     values: Floats,
@@ -207,12 +226,15 @@ def affinities(
     near: Ids,
     E: Floats,
     weights: Doubles,
-    out: Doubles,
+    n_cells: int,
+    homes: Ids,
 ) -> None:
-    """Fill ``out[i, m]`` as the reference does."""
+    """Fill ``homes`` as the reference does."""
+    n_homes = homes.shape[1]
+    affinities = np.empty(n_cells)
     for i in range(len(arms)):
-        for m in range(out.shape[1]):
-            out[i, m] = 0.0
+        for m in range(n_cells):
+            affinities[m] = 0.0
         first, last = starts[arms[i]], starts[arms[i] + 1]
         nearest = first
         for e in range(first, last):
@@ -220,31 +242,99 @@ def affinities(
             if values[e] < values[nearest]:
                 nearest = e
             if values[e] < E[j]:
-                out[i, near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
+                affinities[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
         if first < last:
-            out[i, near[columns[nearest]]] = np.inf
+            affinities[near[columns[nearest]]] = np.inf
+        n_found = 0
+        for m in range(n_cells):
+            if n_found == n_homes and affinities[m] <= affinities[homes[i, n_homes - 1]]:
+                continue
+            place = min(n_found, n_homes - 1)
+            while place > 0 and affinities[homes[i, place - 1]] < affinities[m]:
+                homes[i, place] = homes[i, place - 1]
+                place -= 1
+            homes[i, place] = m
+            n_found = min(n_found + 1, n_homes)
+        for place in range(n_homes):
+            if not affinities[homes[i, place]] > 0:
+                homes[i, place] = -1
 
 
-def copy_ragged_reference(
-    starts: Ids, columns: Any, values: Floats, arms: Ids, places: Ids, to: Any, at: Floats
+def count_within_reference(
+    starts: Ids, columns: Any, values: Floats, arms: Ids, limits: Floats, counts: Ids
 ) -> None:
-    """Copy the entries of each arm to ``places[i]`` and on, in ``to`` (columns) and ``at``."""
+    """Count each arm's entries that are below the limit of their column, or the arm's least."""
+    for i, arm in enumerate(arms):
+        counts[i] = _within(starts, columns, values, arm, limits).sum()
+
+
+def copy_within_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    limits: Floats,
+    places: Ids,
+    to: Any,
+    at: Floats,
+) -> None:
+    """Copy the entries that `count_within` counts to ``places[i]`` and on, in ``to`` and ``at``."""
     for arm, place in zip(arms, places, strict=True):
         own = slice(starts[arm], starts[arm + 1])
-        there = slice(place, place + own.stop - own.start)
-        to[there], at[there] = columns[own], values[own]
+        is_within = _within(starts, columns, values, arm, limits)
+        there = slice(place, place + is_within.sum())
+        to[there], at[there] = columns[own][is_within], values[own][is_within]
 
 
-@kernel(copy_ragged_reference)
-def copy_ragged(
-    starts: Ids, columns: Any, values: Floats, arms: Ids, places: Ids, to: Any, at: Floats
+def _within(starts: Ids, columns: Any, values: Floats, arm: int, limits: Floats) -> Any:
+    own = slice(starts[arm], starts[arm + 1])
+    is_within = values[own] < limits[columns[own]]
+    if len(is_within):
+        is_within[values[own].argmin()] = True
+    return is_within
+
+
+@kernel(count_within_reference)
+def count_within(
+    starts: Ids, columns: Any, values: Floats, arms: Ids, limits: Floats, counts: Ids
 ) -> None:
-    """Copy the entries of each arm to ``places[i]`` and on, in ``to`` (columns) and ``at``."""
+    """Count as the reference does."""
     for i in range(len(arms)):
-        first = starts[arms[i]]
-        for e in range(starts[arms[i] + 1] - first):
-            to[places[i] + e] = columns[first + e]
-            at[places[i] + e] = values[first + e]
+        first, last = starts[arms[i]], starts[arms[i] + 1]
+        n, nearest = 0, first
+        for e in range(first, last):
+            n += values[e] < limits[columns[e]]
+            if values[e] < values[nearest]:
+                nearest = e
+        if first < last and not values[nearest] < limits[columns[nearest]]:
+            n += 1
+        counts[i] = n
+
+
+@kernel(copy_within_reference)
+def copy_within(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    limits: Floats,
+    places: Ids,
+    to: Any,
+    at: Floats,
+) -> None:
+    """Copy as the reference does."""
+    for i in range(len(arms)):
+        first, last = starts[arms[i]], starts[arms[i] + 1]
+        nearest = first
+        for e in range(first, last):
+            if values[e] < values[nearest]:
+                nearest = e
+        place = places[i]
+        for e in range(first, last):
+            if values[e] < limits[columns[e]] or e == nearest:
+                to[place] = columns[e]
+                at[place] = values[e]
+                place += 1
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:

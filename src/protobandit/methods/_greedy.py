@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from time import perf_counter
+from typing import Any, ClassVar
 
 import numpy as np
 
+from protobandit._constraints import Rules
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
-from protobandit.arms import Exhaustive, Lazy, Subset
-from protobandit.drivers import Pick, greedy
+from protobandit.arms import Exhaustive, Lazy, Strategy, Subset
+from protobandit.drivers import Pick, given, greedy, spend
 from protobandit.methods._method import (
     Forecast,
     Memoize,
@@ -25,7 +27,7 @@ from protobandit.methods._method import (
     require_epsilon,
     require_memoize,
 )
-from protobandit.objectives import SampledCoverage
+from protobandit.objectives import Coverage, SampledCoverage
 
 _STILL_LOOKED_AT = 0.03  # of all arms, at an iteration of lazy greedy (measured on MNIST)
 
@@ -50,6 +52,7 @@ class SpotGreedy:
     """
 
     name: ClassVar[str] = "spotgreedy"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
     r: int = 1
     memoize: Memoize = "auto"
 
@@ -59,7 +62,7 @@ class SpotGreedy:
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
         coverage = exact_coverage(oracle, self.memoize, limits)
-        return greedy(Exhaustive(), coverage, **_size(oracle), r=self.r, random=random)
+        return _picks(Exhaustive(), coverage, oracle, self.r, random, limits)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source) * len(oracle.problem.target)
@@ -68,7 +71,7 @@ class SpotGreedy:
         return exact_forecast(problem, _n_gains(problem, self.r, 1.0), self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return _guarantee(self.name) if self.r == 1 else None
+        return exact_guarantee(self.name, outcome.rules) if self.r == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,7 @@ class LazyGreedy:
     """
 
     name: ClassVar[str] = "lazygreedy"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
     r: int = 1
     memoize: Memoize = "auto"
 
@@ -98,7 +102,7 @@ class LazyGreedy:
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
         coverage = exact_coverage(oracle, self.memoize, limits)
-        return greedy(Lazy(), coverage, **_size(oracle), r=self.r, random=random)
+        return _picks(Lazy(), coverage, oracle, self.r, random, limits)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source) * len(oracle.problem.target)
@@ -109,7 +113,7 @@ class LazyGreedy:
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return _guarantee(self.name) if self.r == 1 else None
+        return exact_guarantee(self.name, outcome.rules) if self.r == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +124,7 @@ class StochasticGreedy:
     ----------
     epsilon
         What may be lost on average, in 0 < epsilon < 1 - 1/e; a subset has |S| / k ln(1 / epsilon)
-        rows.
+        rows, with k the number that is to be chosen.
     memoize
         As in `SpotGreedy`.
 
@@ -130,6 +134,7 @@ class StochasticGreedy:
     """
 
     name: ClassVar[str] = "stochasticgreedy"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
     epsilon: float = 0.1
     memoize: Memoize = "auto"
 
@@ -140,7 +145,7 @@ class StochasticGreedy:
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
         strategy = Subset(inner=Exhaustive(), size=subset_size(oracle.problem, self.epsilon))
         coverage = exact_coverage(oracle, self.memoize, limits)
-        return greedy(strategy, coverage, **_size(oracle), random=random)
+        return greedy(strategy, coverage, **_size(oracle.problem), random=random)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return subset_size(oracle.problem, self.epsilon) * len(oracle.problem.target)
@@ -150,10 +155,13 @@ class StochasticGreedy:
         return exact_forecast(problem, n_gains, self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        if outcome.rules.has_quotas:
+            return None
         return Guarantee(
             method=self.name,
             statement=f"E[f] >= (1 - 1/e - {self.epsilon:g}) f*",
             epsilon=self.epsilon,
+            conditions=_conditions(outcome.rules),
         )
 
 
@@ -162,14 +170,13 @@ class Random:
     """Rows drawn at random: what any method must beat."""
 
     name: ClassVar[str] = "random"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        # A subset no larger than what is asked for leaves nothing to decide: no arm is pulled.
-        k = oracle.problem.k
-        strategy = Subset(inner=Exhaustive(), size=k)
-        return greedy(
-            strategy, SampledCoverage.of(oracle, scale=1.0), **_size(oracle), r=k, random=random
-        )
+        problem, coverage = oracle.problem, SampledCoverage.of(oracle, scale=1.0)
+        rules = problem.rules
+        drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
+        return iter([given(coverage, np.append(rules.fixed, drawn))])
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return 0
@@ -183,7 +190,47 @@ class Random:
 
 def subset_size(problem: Problem, epsilon: float) -> int:
     """Return how many arms an iteration of stochastic greedy looks at."""
-    return math.ceil(len(problem.source) / problem.k * -math.log(epsilon))
+    n_chosen = max(1, problem.k - len(problem.rules.fixed))
+    return math.ceil(len(problem.source) / n_chosen * -math.log(epsilon))
+
+
+def exact_guarantee(name: str, rules: Rules) -> Guarantee | None:
+    """Return what is proven of greedy on exact gains under these rules."""
+    if rules.prices is None:
+        share = "f*/2" if rules.has_quotas else "(1 - 1/e) f*"
+        return Guarantee(method=name, statement=f"f >= {share}", conditions=_conditions(rules))
+    if rules.has_quotas:
+        return None
+    return Guarantee(
+        method=name,
+        statement="f >= (1 - 1/e)/2 f*",
+        conditions=(*_conditions(rules), "C is at least twice the cost of the worst single row"),
+    )
+
+
+def _conditions(rules: Rules) -> tuple[str, ...]:
+    return () if rules.is_free else ("f* is the best f within the constraints",)
+
+
+def _picks(
+    strategy: Strategy,
+    coverage: Coverage,
+    oracle: Oracle,
+    r: int,
+    random: np.random.Generator,
+    limits: Limits,
+) -> Iterator[Pick]:
+    """Yield greedy's picks, or what is bought where rows have costs."""
+    problem, started = oracle.problem, perf_counter()
+    if problem.rules.prices is None:
+        return greedy(strategy, coverage, **_size(problem), r=r, random=random)
+
+    def reached() -> str | None:
+        return limits.reached(oracle.evaluations.total(), perf_counter() - started)
+
+    return spend(
+        strategy, coverage, rules=problem.rules, k=problem.k, r=r, random=random, reached=reached
+    )
 
 
 def _n_gains(problem: Problem, r: int, share: float) -> int:
@@ -193,9 +240,5 @@ def _n_gains(problem: Problem, r: int, share: float) -> int:
     return round((whole + share * (iterations - whole)) * len(problem.source) * len(problem.target))
 
 
-def _size(oracle: Oracle) -> dict[str, int]:
-    return {"n_source": len(oracle.problem.source), "k": oracle.problem.k}
-
-
-def _guarantee(name: str) -> Guarantee:
-    return Guarantee(method=name, statement="f >= (1 - 1/e) f*")
+def _size(problem: Problem) -> dict[str, Any]:
+    return {"n_source": len(problem.source), "k": problem.k, "rules": problem.rules}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from protobandit._constraints import Rules
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
@@ -24,12 +25,16 @@ GREEDY = 1 - 1 / math.e  # what greedy keeps of the best f
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method needs to say what is proven of its run; ``cost`` and ``k`` as reached."""
+    """What a method needs to say what is proven of its run; ``cost`` and ``k`` as reached.
+
+    ``rules`` matter only to methods that support some.
+    """
 
     objective: Objective | None
     is_proven: bool
     cost: float
     k: int
+    rules: Rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +46,12 @@ class Forecast:
 
 
 class Method(Protocol):
-    """A named combination; its fields are its parameters."""
+    """A named combination; its fields are its parameters.
+
+    A method that heeds constraints or goals says so in ``supports: ClassVar[frozenset[str]]``, a
+    subset of {"fixed", "groups", "costs", "until"}; whatever is not in it is refused before the
+    search begins. "until" takes picks whose objective is the exact coverage of the target.
+    """
 
     name: ClassVar[str]
 

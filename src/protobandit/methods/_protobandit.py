@@ -19,6 +19,7 @@ from protobandit.arms import (
     KLLUCB,
     AggressiveElimination,
     MedianElimination,
+    SequentialHalving,
     Strategy,
     Subset,
     Uniform,
@@ -60,7 +61,8 @@ class ProtoBandit:
     delta
         The probability that any of the searches fails.
     search
-        "kl-lucb", "uniform", "aggressive-elimination" or "median-elimination".
+        "kl-lucb", "uniform", "aggressive-elimination", "median-elimination" or
+        "sequential-halving".
     early_stop
         For "kl-lucb": also stop by an optimistic threshold, which carries no guarantee.
     scale
@@ -178,6 +180,7 @@ SEARCHES: dict[str, Callable[[ProtoBandit, float, float], Strategy]] = {
     "uniform": lambda m, nu, delta: Uniform(nu=nu, delta=delta),
     "aggressive-elimination": lambda m, nu, delta: AggressiveElimination(nu=nu, delta=delta),
     "median-elimination": lambda m, nu, delta: MedianElimination(nu=nu, delta=delta),
+    "sequential-halving": lambda m, nu, delta: SequentialHalving(nu=nu, delta=delta),
 }
 _SUBSET_SEARCHES = ("kl-lucb", "uniform")
 

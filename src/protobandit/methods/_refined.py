@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +13,27 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
-from protobandit._table import Batch, Table
-from protobandit._typing import Ids
-from protobandit.drivers import Lap, Pick, Rung, refine_best, refine_eagerly
-from protobandit.methods._greedy import LazyGreedy, Random, SpotGreedy, StochasticGreedy
-from protobandit.methods._lazybandit import EFFORTS, in_order, race_forecast, raced
+from protobandit.drivers import Pick, best_passes, eager_passes
+from protobandit.methods._greedy import (
+    LazyGreedy,
+    Random,
+    SpotGreedy,
+    StochasticGreedy,
+    exact_guarantee,
+)
+from protobandit.methods._lazybandit import EFFORTS, race_forecast, raced
 from protobandit.methods._method import Forecast, Method, Outcome, require_count
 from protobandit.methods._protobandit import ProtoBandit
-from protobandit.objectives import Standing
+from protobandit.methods._sweeps import (
+    as_built,
+    build,
+    improved,
+    require_room,
+    weights_of,
+    whole_table,
+)
+from protobandit.methods._watch import Watch
+from protobandit.objectives import Medoids
 
 BUILDS: dict[str, type[Any]] = {
     build.name: build for build in (LazyGreedy, SpotGreedy, StochasticGreedy, ProtoBandit, Random)
@@ -34,8 +46,8 @@ class Refined:
     """The prototypes of another method, improved by swaps and put in order again.
 
     "eager" and "best" look at all of S and T: |S||T| evaluations, unless the build kept them, and
-    twice the matrix in memory. No swap raises the cost, so what is proven of an exact greedy build
-    holds of the result. "local" races on sampled target rows, as `LazyBandit` does, from the build
+    the matrix in memory. No swap raises the cost, so what is proven of an exact greedy build holds
+    of the result. "local" races on sampled target rows, as `LazyBandit` does, from the build
     on.
 
     Parameters
@@ -72,41 +84,24 @@ class Refined:
         return method
 
     def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        started, built = perf_counter(), []
-        for pick in self.builder.picks(oracle, random, limits):
-            built.append(pick)
-            spent = sum(oracle.evaluations.values())
-            stopped = limits.reached(spent, perf_counter() - started)
-            if stopped:
-                remark = f"The limit of {stopped} left no room for swaps."
-                yield from (replace(pick, before=None, remark=remark) for pick in built)
-                return
+        if self.swaps != "local":
+            require_room(oracle, limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
+        watch = Watch(oracle, limits)
+        built = build(self.builder, random, watch)
+        if watch.stopped or (self.swaps != "local" and not watch.allows(_missing(oracle))):
+            yield from as_built(built, watch)
+            return
         start = np.concatenate([pick.arms for pick in built])
         if self.swaps == "local":
             yield from raced(oracle, random, limits, effort=EFFORTS["balanced"], start=start)
-        else:
-            is_proven = all(pick.is_proven for pick in built)
-            lap = self._swapped(oracle, start, limits, is_proven)
-            yield from in_order(oracle, lap, random)
-
-    def _swapped(self, oracle: Oracle, start: Ids, limits: Limits, is_proven: bool) -> Lap:
-        problem = oracle.problem
-        n_source, n_target = len(problem.source), len(problem.target)
-        needed = n_source * n_target * (oracle.dtype.itemsize + 4)
-        if needed > limits.room():
-            raise InvalidInput(
-                f"swaps={self.swaps!r} needs {needed / 1e9:.1f} GB for all of S and T but "
-                f"{limits.room() / 1e9:.1f} GB may be used. Pass swaps='local'."
-            )
-        weights = np.ones(n_target) if problem.weights is None else problem.weights
-        batch = Batch(0, oracle.targets(slice(0, n_target)), weights)
-        refine = refine_eagerly if self.swaps == "eager" else refine_best
+            return
         with oracle.during("swap"):
-            table = Table.whole(oracle, batch.targets)
-            standing = Standing(start, table.matrix[start], weights)
-            n_swaps = refine(standing, table.patchwork(batch), passes=self.passes)
-        rung = Rung(n_source, n_target, 0, self.passes)
-        return Lap(rung, table.arms, standing, n_swaps, n_source, is_proven)
+            table = whole_table(oracle)
+            medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.rules)
+        passes = eager_passes(medoids) if self.swaps == "eager" else best_passes(medoids)
+        found = improved(medoids, passes, watch, random, max_iter=self.passes, name="passes")
+        is_proven = all(pick.is_proven for pick in built)
+        yield from (replace(pick, is_proven=is_proven) for pick in found)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return self.builder.least_evaluations(oracle)
@@ -117,9 +112,9 @@ class Refined:
             swapped = race_forecast(problem, limits, EFFORTS["balanced"])
         else:
             n_pairs = len(problem.source) * len(problem.target)
-            is_kept = built.memory > 0 and built.evaluations == n_pairs
-            n_bytes = n_pairs * (problem.dtype.itemsize + 4)
-            swapped = Forecast(evaluations=0 if is_kept else n_pairs, memory=n_bytes)
+            n_kept = min(built.evaluations, n_pairs) if built.memory else 0
+            n_bytes = n_pairs * problem.dtype.itemsize
+            swapped = Forecast(evaluations=n_pairs - n_kept, memory=n_bytes)
         return Forecast(
             evaluations=built.evaluations + swapped.evaluations,
             memory=max(built.memory, swapped.memory),
@@ -129,4 +124,9 @@ class Refined:
         is_greedy = isinstance(self.builder, (LazyGreedy, SpotGreedy)) and self.builder.r == 1
         if self.swaps == "local" or not is_greedy:
             return None
-        return Guarantee(method=self.name, statement="f >= (1 - 1/e) f*")
+        return exact_guarantee(self.name, outcome.rules)
+
+
+def _missing(oracle: Oracle) -> int:
+    """Return how many dissimilarities swaps need that the build has not kept."""
+    return (len(oracle.problem.source) - oracle.n_kept) * len(oracle.problem.target)

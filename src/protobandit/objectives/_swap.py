@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from protobandit import kernels
-from protobandit._oracle import cuts
 from protobandit._table import Patchwork
 from protobandit._typing import Doubles, Floats, Ids
 
-_TASK_ENTRIES = 1 << 18
+_REACH = 4  # an arm that is farther from a row than so many prototypes will not come to serve it
 
 
 class Standing:
@@ -41,6 +40,7 @@ class Standing:
         self._total = float(weights.sum())
         self._one, self._slot = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self._change = np.zeros(1)
+        self._anywhere = np.ones((1, len(members)), dtype=bool)
         kernels.two_nearest(matrix, self.near, self.second, self.D, self.E)
         self._update_losses()
         self._put_second_beyond(matrix)
@@ -59,11 +59,14 @@ class Standing:
         """Return how the cost changes by each arm's best swap, and the slot it would take."""
         changes, slots = np.empty(len(arms)), np.empty(len(arms), dtype=np.int64)
         self._put_second_beyond(patchwork.values)
+        allowed = self._allowed(patchwork)
 
         def compute(cut: slice) -> None:
             kernels.swap_changes(
                 *patchwork.entries,
                 arms[cut],
+                patchwork.groups,
+                allowed,
                 self.near,
                 self.D,
                 self.E,
@@ -73,7 +76,7 @@ class Standing:
                 slots[cut],
             )
 
-        _share(patchwork, arms, compute)
+        patchwork.show(arms, compute)
         return changes / self._total, slots
 
     def change(self, patchwork: Patchwork, arm: int) -> tuple[float, int]:
@@ -83,6 +86,8 @@ class Standing:
         kernels.swap_changes(
             *patchwork.entries,
             self._one,
+            patchwork.groups,
+            self._allowed(patchwork),
             self.near,
             self.D,
             self.E,
@@ -93,20 +98,40 @@ class Standing:
         )
         return float(self._change[0]) / self._total, int(self._slot[0])
 
-    def affinities(self, patchwork: Patchwork, arms: Ids) -> Doubles:
-        """Return how much nearer than the second prototype each arm is to the rows of each cell.
+    def homes(self, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
+        """Return the n cells in which each arm comes closest to beating the second prototype.
 
-        Infinite for the cell of the row nearest to the arm.
+        Where it comes close in fewer, -1 stands for the others.
         """
-        out = np.empty((len(arms), len(self.members)))
+        k = len(self.members)
+        if n >= k:
+            return np.tile(np.arange(k), (len(arms), 1))
+        homes = np.empty((len(arms), n), dtype=np.int64)
 
         def compute(cut: slice) -> None:
-            kernels.affinities(
-                *patchwork.entries, arms[cut], self.near, self.E, self.weights, out[cut]
+            kernels.home_cells(
+                *patchwork.entries,
+                arms[cut],
+                self.near,
+                self.E,
+                self.weights,
+                k,
+                homes[cut],
             )
 
-        _share(patchwork, arms, compute)
-        return out
+        patchwork.show(arms, compute)
+        return homes
+
+    @property
+    def limits(self) -> Floats:
+        """Return, for each row, the distance from which on an arm is out of its reach.
+
+        A swap takes one prototype away; what lies beyond the fourth matters only after several.
+        """
+        if len(self.members) <= _REACH:
+            return np.full(len(self.D), np.inf, dtype=self.D.dtype)
+        limits: Floats = np.partition(self.matrix, _REACH - 1, axis=0)[_REACH - 1]
+        return limits
 
     def exchange(self, slot: int, arm: int, distances: Floats) -> None:
         """Put ``arm``, with these distances, in the place of the prototype in ``slot``."""
@@ -114,6 +139,11 @@ class Standing:
         kernels.exchange(self.matrix, slot, distances, self.near, self.second, self.D, self.E)
         self._update_losses()
         self._put_second_beyond(distances)
+
+    def _allowed(self, patchwork: Patchwork) -> Any:
+        """Return which slots an arm of each group may take."""
+        rules = patchwork.oracle.problem.rules
+        return self._anywhere if rules.is_free else rules.allowed(patchwork.arms[self.members])
 
     def _put_second_beyond(self, distances: Floats) -> None:
         # With a lone prototype any number that no distance exceeds makes every sum come out right.
@@ -123,11 +153,3 @@ class Standing:
 
     def _update_losses(self) -> None:
         kernels.removal_losses(self.near, self.D, self.E, self.weights, self.losses)
-
-
-def _share(patchwork: Patchwork, arms: Ids, compute: Callable[[slice], None]) -> None:
-    lengths = np.diff(patchwork.starts)[arms]
-    n = int(lengths.sum())
-    patchwork.oracle.look_up(n)
-    size = max(1, _TASK_ENTRIES * len(arms) // max(n, 1))
-    patchwork.oracle.share(compute, cuts(len(arms), size), n)

@@ -1,18 +1,11 @@
-"""The scikit-learn door: two estimators around `select`.
-
-Rules
------
-1. ``__init__`` stores; ``fit`` validates and hands over to `select`; nothing is decided here.
-2. Tables of numbers pass scikit-learn's own validation. Rows that only a caller's metric
-   understands (strings, sequences of any length) pass as a list and have no features to name.
-3. Fitted attributes speak of the rows of ``X`` as they were passed, whatever was searched.
-"""
+"""What the estimators share: rows in, a selection inside, answers for new rows."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -27,15 +20,18 @@ from protobandit._selection import Selection
 from protobandit._typing import Doubles, Floats, Ids
 
 
-class _PrototypeEstimator(
+class PrototypeEstimator(
     base.ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     base.TransformerMixin,  # type: ignore[misc]
     base.BaseEstimator,  # type: ignore[misc]
 ):
     """What both estimators can do, whatever each calls its parameters and results."""
 
-    _count_name: ClassVar[str]
     selection_: Selection
+
+    @abstractmethod
+    def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
+        """Return how many of these rows to choose, and the method; they are ``kept`` of ``X``."""
 
     def predict(self, X: Any) -> Ids:
         """Return the number of the prototype nearest to each row (0 is the first).
@@ -161,17 +157,18 @@ class _PrototypeEstimator(
         few = _safe_indexing(rows, kept)
         if self._measure.name == "precomputed":
             few = few[:, kept]
-        selection = self._select(few, Target(few, weights=goal.weights[kept]))
+        selection = self._select(few, Target(few, weights=goal.weights[kept]), kept)
         return _renumbered(selection, kept, pose(rows, goal, k=selection.k, metric=self.metric))
 
-    def _select(self, rows: Any, goal: Target) -> Selection:
-        name = self._count_name
+    def _select(self, rows: Any, goal: Target, kept: Ids | None = None) -> Selection:
+        everyone = np.arange(validation._num_samples(rows))
+        k, method = self._asked(rows, everyone if kept is None else kept)
         return select(
             rows,
             goal,
-            k=_as_count(name, getattr(self, name), validation._num_samples(rows)),
+            k=k,
             metric=self.metric,
-            method=self.method,
+            method=method,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
@@ -179,163 +176,6 @@ class _PrototypeEstimator(
     def _labels(self, rows: Any) -> Ids:
         self.n_evaluations_ += validation._num_samples(rows) * self.selection_.k
         return self.selection_.assign(rows, n_jobs=self.n_jobs).labels
-
-
-class PrototypeSelector(_PrototypeEstimator):
-    """Choose rows of ``X`` that stand for ``X``, or for a separate target.
-
-    Minimises the weighted mean of d(target row, nearest chosen row).
-
-    Parameters
-    ----------
-    n_prototypes
-        How many: an int, or a fraction of the rows of ``X`` in (0, 1).
-    metric, method, random_state, n_jobs
-        As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
-        dissimilarities; with a callable, rows may be anything it understands.
-    compute_labels
-        Whether ``fit`` also finds the nearest prototype of each row of ``X``.
-
-    Attributes
-    ----------
-    prototype_indices_ : ndarray of shape (n_prototypes,)
-        Rows of ``X``, best first: every prefix is itself a good smaller selection.
-    prototypes_ : ndarray, CSR matrix or list
-        Those rows, of the kind and type of ``X``; None with a precomputed metric.
-    labels_ : ndarray of shape (n_samples,)
-        The nearest prototype of each row of ``X``; absent with ``compute_labels=False``.
-    mass_ : ndarray of shape (n_prototypes,)
-        The share of the target each prototype stands for; sums to 1.
-    gains_ : ndarray of shape (n_prototypes,)
-        How much each pick lowered the mean distance; NaN for the first.
-    inertia_ : float
-        The sum over target rows of weight times distance to the nearest prototype; estimated when
-        the method samples (``selection_.cost_error`` is then the standard error of the mean).
-    n_evaluations_ : int
-        Dissimilarities computed by ``fit``, n_samples * n_prototypes for ``labels_`` included.
-    n_features_in_, feature_names_in_ : int, ndarray
-        Columns of ``X``, and their names if it has some; absent when rows are not numbers.
-    selection_ : Selection
-        All that is known of the result. A pickled estimator leaves the data out of it.
-
-    Examples
-    --------
-    >>> import protobandit as pb
-    >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
-    >>> selector = pb.PrototypeSelector(n_prototypes=2).fit(rows)
-    >>> sorted(selector.prototype_indices_.tolist())
-    [1, 4]
-    >>> selector.predict([[3.0]])
-    array([0])
-    """
-
-    _count_name = "n_prototypes"
-
-    def __init__(
-        self,
-        n_prototypes: int | float = 8,
-        *,
-        metric: Any = "euclidean",
-        method: Any = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        compute_labels: bool = True,
-    ) -> None:
-        self.n_prototypes = n_prototypes
-        self.metric = metric
-        self.method = method
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.compute_labels = compute_labels
-
-    def fit(
-        self, X: Any, y: Any = None, *, target: Any = None, sample_weight: Any = None
-    ) -> PrototypeSelector:
-        """Choose the prototypes.
-
-        Parameters
-        ----------
-        X, y
-            The rows to choose from; ``y`` is ignored.
-        target
-            The rows to represent, or a `Target` with weights; None means ``X`` itself. Under
-            cross-validation pass a `Target`: a bare array that happens to have the length of ``X``
-            would be cut into folds with it. A Pipeline does not transform it (bare rows can be
-            named in its ``transform_input``).
-        sample_weight
-            How much each row of ``X`` counts as target. Rows of weight 0 are treated as absent:
-            neither represented nor chosen, only labelled. For a separate target pass
-            ``Target(rows, weights=...)`` instead.
-        """
-        rows, self.prototypes_ = self._solve(X, target, sample_weight)
-        self.prototype_indices_ = self.selection_.indices
-        self.mass_ = self.selection_.mass
-        self.gains_ = self.selection_.gains
-        self._forget("labels_")
-        if self.compute_labels:
-            self.labels_ = self._labels(rows)
-        return self
-
-    def fit_predict(
-        self, X: Any, y: Any = None, *, target: Any = None, sample_weight: Any = None
-    ) -> Ids:
-        """Do as `fit` does and return the nearest prototype of each row of ``X``."""
-        self.fit(X, target=target, sample_weight=sample_weight)
-        return self.labels_ if self.compute_labels else self.predict(X)
-
-
-class KMedoids(base.ClusterMixin, _PrototypeEstimator):  # type: ignore[misc]
-    """Cluster rows around medoids: rows among them at the least mean distance from all.
-
-    The names are those of scikit-learn-extra's estimator; the search is `protobandit.select`.
-
-    Parameters
-    ----------
-    n_clusters
-        How many: an int, or a fraction of the rows in (0, 1).
-    metric, method, random_state, n_jobs
-        As in `PrototypeSelector`.
-
-    Attributes
-    ----------
-    medoid_indices_, cluster_centers_
-        What `PrototypeSelector` calls ``prototype_indices_`` and ``prototypes_``.
-    labels_, inertia_, n_evaluations_, n_features_in_, feature_names_in_, selection_
-        As in `PrototypeSelector`.
-
-    Examples
-    --------
-    >>> import protobandit as pb
-    >>> model = pb.KMedoids(n_clusters=2).fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
-    >>> model.inertia_
-    4.0
-    >>> model.predict([[3.0], [9.0]]).tolist()
-    [0, 1]
-    """
-
-    _count_name = "n_clusters"
-
-    def __init__(
-        self,
-        n_clusters: int | float = 8,
-        metric: Any = "euclidean",
-        method: Any = "auto",
-        *,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.method = method
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
-        """Find the medoids; parameters as in `PrototypeSelector.fit`."""
-        rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
-        self.medoid_indices_ = self.selection_.indices
-        self.labels_ = self._labels(rows)
-        return self
 
 
 def _is_table(X: Any) -> bool:
@@ -349,7 +189,7 @@ def _is_table(X: Any) -> bool:
     return is_numbers or array.ndim == 0  # not rows at all, which scikit-learn will say
 
 
-def _as_count(name: str, count: Any, n: int) -> Any:
+def as_count(name: str, count: Any, n: int) -> Any:
     """Return how many prototypes to choose, or refuse in the words of the estimator."""
     is_whole = isinstance(count, Integral) and not isinstance(count, bool)
     if is_whole and count > n > 0:

@@ -1,0 +1,185 @@
+"""Prototypes improved by passes over all arms of a full table: what these methods share.
+
+Memory: the |S| x |T| matrix and a few numbers a row. Evaluations: |S||T|, each dissimilarity once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from protobandit._errors import InvalidInput
+from protobandit._guarantee import Guarantee
+from protobandit._limits import Limits
+from protobandit._oracle import Oracle, Tile
+from protobandit._problem import Problem
+from protobandit._table import Table
+from protobandit._typing import Doubles
+from protobandit.drivers import Pass, Pick, ordered
+from protobandit.methods._greedy import LazyGreedy, exact_guarantee
+from protobandit.methods._inits import BUILD, Init, require_init, starting_rows
+from protobandit.methods._method import Forecast, Method, Outcome
+from protobandit.methods._watch import Watch
+from protobandit.objectives import Medoids
+
+Passes: TypeAlias = Callable[[Medoids], Iterator[Pass]]
+
+_END = "before no other helped"
+_SENTENCE = re.compile(rf"([\d,]+) swaps? in ([\d,]+) pass(?:es)?(?:, ended by (.*) {_END})?\.")
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """What the passes did; its words are the remark of a run, from which it can be read again."""
+
+    n_swaps: int
+    n_passes: int
+    ended_by: str | None = None
+
+    def __str__(self) -> str:
+        end = f", ended by {self.ended_by} {_END}" if self.ended_by else ""
+        swaps = f"{self.n_swaps:,} swap{'' if self.n_swaps == 1 else 's'}"
+        return f"{swaps} in {self.n_passes:,} pass{'' if self.n_passes == 1 else 'es'}{end}."
+
+    @classmethod
+    def read(cls, status: str) -> Sweeps | None:
+        """Return what the status of a run says of its passes, or None."""
+        found = _SENTENCE.search(status)
+        if found is None:
+            return None
+        n_swaps, n_passes = (int(found[i].replace(",", "")) for i in (1, 2))
+        return cls(n_swaps, n_passes, found[3])
+
+
+def swept(
+    oracle: Oracle,
+    random: np.random.Generator,
+    limits: Limits,
+    *,
+    name: str,
+    init: Init,
+    r: int = 1,
+    max_iter: int,
+    passes: Passes,
+) -> Iterator[Pick]:
+    """Yield what the passes make of a start, best first."""
+    require_room(oracle, limits, f"method={name!r}", "Use method='lazybandit'.")
+    require_init(init, oracle.problem)
+    watch, weights = Watch(oracle, limits), weights_of(oracle.problem)
+    table = whole_table(oracle)
+    if init == BUILD:
+        built = build(LazyGreedy(r=r, memoize=True), random, watch)
+        if watch.stopped:
+            yield from as_built(built, watch)
+            return
+        start = np.concatenate([pick.arms for pick in built])
+    else:
+        start = starting_rows(init, oracle.problem, table, weights, random)
+    medoids = Medoids(table, start, weights, oracle.problem.rules)
+    yield from improved(medoids, passes(medoids), watch, random, max_iter=max_iter)
+
+
+def improved(
+    medoids: Medoids,
+    passes: Iterable[Pass],
+    watch: Watch,
+    random: np.random.Generator,
+    *,
+    max_iter: int,
+    name: str = "max_iter",
+) -> Iterator[Pick]:
+    """Run passes until one is the last, or ``max_iter`` or a limit ends them; yield in order.
+
+    ``name`` is what the user knows ``max_iter`` by.
+    """
+    oracle = medoids.table.oracle
+    with oracle.during("swap"):
+        sweeps = _run(passes, watch, max_iter, name) if max_iter else Sweeps(0, 0)
+    yield from ordered(medoids, oracle.problem.rules.fixed, random, str(sweeps))
+
+
+def _run(passes: Iterable[Pass], watch: Watch, max_iter: int, name: str) -> Sweeps:
+    n_swaps = 0
+    for n_passes, done in enumerate(passes, start=1):
+        n_swaps += done.n_swaps
+        if done.is_last:
+            return Sweeps(n_swaps, n_passes)
+        if not watch.allows():
+            return Sweeps(n_swaps, n_passes, f"the limit of {watch.stopped}")
+        if n_passes == max_iter:
+            return Sweeps(n_swaps, n_passes, f"{name}={max_iter}")
+    raise AssertionError("passes end with a last one")
+
+
+def build(builder: Method, random: np.random.Generator, watch: Watch) -> list[Pick]:
+    """Return the picks of a build, as many as the limits allow.
+
+    The next pick is expected to compute as much as the last, unless every dissimilarity has been
+    kept: where that would go beyond the limit, the build ends before it.
+    """
+    oracle = watch.oracle
+    built: list[Pick] = []
+    n_left, spent = oracle.problem.k, 0
+    for pick in builder.picks(oracle, random, watch.limits):
+        built.append(pick)
+        n_left -= len(pick.arms)
+        spent, before = oracle.evaluations.total(), spent
+        if not watch.allows(spent - before if n_left and oracle.kept is None else 0):
+            break
+    return built
+
+
+def as_built(built: Iterable[Pick], watch: Watch) -> Iterator[Pick]:
+    """Yield what was built before a limit left no room for swaps."""
+    remark = f"The limit of {watch.stopped} left no room for swaps."
+    return (replace(pick, before=None, remark=remark) for pick in built)
+
+
+def whole_table(oracle: Oracle) -> Table:
+    """Return the table of all of S and T; what has not been kept yet is computed now."""
+    everyone = np.arange(len(oracle.problem.source))
+    if oracle.kept is None:
+        oracle.keep()
+        oracle.scan(everyone, _ignore)
+    assert oracle.kept is not None
+    return Table(oracle=oracle, arms=everyone, matrix=oracle.kept)
+
+
+def _ignore(tile: Tile) -> None:
+    """Do nothing with what is computed to be kept."""
+
+
+def weights_of(problem: Problem) -> Doubles:
+    """Return the weights of the target rows, ones if all are alike."""
+    return np.ones(len(problem.target)) if problem.weights is None else problem.weights
+
+
+def require_room(oracle: Oracle, limits: Limits, what: str, instead: str) -> None:
+    """Refuse to keep more dissimilarities than memory is there for."""
+    room = limits.room()
+    if oracle.matrix_bytes > room:
+        raise InvalidInput(
+            f"{what} needs {oracle.matrix_bytes / 1e9:.1f} GB for all of S and T but "
+            f"{room / 1e9:.1f} GB may be used. {instead}"
+        )
+
+
+def whole_forecast(problem: Problem) -> Forecast:
+    """Return what computing and keeping every dissimilarity takes."""
+    n_pairs = len(problem.source) * len(problem.target)
+    return Forecast(evaluations=n_pairs, memory=n_pairs * problem.dtype.itemsize)
+
+
+def start_guarantee(name: str, init: Init, outcome: Outcome) -> Guarantee | None:
+    """Return what is proven of a greedy build, which no swap makes worse."""
+    return exact_guarantee(name, outcome.rules) if init == BUILD else None
+
+
+def require_passes(value: Any, name: str) -> None:
+    """Refuse anything but whole numbers from 0 on."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
+        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a whole number >= 0.")

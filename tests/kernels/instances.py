@@ -1,0 +1,66 @@
+"""Prototypes and arms for the kernels of swaps, and what is true of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protobandit import kernels
+
+WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
+
+every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+def table(n_arms, n_rows, *, dtype, seed=0, is_tied=False):
+    """Return distances of arms to rows; tied ones are whole numbers, among them many zeros."""
+    random = np.random.default_rng(seed)
+    if is_tied:
+        return random.integers(0, 3, size=(n_arms, n_rows)).astype(dtype)
+    return random.random((n_arms, n_rows)).astype(dtype)
+
+
+def weighted(n, seed=0):
+    """Return weights of which some are 0."""
+    return np.random.default_rng(seed).integers(0, 4, size=n) / 2.0
+
+
+def ragged(full, *, share=1.0, seed=0):
+    """Return starts, columns (in no order) and values of an arm's distances, some left out."""
+    random = np.random.default_rng(seed)
+    own = [random.permutation(np.flatnonzero(random.random(full.shape[1]) < share)) for _ in full]
+    starts = np.concatenate([[0], np.cumsum([len(columns) for columns in own])]).astype(np.int64)
+    values = [row[columns] for row, columns in zip(full, own, strict=True)]
+    return starts, np.concatenate(own).astype(np.int32), np.concatenate(values)
+
+
+def standing(way, members, beyond=0.0):
+    """Return near, second, D and E of every column; E of a lone prototype is ``beyond``."""
+    n = members.shape[1]
+    near, second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    D, E = np.empty(n, dtype=members.dtype), np.full(n, beyond, dtype=members.dtype)
+    way(kernels.two_nearest)(members, near, second, D, E)
+    return near, second, D, E
+
+
+def losses_of(way, near, D, E, weights, k):
+    losses = np.full(k, np.nan)
+    way(kernels.removal_losses)(near, D, E, weights, losses)
+    return losses
+
+
+def summed(members, weights):
+    return float(weights @ members.astype(np.float64).min(axis=0))
+
+
+def require_exact(members, near, second, D, E):
+    """Demand the two smallest of each column, and slots where they stand."""
+    columns = np.arange(members.shape[1])
+    ascending = np.sort(members, axis=0)
+    np.testing.assert_array_equal(D, ascending[0])
+    np.testing.assert_array_equal(D, members[near, columns])
+    if len(members) > 1:
+        np.testing.assert_array_equal(E, ascending[1])
+        np.testing.assert_array_equal(E, members[second, columns])
+        assert (near != second).all()

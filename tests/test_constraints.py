@@ -1,0 +1,473 @@
+"""Fixed rows, quotas and budgets, through `select`, against their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import brute
+import constrained
+import protobandit as pb
+from protobandit import Constraints, InvalidInput
+from protobandit.methods import LazyGreedy, Random, SpotGreedy, StochasticGreedy
+
+ROWS = brute.whole(8, seed=1)
+EXACT = [
+    SpotGreedy(),
+    LazyGreedy(),
+    SpotGreedy(memoize=False),
+    LazyGreedy(memoize=False),
+]
+exact = pytest.mark.parametrize("method", EXACT, ids=brute.name_of)
+seeded = pytest.mark.parametrize("seed", range(12))
+
+
+def pose(seed, n_source=8, n_target=11):
+    """Return rows of both sides, weights (one of them 0), and the dissimilarities."""
+    random = np.random.default_rng(seed)
+    source, target = brute.whole(n_source, seed=seed), brute.whole(n_target, seed=seed + 100)
+    weights = random.integers(0, 4, size=n_target).astype(float)
+    weights[0] = 1
+    d = brute.distances(brute.DEFINITIONS["manhattan"], target, source)
+    return source, target, weights, d
+
+
+def quotas(seed, n, k):
+    """Return groups, minima, maxima and fixed rows that some k rows fulfil."""
+    random = np.random.default_rng(seed)
+    while True:
+        groups = [("a", "b", "c")[g] for g in random.integers(0, 3, size=n)]
+        least = {label: int(random.integers(0, 3)) for label in set(groups)}
+        most = {label: int(random.integers(least[label], 4)) for label in set(groups)}
+        fixed = random.choice(n, int(random.integers(0, 3)), replace=False).tolist()
+        sets = constrained.allowed_sets(n, k, groups, least, most, fixed)
+        if sets and all(least[g] <= groups.count(g) for g in least):
+            return groups, least, most, fixed, sets
+
+
+# -- fixed ----------------------------------------------------------------------------------------
+
+
+@exact
+@seeded
+def test_greedy_goes_on_from_fixed_rows(method, seed):
+    source, target, weights, d = pose(seed)
+    fixed = [5, 2]
+    selection = pb.select(
+        source,
+        target,
+        k=5,
+        weights=weights,
+        metric="manhattan",
+        method=method,
+        constraints=Constraints(fixed=fixed),
+        random_state=0,
+    )
+    everything = [set(range(8))]
+    expected = constrained.greedy(d, weights, 5, everything, fixed)
+    assert selection.indices[: len(expected)].tolist() == expected
+    assert selection.k == 5
+    assert len(set(selection.indices.tolist())) == 5
+    np.testing.assert_allclose(selection.costs, brute.costs(d, weights, selection.indices))
+    np.testing.assert_allclose(selection.mass, brute.mass(d, weights, selection.indices))
+    assert np.isnan([step.gain for step in selection.steps[:2]]).all()
+    for step, gain in list(zip(selection.steps, selection.gains, strict=True))[2:]:
+        assert step.gain == pytest.approx(gain, abs=1e-12)
+
+
+def test_a_selection_can_be_fixed():
+    first = pb.select(ROWS, k=2)
+    again = pb.select(ROWS, k=4, constraints=Constraints(fixed=first))
+    assert again.indices[:2].tolist() == first.indices.tolist()
+
+
+@pytest.mark.parametrize("method", [*EXACT, Random(), StochasticGreedy()], ids=brute.name_of)
+def test_every_row_can_be_fixed(method):
+    fixed = [3, 1, 0]
+    selection = pb.select(
+        ROWS, k=3, method=method, constraints=Constraints(fixed=fixed), random_state=0
+    )
+    assert selection.indices.tolist() == fixed
+    d = brute.distances(brute.DEFINITIONS["euclidean"], ROWS, ROWS)
+    np.testing.assert_allclose(selection.costs, brute.costs(d, brute.even(8), fixed))
+
+
+def test_stochastic_greedy_looks_at_more_rows_when_fewer_are_to_be_chosen():
+    metric = brute.CountedBlocks(brute.DEFINITIONS["manhattan"])
+    rows = brute.whole(40, seed=3)
+    selection = pb.select(
+        rows,
+        k=10,
+        metric=pb.block_metric(metric),
+        method=StochasticGreedy(epsilon=0.5, memoize=False),
+        constraints=Constraints(fixed=range(8)),
+        random_state=0,
+    )
+    a_round = math.ceil(40 / 2 * math.log(2))
+    assert selection.evaluations_by_phase["build"] == 2 * a_round * 40
+    assert selection.evaluations == metric.calls
+
+
+def test_a_callback_can_stop_among_fixed_rows():
+    selection = pb.select(
+        ROWS,
+        k=4,
+        method="lazygreedy",
+        constraints=Constraints(fixed=[6, 2, 4]),
+        callback=lambda step: step.index == 2,
+    )
+    assert selection.indices.tolist() == [6, 2]
+    d = brute.distances(brute.DEFINITIONS["euclidean"], ROWS, ROWS)
+    np.testing.assert_allclose(selection.mass, brute.mass(d, brute.even(8), [6, 2]))
+
+
+# -- quotas ---------------------------------------------------------------------------------------
+
+
+@exact
+@pytest.mark.parametrize("seed", range(25))
+def test_greedy_under_quotas_is_greedy_among_extendable_sets(method, seed):
+    source, target, weights, d = pose(seed)
+    groups, least, most, fixed, sets = quotas(seed, 8, 4)
+    selection = pb.select(
+        source,
+        target,
+        k=4,
+        weights=weights,
+        metric="manhattan",
+        method=method,
+        constraints=Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed),
+        random_state=seed,
+    )
+    expected = constrained.greedy(d, weights, 4, sets, fixed)
+    assert selection.indices[: len(expected)].tolist() == expected
+    assert set(selection.indices.tolist()) in sets
+    assert len(selection.steps) == 4
+    f = {i: 30 - brute.cost(d, weights, list(i)) for i in map(frozenset, sets)}
+    assert f[frozenset(selection.indices.tolist())] >= max(f.values()) / 2
+
+
+@pytest.mark.parametrize("method", [*EXACT, Random(), StochasticGreedy()], ids=brute.name_of)
+@pytest.mark.parametrize("r", [1, 3])
+@seeded
+def test_rows_without_gain_keep_the_quotas_too(method, r, seed):
+    """All rows are the same: after the first pick everything is drawn at random."""
+    if r > 1 and not hasattr(method, "r"):
+        return
+    method = type(method)(r=r) if r > 1 else method
+    groups, least, most, fixed, sets = quotas(seed, 8, 4)
+    selection = pb.select(
+        np.ones((8, 2)),
+        k=4,
+        method=method,
+        constraints=Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed),
+        random_state=seed,
+    )
+    assert set(selection.indices.tolist()) in sets
+
+
+@pytest.mark.parametrize("r", [2, 3, 8])
+@seeded
+def test_several_rows_an_iteration_keep_the_quotas(r, seed):
+    source, target, weights, _ = pose(seed)
+    groups, least, most, fixed, sets = quotas(seed, 8, 4)
+    for method in (SpotGreedy(r=r), LazyGreedy(r=r)):
+        selection = pb.select(
+            source,
+            target,
+            k=4,
+            weights=weights,
+            method=method,
+            constraints=Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed),
+            random_state=seed,
+        )
+        assert set(selection.indices.tolist()) in sets
+        assert selection.guarantee is None
+
+
+def test_a_number_for_all_groups():
+    groups = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    for k, options in ((3, {"at_least": 1}), (3, {"at_most": 1}), (6, {"at_most": 2})):
+        chosen = pb.select(ROWS, k=k, constraints=Constraints(groups=groups, **options)).indices
+        counts = np.bincount(groups[chosen], minlength=3)
+        assert (counts >= options.get("at_least", 0)).all()
+        assert (counts <= options.get("at_most", 8)).all()
+
+
+# -- budgets --------------------------------------------------------------------------------------
+
+
+@exact
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_bought_is_the_better_of_both_ways(method, seed):
+    source, target, weights, d = pose(seed)
+    random = np.random.default_rng(seed)
+    prices = random.integers(1, 12, size=8).astype(float)
+    budget = float(random.integers(prices.min(), 25))
+    cap = [None, 2][seed % 2]
+    fixed = [int(prices.argmin())] if seed % 3 == 0 else []
+    selection = pb.select(
+        source,
+        target,
+        k=cap,
+        weights=weights,
+        metric="manhattan",
+        method=method,
+        constraints=Constraints(costs=prices, budget=budget, fixed=fixed),
+        random_state=0,
+    )
+    expected = constrained.bought(d, weights, prices, budget, cap or 8, fixed)
+    assert selection.indices.tolist() == expected
+    assert selection.spent == prices[expected].sum() <= budget
+    np.testing.assert_allclose(selection.costs, brute.costs(d, weights, expected))
+    assert "Stopped" not in selection.status
+    assert f"  spent        {selection.spent:g}" in repr(selection)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_bought_keeps_its_promise(seed):
+    source, target, weights, d = pose(seed, n_source=7)
+    random = np.random.default_rng(seed)
+    prices = random.choice([1.0, 2.0, 15.0], size=7)
+    budget = float(prices.max() + 1)
+    selection = pb.select(
+        source,
+        target,
+        weights=weights,
+        metric="manhattan",
+        constraints=Constraints(costs=prices, budget=budget),
+    )
+    constant = 2 * max(brute.cost(d, weights, [i]) for i in range(7))
+    best = constant - constrained.best_affordable(d, weights, prices, budget)
+    assert constant - selection.cost >= (1 - 1 / math.e) / 2 * best
+    assert selection.guarantee.statement == "f >= (1 - 1/e)/2 f*"
+
+
+def test_the_single_row_wins_where_a_cheap_one_would_spoil_it():
+    """A cheap row of little worth has the better ratio, and leaves too little for the centre."""
+    rows = np.array([[0.0], [0.1], [0.2], [-0.1], [-0.2], [40.0]])
+    prices = [10.0, 20, 20, 20, 20, 1.0]
+    target = rows[:5]
+    single = pb.select(rows, target, constraints=Constraints(costs=prices, budget=10))
+    assert single.indices.tolist() == [0]
+    both = pb.select(rows, target, constraints=Constraints(costs=prices, budget=11))
+    assert both.indices.tolist() == [5, 0]
+
+
+def test_nothing_is_bought_for_nothing():
+    """Once every target row is a prototype, the rest of the money is kept."""
+    rows = np.array([[0.0], [0.0], [5.0], [5.0]])
+    selection = pb.select(rows, constraints=Constraints(costs=[1, 1, 1, 1], budget=4))
+    assert selection.k == 2
+    assert selection.spent == 2
+    fixed = pb.select(rows, constraints=Constraints(costs=[1] * 4, budget=4, fixed=[0, 2]))
+    assert fixed.indices.tolist() == [0, 2]
+
+
+def test_maxima_hold_under_a_budget():
+    constraints = Constraints(
+        costs=np.ones(8), budget=6, groups=list("aaaabbbb"), at_most={"a": 1, "b": 2}
+    )
+    selection = pb.select(ROWS, constraints=constraints)
+    assert selection.k == 3
+    assert (selection.indices < 4).sum() == 1
+    assert selection.guarantee is None
+
+
+@pytest.mark.parametrize("method", [SpotGreedy(memoize=False), LazyGreedy(memoize=False, r=2)])
+def test_purchases_are_counted(method):
+    metric = brute.CountedPairs()
+    selection = pb.select(
+        ROWS,
+        metric=metric,
+        method=method,
+        constraints=Constraints(costs=np.arange(1, 9), budget=12, fixed=[1]),
+    )
+    assert selection.evaluations == metric.calls
+    assert selection.indices[0] == 1
+    assert selection.spent <= 12
+
+
+def test_a_limit_ends_a_purchase():
+    rows = brute.normal(60, seed=4)
+    constraints = Constraints(costs=np.ones(60), budget=40)
+    method = LazyGreedy(memoize=False)
+    limits = pb.Limits(evaluations=60 * 60 + 200)
+    selection = pb.select(rows, constraints=constraints, method=method, limits=limits)
+    assert 1 <= selection.k < 40
+    assert "Buying was stopped by the limit of 3,800 evaluations." in selection.status
+    whole = pb.select(rows, constraints=constraints, method=method)
+    assert whole.k == 40
+    assert selection.indices.tolist() == whole.indices[: selection.k].tolist()
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_callback_stops_a_purchase(n):
+    constraints = Constraints(costs=np.ones(8), budget=5)
+    whole = pb.select(ROWS, constraints=constraints)
+    seen = []
+    stopped = pb.select(
+        ROWS, constraints=constraints, callback=lambda s: seen.append(s) or len(seen) == n
+    )
+    assert stopped.indices.tolist() == whole.indices[:n].tolist()
+    np.testing.assert_allclose(stopped.costs, whole.costs[:n])
+    assert stopped.status.startswith(f"Stopped by the callback after {n} prototypes")
+
+
+# -- what is proven -------------------------------------------------------------------------------
+
+
+def test_guarantees_say_what_they_are_against():
+    groups = list("aaaabbbb")
+    statements = {
+        "f >= (1 - 1/e) f*": Constraints(fixed=[1]),
+        "f >= f*/2": Constraints(groups=groups, at_most=2),
+        "f >= (1 - 1/e)/2 f*": Constraints(costs=np.ones(8), budget=3),
+    }
+    for statement, constraints in statements.items():
+        guarantee = pb.select(ROWS, k=3, method="spotgreedy", constraints=constraints).guarantee
+        assert guarantee.statement == statement
+        assert guarantee.conditions[0] == "f* is the best f within the constraints"
+    quota = Constraints(groups=groups, at_most=2)
+    assert pb.select(ROWS, k=3, method="stochasticgreedy", constraints=quota).guarantee is None
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+GROUPS = list("aaaabbcc")
+REFUSED = {
+    "no constraints": ({"fixed": [1]}, 3, r"constraints=\{'fixed': \[1\]\} is not known"),
+    "fixed no rows": (Constraints(fixed=[1.5]), 3, r"fixed=\[1\.5\] are not numbers of source"),
+    "fixed no sequence": (Constraints(fixed=3), 3, r"fixed=3 are not numbers"),
+    "fixed too large": (Constraints(fixed=[8]), 3, r"fixed holds 8.*8 source rows.*0 to 7"),
+    "fixed negative": (Constraints(fixed=[-1]), 3, r"fixed holds -1"),
+    "fixed huge": (Constraints(fixed=[10**30]), 3, r"are not numbers of source rows"),
+    "fixed twice": (Constraints(fixed=[2, 2]), 3, r"fixed holds 2 more than once"),
+    "fixed too many": (Constraints(fixed=[0, 1, 2]), 2, r"3 rows are fixed but k=2.*k >= 3"),
+    "groups too short": (Constraints(groups=["a"], at_most=1), 2, r"1 labels for 8 rows"),
+    "groups a string": (Constraints(groups="aaaabbcc", at_most=1), 2, r"groups='aaaabbcc' is not"),
+    "groups missing": (
+        Constraints(groups=[None, *GROUPS[1:]], at_most=1),
+        2,
+        r"groups\[0\]=None is missing",
+    ),
+    "groups NaN": (
+        Constraints(groups=[1.0] * 7 + [math.nan], at_most=1),
+        1,
+        r"groups\[7\]=nan is missing",
+    ),
+    "groups unhashable": (
+        Constraints(groups=[[1]] * 8, at_most=1),
+        2,
+        r"labels that cannot be told apart",
+    ),
+    "quota unknown": (
+        Constraints(groups=GROUPS, at_least={"x": 1}),
+        3,
+        r"at_least names the group 'x'.*\['a', 'b', 'c'\]",
+    ),
+    "quota negative": (Constraints(groups=GROUPS, at_least=-1), 3, r"at_least=-1 is not a number"),
+    "quota no number": (
+        Constraints(groups=GROUPS, at_most={"a": 1.5}),
+        3,
+        r"at_most\['a'\]=1\.5 is not a number of rows",
+    ),
+    "quota True": (Constraints(groups=GROUPS, at_most=True), 3, r"at_most=True is not a number"),
+    "minimum above maximum": (
+        Constraints(groups=GROUPS, at_least={"a": 2}, at_most=1),
+        3,
+        r"at_least asks for 2 rows of group 'a' but at_most allows 1",
+    ),
+    "minimum above size": (
+        Constraints(groups=GROUPS, at_least=3),
+        8,
+        r"at_least asks for 3 rows of group 'b', which has 2",
+    ),
+    "minima above k": (
+        Constraints(groups=GROUPS, at_least=2),
+        5,
+        r"at_least asks for 6 rows in all but k=5.*k >= 6",
+    ),
+    "maxima below k": (
+        Constraints(groups=GROUPS, at_most=1),
+        4,
+        r"at_most leaves 3 rows in all but k=4.*k <= 3",
+    ),
+    "fixed beyond a maximum": (
+        Constraints(groups=GROUPS, at_most=1, fixed=[0, 1]),
+        3,
+        r"2 fixed rows are of group 'a', but at_most allows 1",
+    ),
+    "fixed leave no room": (
+        Constraints(groups=GROUPS, at_least={"b": 1, "c": 1}, fixed=[0, 1]),
+        3,
+        r"at_least needs 2 rows beside the 2 fixed ones, which leave 1 of k=3.*k >= 4",
+    ),
+    "costs no numbers": (
+        Constraints(costs=["x"] * 8, budget=1),
+        None,
+        r"costs=.* are not numbers. Pass 8 numbers > 0",
+    ),
+    "costs too few": (Constraints(costs=[1, 2], budget=1), None, r"costs have shape \(2,\)"),
+    "costs zero": (Constraints(costs=[1] * 7 + [0], budget=1), None, r"costs\[7\]=0.0 is not"),
+    "costs infinite": (
+        Constraints(costs=[math.inf] + [1] * 7, budget=1),
+        None,
+        r"costs\[0\]=inf is not allowed",
+    ),
+    "budget negative": (Constraints(costs=[1] * 8, budget=-1), None, r"budget=-1 is not allowed"),
+    "budget no number": (Constraints(costs=[1] * 8, budget="1"), None, r"budget='1' is not"),
+    "budget too small": (
+        Constraints(costs=[2] * 8, budget=1),
+        None,
+        r"budget=1 is less than the cheapest row costs, 2",
+    ),
+    "fixed too dear": (
+        Constraints(costs=[2] * 8, budget=3, fixed=[0, 1]),
+        None,
+        r"the fixed rows cost 4 but budget=3",
+    ),
+    "k beside fixed": (Constraints(fixed=[1]), None, r"k=None needs until= or a budget"),
+}
+
+
+@pytest.mark.parametrize(("constraints", "k", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_fulfilled_is_refused(constraints, k, message):
+    with pytest.raises(InvalidInput, match=message):
+        pb.select(ROWS, k=k, constraints=constraints)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"at_least": 1}, r"groups=None. Pass groups="),
+        ({"groups": GROUPS}, r"neither at_least nor at_most"),
+        ({"costs": [1] * 8}, r"costs is given alone"),
+        ({"budget": 3}, r"budget is given alone"),
+        (
+            {"costs": [1] * 8, "budget": 3, "groups": GROUPS, "at_least": 1},
+            r"at_least is given with costs",
+        ),
+    ],
+)
+def test_constraints_that_make_no_sense_are_refused_at_once(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        Constraints(**options)
+
+
+def test_labels_of_any_kind_make_groups():
+    pandas = pytest.importorskip("pandas")
+    for groups in (
+        pandas.Series(GROUPS),
+        pandas.Categorical(GROUPS),
+        np.array(GROUPS),
+        tuple(GROUPS),
+        ["a", "a", "a", "a", 1, 1, (2, 3), (2, 3)],
+    ):
+        selection = pb.select(ROWS, k=3, constraints=Constraints(groups=groups, at_most=1))
+        assert sorted(np.searchsorted([4, 6], selection.indices, side="right")) == [0, 1, 2]
+    missing = Constraints(groups=["a", pandas.NA, *GROUPS[2:]], at_most=1)
+    with pytest.raises(InvalidInput, match=r"groups\[1\]=<NA> is missing"):
+        pb.select(ROWS, k=3, constraints=missing)
