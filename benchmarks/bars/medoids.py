@@ -20,7 +20,7 @@ from benchmarks._referee import mean_distance
 from benchmarks.bars._bar import Bar, Options, lazybandit, timed
 
 _ROWS, _KS = 20_000, (10, 100)
-_EFFORTS = ("fast", "balanced", "thorough")
+_EFFORTS: tuple[str | float, ...] = (0.3, "fast", 1.3, "balanced", "thorough")
 _NEAR, _NEAR_FASTER, _THOROUGH_FASTER = 1.005, 20, 4
 
 
@@ -79,7 +79,7 @@ def _contest(rows: np.ndarray, path: Path, k: int, options: Options) -> Iterator
         )
 
 
-def _own(rows: np.ndarray, k: int, effort: str, seeds: int) -> Result:
+def _own(rows: np.ndarray, k: int, effort: str | float, seeds: int) -> Result:
     lazybandit(rows, k=k, effort=effort, seed=seeds)  # compile
     runs = [timed(lambda s=s: lazybandit(rows, k=k, effort=effort, seed=s)) for s in range(seeds)]
     costs = [mean_distance(rows[selection.indices], rows) for _, selection in runs]
