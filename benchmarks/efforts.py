@@ -34,14 +34,14 @@ SETTINGS: dict[str, dict[str, float]] = {
     "default": {},
     "cells 4": {"_CELLS": 4},
     "cells 16": {"_CELLS": 16},
-    "growth 1.5": {"_GROWTH": 1.5},
-    "growth 4": {"_GROWTH": 4.0},
+    "growth 2": {"_GROWTH": 2.0},
+    "growth 5": {"_GROWTH": 5.0},
     "span 12": {"_SPAN": 12},
     "span 80": {"_SPAN": 80},
     "rows x0.6": {"rows": 0.6},
     "rows x1.6": {"rows": 1.6},
     "arms x0.4": {"arms": 0.4},
-    "passes 1": {"_PASSES": 1},
+    "passes 2": {"_PASSES": 2},
     "passes 4": {"_PASSES": 4},
 }
 

@@ -131,7 +131,8 @@ def test_a_problem_that_is_as_dear_to_race_for_is_read_at_once():
     dear = {"n_source": 2000, "n_target": 14_000, "k": 500, "effort": 12.0}
     (rung,) = plan(**dear)
     assert (rung.n_arms, rung.n_rows) == (2000, 14_000)
-    assert rung.n_finalists == 0
+    assert planned_evaluations([rung], 500) == 2000 * 14_000
+    assert (rung.n_finalists, rung.n_trials) == (2000, 12 * 250)
     assert len(plan(**dear | {"effort": 4.0})) > 1
     assert len(plan(**dear, entries=2000 * 14_000 - 1)) > 1  # no room for that
 

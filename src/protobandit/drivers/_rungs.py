@@ -15,6 +15,7 @@ _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _SHAKEN = 5  # the effort from which on finalists are measured in full and shaken
 _FINALISTS = 18  # in units of k
+_MOST_TRIALS = 250  # for each unit of effort; up to there k
 _ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
 _SAFETY = 0.85  # of a limit: swaps are not known beforehand
 SWAPS_A_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
@@ -66,13 +67,11 @@ def rungs_for(
 
     def rungs(level: float, n_arms: int, n_at_once: int = 0) -> list[Rung]:
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
-        climbed = _climb(first, n_arms, n_target, k, entries)
-        if level >= _SHAKEN:
-            climbed[-1] = _with_finalists(climbed[-1], k, level, entries)
+        climbed = _climb(first, n_arms, n_target, k, entries, level)
         # Nor is it worth while to race for as many as there are.
         most = max(n_at_once, min(planned_evaluations(climbed, k), entries))
         is_all = n_arms * n_target <= most
-        return _climb(n_target, n_arms, n_target, k, entries) if is_all else climbed
+        return _climb(n_target, n_arms, n_target, k, entries, level) if is_all else climbed
 
     def lowered(level: float) -> list[Rung]:
         """Return the rungs with fewer rows, then with fewer arms too."""
@@ -114,7 +113,9 @@ def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
     return [*rungs[: n_rungs - 1], last]
 
 
-def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> list[Rung]:
+def _climb(
+    first: int, n_source: int, n_target: int, k: int, entries: int, level: float
+) -> list[Rung]:
     """Return the rungs from ``first`` rows on."""
     n_arms = max(min(n_source, entries // first), min(n_source, 2 * k))
     rungs = [Rung(n_arms, first, 0, _PASSES)]
@@ -130,7 +131,8 @@ def _climb(first: int, n_source: int, n_target: int, k: int, entries: int) -> li
         share = (_GROWTH * first / n_rows) ** (1 - 0.4 * (1 - locality))
         n_left = max(min(n_arms, 2 * k), min(n_arms, round(n_arms * share)))
         rungs.append(Rung(n_left, n_rows, n_cells, _PASSES))
-    return [*rungs[:-1], replace(rungs[-1], passes=_LAST_PASSES)]
+    last = replace(rungs[-1], passes=_LAST_PASSES)
+    return [*rungs[:-1], _with_finalists(last, k, level, entries) if level >= _SHAKEN else last]
 
 
 def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
@@ -141,7 +143,7 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
     n_finalists = min(last.n_arms, _FINALISTS * k, entries // last.n_rows)
     if k == 1 or n_finalists <= k:
         return last
-    return replace(last, n_finalists=n_finalists, n_trials=round(level * k))
+    return replace(last, n_finalists=n_finalists, n_trials=round(level * min(k, _MOST_TRIALS)))
 
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
