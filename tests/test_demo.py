@@ -81,7 +81,7 @@ def test_the_picture_holds_k_images_and_what_they_cost(demo):
     root = ElementTree.fromstring(demo.picture)
     assert len(list(root.iter(f"{SVG}image"))) == 20
     lines = " ".join(element.text or "" for element in root.iter(f"{SVG}text"))
-    assert f"lazygreedy · cost {demo.scores['lazygreedy'].cost:.4g}" in lines
+    assert f"lazybandit · cost {demo.scores['lazybandit'].cost:.4g}" in lines
     assert f"{1797**2:,} evaluations" in lines
 
 

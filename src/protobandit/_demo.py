@@ -19,7 +19,7 @@ from protobandit._selection import Selection
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.report import gallery
 
-METHODS = ("lazygreedy", "stochasticgreedy", "protobandit")
+METHODS = ("lazybandit", "lazygreedy", "stochasticgreedy", "protobandit")
 N_RANDOM = 10  # how many random choices are averaged
 
 _SHOWN = METHODS[0]
