@@ -161,7 +161,7 @@ class StochasticGreedy:
             method=self.name,
             statement=f"E[f] >= (1 - 1/e - {self.epsilon:g}) f*",
             epsilon=self.epsilon,
-            conditions=_conditions(outcome.rules),
+            conditions=conditions_of(outcome.rules),
         )
 
 
@@ -198,17 +198,18 @@ def exact_guarantee(name: str, rules: Rules) -> Guarantee | None:
     """Return what is proven of greedy on exact gains under these rules."""
     if rules.prices is None:
         share = "f*/2" if rules.has_quotas else "(1 - 1/e) f*"
-        return Guarantee(method=name, statement=f"f >= {share}", conditions=_conditions(rules))
+        return Guarantee(method=name, statement=f"f >= {share}", conditions=conditions_of(rules))
     if rules.has_quotas:
         return None
     return Guarantee(
         method=name,
         statement="f >= (1 - 1/e)/2 f*",
-        conditions=(*_conditions(rules), "C is at least twice the cost of the worst single row"),
+        conditions=(*conditions_of(rules), "C is at least twice the cost of the worst single row"),
     )
 
 
-def _conditions(rules: Rules) -> tuple[str, ...]:
+def conditions_of(rules: Rules) -> tuple[str, ...]:
+    """Return what a guarantee must say of the rules it was reached under."""
     return () if rules.is_free else ("f* is the best f within the constraints",)
 
 

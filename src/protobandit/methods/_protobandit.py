@@ -25,7 +25,7 @@ from protobandit.arms import (
     Uniform,
 )
 from protobandit.drivers import Pick, greedy
-from protobandit.methods._greedy import subset_size
+from protobandit.methods._greedy import conditions_of, subset_size
 from protobandit.methods._method import (
     GREEDY,
     Forecast,
@@ -77,6 +77,7 @@ class ProtoBandit:
     """
 
     name: ClassVar[str] = "protobandit"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
     epsilon: float = 0.2
     nu_step: float | None = None
     nu: float | None = None
@@ -134,6 +135,7 @@ class ProtoBandit:
             k=problem.k,
             r=self.r,
             random=random,
+            rules=problem.rules,
         )
 
     def least_evaluations(self, oracle: Oracle) -> int:
@@ -148,13 +150,13 @@ class ProtoBandit:
         return Forecast(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.is_proven or self.r > 1:
+        if not outcome.is_proven or self.r > 1 or outcome.rules.has_quotas:
             return None
         assert isinstance(outcome.objective, SampledCoverage)
         sample = outcome.objective.sample
         nu_step, nu = self.steps(outcome.k)
         reached = 1 - outcome.cost / sample.scale
-        conditions = []
+        conditions = [*conditions_of(outcome.rules)]
         bound = sample.oracle.problem.metric.bound
         if bound is None or sample.scale < bound:
             clipped = f"{sum(sample.clipped)} pulls were clipped to it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -45,6 +45,9 @@ SWAPS = ("eager", "best", "local")
 class Refined:
     """The prototypes of another method, improved by swaps and put in order again.
 
+    Fixed rows stay and quotas hold, in the build and in every swap; prices do not: a swap can spend
+    more than was left.
+
     "eager" and "best" look at all of S and T: |S||T| evaluations, unless the build kept them, and
     the matrix in memory. No swap raises the cost, so what is proven of an exact greedy build holds
     of the result. "local" races on sampled target rows, as `LazyBandit` does, from the build
@@ -53,7 +56,8 @@ class Refined:
     Parameters
     ----------
     build
-        The name of the method that builds, or one of its values.
+        The name of the method that builds, one of its values, or what ``Selection.parameters``
+        holds of one.
     swaps
         "eager" (FasterPAM: whatever helps), "best" (FastPAM1: the best swap of each pass, with the
         result of PAM's SWAP), or "local" (near an arm's own cells, on a growing sample).
@@ -62,12 +66,16 @@ class Refined:
     """
 
     name: ClassVar[str] = "refined"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
     build: Any = "lazygreedy"
     swaps: str = "eager"
     passes: int = 100
 
     def __post_init__(self) -> None:
         require_count(self.passes, "passes")
+        if isinstance(self.build, Mapping) and self.build.get("method") in BUILDS:
+            parameters = {name: value for name, value in self.build.items() if name != "method"}
+            object.__setattr__(self, "build", BUILDS[self.build["method"]](**parameters))
         if not (isinstance(self.swaps, str) and self.swaps in SWAPS):
             raise InvalidInput(f"swaps={self.swaps!r} is not known. Use one of {list(SWAPS)}.")
         is_name = isinstance(self.build, str) and self.build in BUILDS
