@@ -266,7 +266,7 @@ _VARIED = {
     "batch": (7,),
     "init": ("heuristic", "k-medoids++"),
     "n_swaps": (3,),
-    "swaps": ("best",),
+    "swaps": ("best", "local"),
     "n_samples": (2,),
     "numlocal": (1,),
     "maxneighbor": (30,),

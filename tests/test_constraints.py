@@ -471,3 +471,19 @@ def test_labels_of_any_kind_make_groups():
     missing = Constraints(groups=["a", pandas.NA, *GROUPS[2:]], at_most=1)
     with pytest.raises(InvalidInput, match=r"groups\[1\]=<NA> is missing"):
         pb.select(ROWS, k=3, constraints=missing)
+
+
+def test_protobandit_says_what_is_proven_under_constraints():
+    rows = brute.normal(30)
+    method = pb.methods.ProtoBandit(nu_step=0.01, early_stop=False, scale=20.0)
+
+    def proven(**given):
+        constraints = Constraints(**given) if given else None
+        return pb.select(
+            rows, k=4, method=method, constraints=constraints, random_state=0
+        ).guarantee
+
+    within = "f* is the best f within the constraints"
+    assert within not in proven().conditions
+    assert proven(fixed=[3]).conditions[0] == within
+    assert proven(groups=["a", "b"] * 15, at_most={"a": 1}) is None

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import brute
 import protobandit as pb
 
 WORDS = ["kitten", "sitting", "mitten", "banana", "bananas", "cabana"]
@@ -544,3 +545,62 @@ def test_wrong_parameters_are_refused_by_fit_and_named(X, make, given, message):
     estimator.__sklearn_tags__()
     with pytest.raises(pb.InvalidInput, match=message):
         estimator.fit(X)
+
+
+# -- constraints and goals ------------------------------------------------------------------------
+
+GRID = brute.normal(40, seed=5)
+FIXED = pb.Constraints(fixed=[7, 30])
+DEMANDS = {
+    "fixed": {"n_prototypes": 5, "constraints": FIXED},
+    "quotas": {
+        "n_prototypes": 4,
+        "constraints": pb.Constraints(groups=["a", "b"] * 20, at_most={"a": 1}),
+    },
+    "budget": {
+        "n_prototypes": None,
+        "constraints": pb.Constraints(costs=np.arange(1.0, 41), budget=20),
+    },
+    "coverage": {"n_prototypes": None, "until": pb.Coverage(0.8, radius=1.5)},
+    "capped": {"n_prototypes": 2, "until": pb.MinGain(1e-6)},
+    "knee": {"n_prototypes": "auto"},
+}
+
+
+@pytest.mark.parametrize("demand", DEMANDS)
+def test_demands_are_those_of_select(demand):
+    given = DEMANDS[demand]
+    model = clone(pb.PrototypeSelector(**given, random_state=0)).fit(GRID)
+    options = {name: value for name, value in given.items() if name != "n_prototypes"}
+    found = pb.select(GRID, k=given["n_prototypes"], **options, random_state=0)
+    assert model.prototype_indices_.tolist() == found.indices.tolist()
+    assert model.transform(GRID).shape == (40, found.k)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict(GRID).tolist() == model.labels_.tolist()
+    assert again.get_params().keys() == model.get_params().keys()
+
+
+def test_constraints_number_the_rows_of_x_whatever_they_weigh():
+    weights = np.ones(40)
+    weights[[0, 7, 12]] = 0
+    model = pb.PrototypeSelector(5, constraints=FIXED).fit(GRID, sample_weight=weights)
+    assert model.prototype_indices_[:2].tolist() == [7, 30]
+    found = pb.select(GRID, k=5, weights=weights, constraints=FIXED)
+    assert model.prototype_indices_.tolist() == found.indices.tolist()
+
+
+def test_a_goal_leaves_out_rows_without_weight():
+    weights = np.repeat([1.0, 0.0], 20)
+    until = pb.MinGain(0.1)
+    model = pb.PrototypeSelector(None, until=until).fit(GRID, sample_weight=weights)
+    alone = pb.PrototypeSelector(None, until=until).fit(GRID[:20])
+    assert model.prototype_indices_.tolist() == alone.prototype_indices_.tolist()
+
+
+def test_no_number_needs_an_end():
+    with pytest.raises(pb.InvalidInput, match=r"n_prototypes=None.*None needs until= or a budget"):
+        pb.PrototypeSelector(None).fit(GRID)
+    with pytest.raises(pb.InvalidInput, match=r"n_prototypes=None"):
+        pb.PrototypeSelector(None, constraints=FIXED).fit(GRID)
+    with pytest.raises(pb.InvalidInput, match=r"constraints=.* is not known"):
+        pb.PrototypeSelector(3, constraints={"fixed": [1]}).fit(GRID)

@@ -85,17 +85,17 @@ def test_methods_of_chance_go_on_with_what_there_is(method):
 
 def test_another_method_goes_on_where_the_first_cannot():
     problem = pose()
-    few = pb.select(**problem, k=4, method="protobandit", random_state=0)
+    few = pb.select(**problem, k=4, method="banditpam", random_state=0)
     more = few.extended(6)
     assert more.method == "lazygreedy"
-    assert "protobandit cannot go on from given prototypes: lazygreedy did." in more.status
+    assert "banditpam cannot go on from given prototypes: lazygreedy did." in more.status
     assert more.indices[:4].tolist() == few.indices.tolist()
     assert more.guarantee.conditions == ("f* is the best f within the constraints",)
     by_spot = few.extended(6, method="spotgreedy")
     assert by_spot.method == "spotgreedy"
     assert by_spot.indices.tolist() == more.indices.tolist()
-    with pytest.raises(InvalidInput, match=r"method='protobandit' does not heed 'fixed'"):
-        few.extended(6, method="protobandit")
+    with pytest.raises(InvalidInput, match=r"method='banditpam' does not heed 'fixed'"):
+        few.extended(6, method="banditpam")
 
 
 def test_quotas_go_on_to_hold():
@@ -134,7 +134,7 @@ def test_limits_and_callbacks_hold_while_going_on():
         (3, r"k=3 is not more than the 3 prototypes there are. Pass k > 3, or use at\(k\)"),
         (31, r"k=31 exceeds the 30 source rows"),
         (0.01, r"k=1 is not more than"),
-        ("auto", r"k='auto' is not a number"),
+        ("auto", r"k='auto' does not say how many"),
     ],
 )
 def test_a_k_that_is_no_more_is_refused(k, message):

@@ -99,7 +99,7 @@ def test_every_method_of_the_table_clusters(blobs, name):
         ({"init": "build", "method": "lazybandit"}, r"init='build' is not for method='lazybandit'"),
         ({"init": "build", "method": pb.methods.PAM()}, r"is not for method=PAM.* by name"),
         ({"init": [0, 99], "n_clusters": 2}, "init names row 99, which X has not"),
-        ({"init": [0, 0], "n_clusters": 2}, "init needs to be one of"),
+        ({"init": [0, 0], "n_clusters": 2}, "init names row 0 more than once"),
         ({"init": np.ones((2, 4)), "n_clusters": 2}, "which is not a row of X"),
         ({"init": np.ones((2, 3)), "n_clusters": 2}, "which is not a row of X"),
         ({"init": csc_array(np.eye(2, 4)), "n_clusters": 2}, "init needs to be one of"),

@@ -385,3 +385,43 @@ def test_an_effort_may_be_a_name_or_its_number(digits):
         run(*digits, k=5, method=LazyBandit(effort=effort)) for effort in ("fast", 1.0)
     )
     assert by_name.indices.tolist() == by_number.indices.tolist()
+
+
+# -- constraints -----------------------------------------------------------------------------------
+
+
+def test_what_is_proven_under_constraints_says_so():
+    source, target = brute.normal(25), brute.normal(40, seed=1)
+    groups = np.arange(25) % 3
+    quotas = pb.Constraints(groups=groups, at_most=2)
+    assert "f*/2" in str(run(source, target, k=5, constraints=quotas).guarantee)
+    fixed = run(source, target, k=5, constraints=pb.Constraints(fixed=[3])).guarantee
+    assert "(1 - 1/e)" in str(fixed)
+    assert any("within the constraints" in condition for condition in fixed.conditions)
+
+
+@pytest.mark.parametrize("effort", [0.5, 6.0])
+def test_a_race_heeds_fixed_rows_and_quotas(nothing_at_once, digits, effort):
+    rows, many = digits
+    groups = np.random.default_rng(0).integers(4, size=len(rows))
+    constraints = pb.Constraints(fixed=[11, 5], groups=groups, at_least=3, at_most={0: 4})
+    method = LazyBandit(effort=effort)
+    bound = run(rows, many, k=20, method=method, constraints=constraints)
+    assert bound.indices[:2].tolist() == [11, 5]
+    counts = np.bincount(groups[bound.indices], minlength=4)
+    assert (counts >= 3).all()
+    assert counts[0] <= 4
+    free = run(rows, many, k=20, method=method)
+    greedy = run(rows, many, k=20, method="lazygreedy", constraints=constraints)
+    assert true_cost(free, many) < true_cost(bound, many) * 1.01
+    assert true_cost(bound, many) < true_cost(greedy, many) * 1.02
+
+
+def test_few_entrants_include_what_the_rules_need(digits):
+    rows, many = digits
+    groups = np.zeros(len(rows), dtype=int)
+    groups[[7, 1000]] = 1
+    constraints = pb.Constraints(fixed=[3], groups=groups, at_least={1: 2})
+    limits = pb.Limits(evaluations=4000)
+    chosen = run(rows, many, k=10, limits=limits, constraints=constraints)
+    assert {3, 7, 1000} <= set(chosen.indices.tolist())

@@ -157,7 +157,7 @@ def test_a_plan_takes_the_same_arguments(need):
     assert plan.parameters == selection.parameters
     assert plan.evaluations == N * N
     with pytest.raises(InvalidInput, match=f"does not heed '{need}'"):
-        pb.plan(ROWS, **NEEDS[need], method="protobandit")
+        pb.plan(ROWS, **NEEDS[need], method="banditpam")
 
 
 def test_a_plan_for_classes_is_the_sum_of_theirs():

@@ -142,6 +142,11 @@ def _counts(k: Any, names: Sequence[Any], sizes: Ids, shares: Doubles) -> Ids:
     """Return how many prototypes each class gets; classes of size 0 get none."""
     if isinstance(k, Mapping):
         return _as_mapped(k, names, sizes)
+    if k is None or isinstance(k, (str, list, tuple, np.ndarray)):
+        raise InvalidInput(
+            f"k={k!r:.40} is given with by=, where each class has a number of its own. Pass an "
+            f"int, a fraction, or a mapping from labels to numbers."
+        )
     total, n_classes = as_count(k, int(sizes.sum())), int((sizes > 0).sum())
     if total < n_classes:
         raise InvalidInput(

@@ -31,6 +31,11 @@ class Earlier(Protocol):
 
 def extend(earlier: Earlier, problem: Problem, k: Any, method: Any, means: Means) -> dict[str, Any]:
     """Return the fields of the selection of ``k`` rows that begins with those of an earlier one."""
+    if k is None or isinstance(k, (str, list, tuple)):
+        raise InvalidInput(
+            f"k={k!r:.40} does not say how many prototypes there should be in all. Pass an int "
+            f"from {len(earlier.indices) + 1} to {len(problem.source)}, or a fraction."
+        )
     whole = replace(problem, k=as_count(k, len(problem.source)), goal=None)
     _require_more(earlier, whole)
     rest = replace(whole, rules=replace(problem.rules, fixed=earlier.indices))

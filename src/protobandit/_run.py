@@ -83,7 +83,8 @@ def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
     missing = problem.needs - supported(chosen)
     if not missing:
         return chosen, ""
-    words = " and ".join(f"{name!r}" for name in sorted(missing))
+    shown = {"until": "k='auto'"} if isinstance(problem.goal, Knee) else {}
+    words = " and ".join(shown.get(name, repr(name)) for name in sorted(missing))
     if isinstance(method, str) and method == "auto":
         other = LazyGreedy()
         return other, f"method='auto' was {other.name}, since {chosen.name} takes no {words}."

@@ -232,7 +232,7 @@ class Selection(Answers):
         0.933
         """
         if self.k < 2:
-            raise InvalidInput("silhouette needs at least 2 prototypes, this selection has 1.")
+            raise InvalidInput("silhouette needs 2 prototypes or more, not 1. Select k >= 2.")
         problem = self._solved("Ask before it is saved.")
         return silhouette(Oracle(problem, n_jobs=n_jobs), self.indices)
 

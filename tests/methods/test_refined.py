@@ -100,6 +100,18 @@ def test_a_build_ends_within_its_limit(swaps, n):
     assert "left no room for swaps." in found.status
 
 
+@pytest.mark.parametrize("build", ["lazygreedy", SpotGreedy(r=2, memoize=False)])
+def test_it_goes_on_from_what_it_found(build):
+    method = Refined(build=build, swaps="best")
+    found = refined(method)
+    assert Refined(**found.parameters) == method
+    more = found.extended(7)
+    assert more.method == "refined"
+    assert more.parameters == found.parameters
+    assert more.indices[:5].tolist() == found.indices.tolist()
+    assert more.k == 7
+
+
 def test_a_bandit_builds_as_far_as_it_may():
     source, target = brute.normal(100, 6), brute.normal(3000, 6, seed=1)
     method = Refined(build=ProtoBandit(nu_step=0.05))

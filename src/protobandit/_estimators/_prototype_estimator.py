@@ -28,6 +28,8 @@ class PrototypeEstimator(
     """What both estimators can do, whatever each calls its parameters and results."""
 
     selection_: Selection
+    constraints: Any = None  # these number the rows of ``X``, so that none may be left out
+    until: Any = None
 
     @abstractmethod
     def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
@@ -151,7 +153,7 @@ class PrototypeEstimator(
 
     def _select_present(self, rows: Any, goal: Target) -> Selection:
         """Select for the rows themselves; those of zero weight are as good as absent."""
-        if goal.weights is None or goal.weights.all():
+        if goal.weights is None or goal.weights.all() or self.constraints is not None:
             return self._select(rows, goal)
         kept = np.flatnonzero(goal.weights)
         few = _safe_indexing(rows, kept)
@@ -169,6 +171,8 @@ class PrototypeEstimator(
             k=k,
             metric=self.metric,
             method=method,
+            constraints=self.constraints,
+            until=self.until,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
@@ -189,8 +193,11 @@ def _is_table(X: Any) -> bool:
     return is_numbers or array.ndim == 0  # not rows at all, which scikit-learn will say
 
 
-def as_count(name: str, count: Any, n: int) -> Any:
-    """Return how many prototypes to choose, or refuse in the words of the estimator."""
+def as_count(name: str, count: Any, n: int, otherwise: str = "") -> Any:
+    """Return how many prototypes to choose, or refuse in the words of the estimator.
+
+    ``otherwise`` tells what else the estimator takes.
+    """
     is_whole = isinstance(count, Integral) and not isinstance(count, bool)
     if is_whole and count > n > 0:
         raise InvalidInput(
@@ -201,7 +208,7 @@ def as_count(name: str, count: Any, n: int) -> Any:
     if not is_share and not (is_whole and count >= 1):
         raise InvalidInput(
             f"{name}={count!r:.40} is not allowed. Pass an int from 1 to {n}, or a fraction of the "
-            f"rows in (0, 1)."
+            f"rows in (0, 1){otherwise}."
         )
     return count
 

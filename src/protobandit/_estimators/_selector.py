@@ -7,6 +7,8 @@ from typing import Any
 from protobandit._estimators._prototype_estimator import PrototypeEstimator, as_count
 from protobandit._typing import Ids
 
+_OTHERWISE = ", or 'auto'; None needs until= or a budget"
+
 
 class PrototypeSelector(PrototypeEstimator):
     """Choose rows of ``X`` that stand for ``X``, or for a separate target.
@@ -16,10 +18,13 @@ class PrototypeSelector(PrototypeEstimator):
     Parameters
     ----------
     n_prototypes
-        How many: an int, or a fraction of the rows of ``X`` in (0, 1).
+        How many: an int, or a fraction of the rows of ``X`` in (0, 1); "auto" for the knee of the
+        curve of costs; None where ``until`` or a budget ends the search, where an int is a cap.
     metric, method, random_state, n_jobs
         As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
         dissimilarities; with a callable, rows may be anything it understands.
+    constraints, until
+        As in `protobandit.select`; ``constraints`` speak of the rows of ``X``.
     compute_labels
         Whether ``fit`` also finds the nearest prototype of each row of ``X``.
 
@@ -58,10 +63,12 @@ class PrototypeSelector(PrototypeEstimator):
 
     def __init__(
         self,
-        n_prototypes: int | float = 8,
+        n_prototypes: int | float | str | None = 8,
         *,
         metric: Any = "euclidean",
         method: Any = "auto",
+        constraints: Any = None,
+        until: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         compute_labels: bool = True,
@@ -69,6 +76,8 @@ class PrototypeSelector(PrototypeEstimator):
         self.n_prototypes = n_prototypes
         self.metric = metric
         self.method = method
+        self.constraints = constraints
+        self.until = until
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.compute_labels = compute_labels
@@ -89,8 +98,8 @@ class PrototypeSelector(PrototypeEstimator):
             named in its ``transform_input``).
         sample_weight
             How much each row of ``X`` counts as target. Rows of weight 0 are treated as absent:
-            neither represented nor chosen, only labelled. For a separate target pass
-            ``Target(rows, weights=...)`` instead.
+            neither represented nor chosen, only labelled; with ``constraints`` they may be chosen.
+            For a separate target pass ``Target(rows, weights=...)`` instead.
         """
         rows, self.prototypes_ = self._solve(X, target, sample_weight)
         self.prototype_indices_ = self.selection_.indices
@@ -109,4 +118,9 @@ class PrototypeSelector(PrototypeEstimator):
         return self.labels_ if self.compute_labels else self.predict(X)
 
     def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
-        return as_count("n_prototypes", self.n_prototypes, len(kept)), self.method
+        count = self.n_prototypes
+        is_auto = isinstance(count, str) and count == "auto"
+        has_end = self.until is not None or getattr(self.constraints, "budget", None) is not None
+        if is_auto or (count is None and has_end):
+            return count, self.method
+        return as_count("n_prototypes", count, len(kept), _OTHERWISE), self.method

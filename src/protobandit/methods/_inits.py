@@ -29,12 +29,21 @@ def as_init(init: Any) -> Init:
     if isinstance(init, str) and init in (BUILD, *STARTS):
         return init
     numbers = row_numbers(init)
-    if numbers is not None and numbers.min() >= 0 and len(np.unique(numbers)) == len(numbers):
+    if numbers is not None:
+        _require_distinct(numbers)
         return tuple(numbers.tolist())
     raise InvalidInput(
         f"init={init!r:.60} is not known. init needs to be one of the following: "
         f"{[BUILD, *STARTS]}, distinct numbers of source rows, or a Selection."
     )
+
+
+def _require_distinct(numbers: Ids) -> None:
+    if numbers.min() < 0:
+        raise InvalidInput(f"init names row {numbers.min()}. Pass numbers of rows, from 0 on.")
+    values, counts = np.unique(numbers, return_counts=True)
+    for value in values[counts > 1]:
+        raise InvalidInput(f"init names row {value} more than once. Pass distinct rows.")
 
 
 def row_numbers(init: Any) -> Ids | None:

@@ -27,6 +27,7 @@ from protobandit.drivers import (
     ranked,
     rungs_for,
 )
+from protobandit.methods._greedy import exact_guarantee
 from protobandit.methods._method import Forecast, Outcome, is_number
 from protobandit.objectives import Coverage
 
@@ -85,9 +86,7 @@ class LazyBandit:
         return race_forecast(problem, limits, self.level)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.is_proven:
-            return None
-        return Guarantee(method=self.name, statement="f >= (1 - 1/e) f*")
+        return exact_guarantee(self.name, outcome.rules) if outcome.is_proven else None
 
 
 def raced(
