@@ -67,7 +67,7 @@ def test_threads_make_no_difference(n_jobs):
 
 
 def test_one_prototype_has_no_second_nearest():
-    with pytest.raises(InvalidInput, match=r"needs at least 2 prototypes, this selection has 1"):
+    with pytest.raises(InvalidInput, match=r"needs 2 prototypes or more, not 1"):
         pb.select(brute.whole(5), k=1).silhouette()
 
 
