@@ -21,7 +21,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import haversine_distances
 
 from protobandit._errors import InvalidInput
-from protobandit._metrics import METRICS, Prepared, as_metric, block_metric, metric, strided_centre
+from protobandit._metrics import METRICS, as_metric, block_metric, metric, strided_centre
+from protobandit._prepared import Prepared
 from protobandit.kernels import _distances, _forms
 from protobandit.kernels._compile import Kernel
 

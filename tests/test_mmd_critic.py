@@ -262,18 +262,28 @@ def test_what_rounding_leaves_is_not_independence(dtype):
     assert selection.criticisms.tolist() == [*first, *rest]
 
 
-@pytest.mark.parametrize("n", [1, 12, 50])
-def test_no_more_criticisms_than_there_are_rows(n):
+def test_criticisms_are_distinct_rows_beside_the_prototypes():
     rows = brute.normal(12)
-    method = MMDCritic(n_criticisms=n)
-    within = pb.select(rows, k=5, method=method)
-    assert len(within.criticisms) == min(n, 7)
-    assert not set(within.criticisms.tolist()) & set(within.indices.tolist())
-    assert len(set(within.criticisms.tolist())) == len(within.criticisms)
-    across = pb.select(rows, brute.normal(9, seed=1), k=5, method=method)
-    assert sorted(across.criticisms.tolist())[: min(n, 9)] == sorted(across.criticisms.tolist())
-    assert len(across.criticisms) == min(n, 9)
-    assert len(pb.select(rows, k=12, method=method).criticisms) == 0
+    within = pb.select(rows, k=5, method=MMDCritic(n_criticisms=7))
+    assert sorted([*within.criticisms, *within.indices]) == list(range(12))
+    across = pb.select(rows, brute.normal(9, seed=1), k=5, method=MMDCritic(n_criticisms=9))
+    assert sorted(across.criticisms) == list(range(9))
+
+
+def test_fewer_criticisms_than_asked_for_are_said():
+    rows, other = brute.normal(12), brute.normal(9, seed=1)
+    weights = np.r_[np.zeros(4), np.ones(5)]
+    for sides, plain, n, most in [
+        ((rows,), None, 8, 7),
+        ((rows, other), None, 10, 9),
+        ((rows, other), weights, 6, 5),
+    ]:
+        some = pb.select(*sides, k=5, weights=plain, method=MMDCritic(n_criticisms=n))
+        assert len(some.criticisms) == most
+        assert f"fewer than n_criticisms={n} criticisms: only {most} target rows" in some.status
+        enough = pb.select(*sides, k=5, weights=plain, method=MMDCritic(n_criticisms=most))
+        assert enough.criticisms.tolist() == some.criticisms.tolist()
+        assert "fewer" not in enough.status
 
 
 @pytest.mark.parametrize("regularizer", ["logdet", None])

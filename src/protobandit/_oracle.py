@@ -24,7 +24,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from protobandit._metrics import Prepared, strided_centre
+from protobandit._metrics import strided_centre
+from protobandit._prepared import Prepared
 from protobandit._problem import Problem
 from protobandit._threads import Task, one_blas_thread, run, worker_count
 from protobandit._typing import Doubles, Floats, Ids, Where

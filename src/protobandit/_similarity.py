@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
-from protobandit._metrics import METRICS, Metric, Prepared
+from protobandit._metrics import METRICS, Metric
+from protobandit._prepared import Prepared
 from protobandit._typing import Doubles, Floats
 from protobandit.kernels import _forms, _sparse
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from protobandit import kernels
-from protobandit._metrics import Prepared
 from protobandit._oracle import CHUNK, Oracle, Tile, Visit, cuts
+from protobandit._prepared import Prepared
 from protobandit._typing import Doubles, Floats, Ids
 
 _TASK_ENTRIES = 1 << 16

@@ -98,13 +98,27 @@ class MMDCritic:
         if self.n_criticisms and problem.target is not problem.source:
             own = Embedding.of(oracle.beside(replace(problem, source=problem.target)), kernel)
         discrepancy = Discrepancy.of(embedding, own if self.n_criticisms else None)
-        return greedy(
+        picks = greedy(
             Exhaustive(),
             discrepancy,
             n_source=len(problem.source),
             k=problem.k,
             random=random,
             rules=problem.rules,
+        )
+        return (replace(pick, remark=self._remark(problem)) for pick in picks)
+
+    def _remark(self, problem: Problem) -> str:
+        """Return what to say where fewer rows can be criticisms than were asked for."""
+        is_own, weights = problem.target is problem.source, problem.weights
+        n = len(problem.target) if weights is None else int(np.count_nonzero(weights))
+        most = max(n - problem.k, 0) if is_own else n
+        if self.n_criticisms <= most:
+            return ""
+        beside = " beside the prototypes" if is_own else ""
+        return (
+            f"There are fewer than n_criticisms={self.n_criticisms} criticisms: only {most} target "
+            f"rows have a weight{beside}."
         )
 
     def finish(self, objective: Objective | None) -> dict[str, Any]:

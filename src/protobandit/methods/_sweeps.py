@@ -6,9 +6,10 @@ Memory: the |S| x |T| matrix and a few numbers a row. Evaluations: |S||T|, each 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from protobandit._table import Table
 from protobandit._typing import Doubles
 from protobandit.drivers import Pass, Pick, ordered
 from protobandit.methods._greedy import LazyGreedy, exact_guarantee
-from protobandit.methods._inits import BUILD, Init, require_init, starting_rows
+from protobandit.methods._inits import BUILD, as_init, require_init, starting_rows
 from protobandit.methods._method import Forecast, Method, Outcome
 from protobandit.methods._watch import Watch
 from protobandit.objectives import Medoids
@@ -55,32 +56,64 @@ class Sweeps:
         return cls(n_swaps, n_passes, found[3])
 
 
-def swept(
-    oracle: Oracle,
-    random: np.random.Generator,
-    limits: Limits,
-    *,
-    name: str,
-    init: Init,
-    r: int = 1,
-    max_iter: int,
-    passes: Passes,
-) -> Iterator[Pick]:
-    """Yield what the passes make of a start, best first."""
-    require_room(oracle, limits, f"method={name!r}", "Use method='lazybandit'.")
-    require_init(init, oracle.problem)
-    watch, weights = Watch(oracle, limits), weights_of(oracle.problem)
-    table = whole_table(oracle)
-    if init == BUILD:
-        built = build(LazyGreedy(r=r, memoize=True), random, watch)
-        if watch.stopped:
-            yield from as_built(built, watch)
-            return
-        start = np.concatenate([pick.arms for pick in built])
-    else:
-        start = starting_rows(init, oracle.problem, table, weights, random)
-    medoids = Medoids(table, start, weights, oracle.problem.rules)
-    yield from improved(medoids, passes(medoids), watch, random, max_iter=max_iter)
+@dataclass(frozen=True, kw_only=True)
+class Swept(ABC):
+    """A start, improved by passes over the whole matrix: what methods that do so share.
+
+    Parameters
+    ----------
+    init
+        "build" (greedy), "random", "heuristic" (the most central rows), "k-medoids++" (rows that
+        are far apart), the numbers of k source rows, or a `Selection`.
+    max_iter
+        How many passes at most; 0 leaves the start as it is.
+    """
+
+    name: ClassVar[str]
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    init: Any = BUILD
+    max_iter: int = 300
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "init", as_init(self.init))
+        require_passes(self.max_iter, "max_iter")
+
+    @property
+    @abstractmethod
+    def passes(self) -> Passes:
+        """Return what goes over the arms."""
+
+    @property
+    def builder(self) -> LazyGreedy:
+        """Return the method of ``init="build"``."""
+        return LazyGreedy(memoize=True)
+
+    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+        require_room(oracle, limits, f"method={self.name!r}", "Use method='lazybandit'.")
+        require_init(self.init, oracle.problem)
+        watch, weights = Watch(oracle, limits), weights_of(oracle.problem)
+        table = whole_table(oracle)
+        if self.init == BUILD:
+            built = build(self.builder, random, watch)
+            if watch.stopped:
+                yield from as_built(built, watch)
+                return
+            start = np.concatenate([pick.arms for pick in built])
+        else:
+            start = starting_rows(self.init, oracle.problem, table, weights, random)
+        medoids = Medoids(table, start, weights, oracle.problem.rules)
+        yield from improved(medoids, self.passes(medoids), watch, random, max_iter=self.max_iter)
+
+    def least_evaluations(self, oracle: Oracle) -> int:
+        return len(oracle.problem.source) * len(oracle.problem.target)
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        return whole_forecast(problem)
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        """Return what is proven of a greedy build, which no swap makes worse."""
+        is_greedy = self.init == BUILD and self.builder.r == 1
+        return exact_guarantee(self.name, outcome.rules) if is_greedy else None
 
 
 def improved(
@@ -172,11 +205,6 @@ def whole_forecast(problem: Problem) -> Forecast:
     """Return what computing and keeping every dissimilarity takes."""
     n_pairs = len(problem.source) * len(problem.target)
     return Forecast(evaluations=n_pairs, memory=n_pairs * problem.dtype.itemsize)
-
-
-def start_guarantee(name: str, init: Init, outcome: Outcome) -> Guarantee | None:
-    """Return what is proven of a greedy build, which no swap makes worse."""
-    return exact_guarantee(name, outcome.rules) if init == BUILD else None
 
 
 def require_passes(value: Any, name: str) -> None:

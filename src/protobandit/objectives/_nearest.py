@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from protobandit._metrics import Prepared
 from protobandit._oracle import Oracle
+from protobandit._prepared import Prepared
 from protobandit._typing import Floats, Ids
 
 

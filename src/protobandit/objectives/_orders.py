@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit import kernels
-from protobandit._metrics import Prepared
 from protobandit._oracle import CHUNK
+from protobandit._prepared import Prepared
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.arms import Moments, Pull
 from protobandit.objectives._ledger import Tally

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from protobandit._metrics import Prepared
 from protobandit._oracle import Oracle
+from protobandit._prepared import Prepared
 from protobandit._sampling import Draws, Lottery, Order, TargetOrder
 from protobandit._typing import Floats, Ids
 from protobandit.objectives._nearest import SeenRows
