@@ -68,28 +68,6 @@ def test_reading_a_table_costs_lookups_only():
     assert metric.pairs.total() == before
 
 
-@pytest.mark.parametrize("is_kept", [False, True])
-def test_the_whole_table_is_taken_over_where_it_was_kept(is_kept):
-    oracle, metric = watched(D)
-    if is_kept:
-        oracle.keep()
-        oracle.scan(np.arange(N_SOURCE), lambda tile: None)
-    held = Table.whole(oracle, oracle.targets(slice(0, N_TARGET)))
-    np.testing.assert_array_equal(held.matrix, D.T)
-    assert held.arms.tolist() == list(range(N_SOURCE))
-    assert metric.pairs.total() == oracle.evaluations["build"] == D.size
-    assert oracle.lookups.total() == (D.size if is_kept else 0)
-
-
-def test_a_matrix_kept_in_part_is_computed_whole():
-    oracle, _ = watched(D)
-    oracle.keep()
-    oracle.scan(np.array([2, 5]), lambda tile: None)
-    held = Table.whole(oracle, oracle.targets(slice(0, N_TARGET)))
-    np.testing.assert_array_equal(held.matrix, D.T)
-    assert oracle.evaluations["build"] == D.size + 2 * N_TARGET
-
-
 def test_greedy_on_a_table_is_greedy_on_its_rows():
     oracle, _ = watched(D)
     arms, rows = np.array([1, 2, 4, 5, 8]), np.array([0, 3, 4, 9, 10, 17, 23])

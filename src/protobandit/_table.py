@@ -57,16 +57,6 @@ class Table:
         oracle.tabulate(arms, targets, matrix)
         return cls(oracle=oracle, arms=arms, matrix=matrix)
 
-    @classmethod
-    def whole(cls, oracle: Oracle, targets: Prepared) -> Table:
-        """Return the table of all source rows and all target rows, as kept or computed now."""
-        arms = np.arange(len(oracle.problem.source))
-        kept = oracle.kept
-        if kept is None:
-            return cls.of(oracle, arms, targets)
-        oracle.look_up(kept.size)
-        return cls(oracle=oracle, arms=arms, matrix=kept)
-
     @property
     def dtype(self) -> np.dtype[Any]:
         """Return the type of the distances."""

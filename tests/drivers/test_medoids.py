@@ -36,7 +36,7 @@ def posed(d, constraints=None, k=1, **given):
     """Return the full table of a |target| x |source| matrix."""
     problem = pose(d, k=k, metric="precomputed", constraints=constraints, **given)
     oracle = Oracle(problem, n_jobs=1)
-    return Table.whole(oracle, oracle.targets(slice(0, len(d))))
+    return Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, len(d))))
 
 
 class Witness(Medoids):
@@ -256,7 +256,9 @@ def test_any_number_of_threads_makes_the_same_swaps(name):
     members = []
     for n_jobs in (1, 2, 3):
         oracle = Oracle(pose(rows, k=12), n_jobs=n_jobs)
-        held = Table.whole(oracle, oracle.targets(slice(0, 2600)))
+        held = Table.of(
+            oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, 2600))
+        )
         start = np.array(start_of(12, 0, 2600))
         medoids = Medoids(held, start, np.ones(2600), oracle.problem.rules)
         if name == "eager":
@@ -303,7 +305,7 @@ def test_no_distance_is_copied():
     """Beyond the table there are a few numbers a row and an arm."""
     rows = np.random.default_rng(0).normal(size=(1500, 3)).astype(np.float32)
     oracle = Oracle(pose(rows, k=300), n_jobs=1)
-    held = Table.whole(oracle, oracle.targets(slice(0, 1500)))
+    held = Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, 1500)))
 
     def swap_and_order():
         medoids = Medoids(held, np.arange(300), np.ones(1500), oracle.problem.rules)

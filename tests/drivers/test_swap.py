@@ -12,14 +12,13 @@ from objectives.instances import table, uneven, watched
 from protobandit._oracle import Oracle
 from protobandit._problem import pose
 from protobandit._table import Batch, Patchwork, Table
-from protobandit.drivers import refine_best, refine_eagerly
+from protobandit.drivers import refine_eagerly
 from protobandit.drivers._swap import changes_of_others
 from protobandit.objectives import Standing
 
 N_TARGET, N_SOURCE = 40, 16
 MANY = 1000
 
-refiners = pytest.mark.parametrize("refine", [refine_eagerly, refine_best], ids=["eagerly", "best"])
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "uneven"])
 
 
@@ -105,47 +104,26 @@ def require_settled(d, weights, members):
 # -- full tables -----------------------------------------------------------------------------------
 
 
-@refiners
 @weighted
 @pytest.mark.parametrize("k", [1, 2, 5, N_SOURCE - 1])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_swap_lowers_the_cost_and_in_the_end_none_does(refine, is_weighted, k, seed):
+def test_every_swap_lowers_the_cost_and_in_the_end_none_does(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
     patchwork, metric = full(d, weights)
     standing = Witness(start, d, weights)
-    n_swaps, changes = refine(standing, patchwork, passes=MANY)
+    n_swaps, changes = refine_eagerly(standing, patchwork, passes=MANY)
     assert n_swaps == len(standing.swaps)
     np.testing.assert_array_equal(changes, changes_of_others(standing, patchwork))
     assert len(set(standing.members.tolist())) == k
     require_settled(d, weights, standing.members.tolist())
-    assert refine(standing, patchwork, passes=MANY)[0] == 0
+    assert refine_eagerly(standing, patchwork, passes=MANY)[0] == 0
     assert metric.pairs.total() == d.size  # what is known costs no evaluation
 
 
-@weighted
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_best_swaps_are_those_of_pam(is_weighted, k, seed):
-    d, weights = table(20, 11, seed=seed), weights_of(is_weighted, 20, seed)
-    start = np.random.default_rng(seed).permutation(11)[:k].tolist()
-    standing = Witness(start, d, weights)
-    refine_best(standing, full(d, weights)[0], passes=MANY)
-    assert standing.swaps == pam(d, weights, start)
-
-
-@pytest.mark.parametrize("k", [3, 6])
-def test_passes_end_the_patience(k):
+def test_no_pass_makes_no_swap():
     d, weights = table(60, 30, seed=1), np.ones(60)
-    patchwork, _ = full(d, weights)
-    start = np.arange(k)
-    whole = Witness(start, d, weights)
-    assert refine_best(whole, patchwork, passes=MANY)[0] >= 2
-    for passes in (0, 1, 2):
-        part = Witness(start, d, weights)
-        assert refine_best(part, patchwork, passes=passes)[0] == passes
-        assert part.swaps == whole.swaps[:passes]
-    assert refine_eagerly(Witness(start, d, weights), patchwork, passes=0)[0] == 0
+    assert refine_eagerly(Witness(np.arange(3), d, weights), full(d, weights)[0], passes=0)[0] == 0
 
 
 def test_an_eager_pass_makes_several_swaps_best_first():
@@ -188,41 +166,37 @@ def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatc
     assert standing.cost == pytest.approx(20 / 9)
 
 
-@refiners
 @pytest.mark.parametrize("seed", range(4))
-def test_swaps_find_one_prototype_for_each_lump(refine, seed):
+def test_swaps_find_one_prototype_for_each_lump(seed):
     """From a start in which one lump holds them all."""
     random = np.random.default_rng(seed)
     centres = 100 * np.arange(5)[:, None]
     rows = (centres + random.normal(size=(5, 12))).ravel()
     d = abs(rows[:, None] - rows[None, :])
     standing = Witness(np.arange(5), d, np.ones(60))
-    refine(standing, full(d, np.ones(60))[0], passes=MANY)
+    refine_eagerly(standing, full(d, np.ones(60))[0], passes=MANY)
     assert sorted(standing.members // 12) == [0, 1, 2, 3, 4]
 
 
 # -- edges -----------------------------------------------------------------------------------------
 
 
-@refiners
-def test_all_source_rows_leave_nothing_to_swap(refine):
+def test_all_source_rows_leave_nothing_to_swap():
     d = table(N_TARGET, 6)
     standing = Witness(np.arange(6), d, np.ones(N_TARGET))
-    assert refine(standing, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
+    assert refine_eagerly(standing, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
 
 
-@refiners
 @pytest.mark.parametrize("k", [1, 3, 8])
-def test_identical_rows_are_not_swapped_for_each_other(refine, k):
+def test_identical_rows_are_not_swapped_for_each_other(k):
     for d in (np.zeros((10, 9)), np.full((10, 9), 0.3)):
         standing = Witness(np.arange(k), d, np.full(10, 0.1))
-        assert refine(standing, full(d, np.full(10, 0.1))[0], passes=MANY)[0] == 0
+        assert refine_eagerly(standing, full(d, np.full(10, 0.1))[0], passes=MANY)[0] == 0
 
 
-@refiners
 @pytest.mark.parametrize("k", [6, 7, 9])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
-def test_where_twins_abound_rounding_makes_no_swap(refine, k, scale):
+def test_where_twins_abound_rounding_makes_no_swap(k, scale):
     """Six kinds of rows: with one prototype of each there is nothing left but rounding."""
     for seed in range(10):
         random = np.random.default_rng(seed)
@@ -231,29 +205,27 @@ def test_where_twins_abound_rounding_makes_no_swap(refine, k, scale):
         weights = random.random(40)
         d = np.sqrt(((rows[:, None] - rows[None, :]) ** 2).sum(axis=2))
         settled = Witness(np.arange(k), d, weights)
-        assert refine(settled, full(d, weights)[0], passes=MANY)[0] == 0
+        assert refine_eagerly(settled, full(d, weights)[0], passes=MANY)[0] == 0
         standing = Witness(random.permutation(40)[:k], d, weights)
-        assert refine(standing, full(d, weights)[0], passes=MANY)[0] <= 6
+        assert refine_eagerly(standing, full(d, weights)[0], passes=MANY)[0] <= 6
         assert standing.cost == 0
 
 
-@refiners
-def test_weights_count_as_copies_of_rows(refine):
+def test_weights_count_as_copies_of_rows():
     copies = np.array([3, 1, 2, 0, 1] * 8)
     d = table(N_TARGET, N_SOURCE, seed=5)
     start = np.arange(4)
     by_weight = Witness(start, d, copies.astype(float))
-    refine(by_weight, full(d, copies.astype(float))[0], passes=MANY)
+    refine_eagerly(by_weight, full(d, copies.astype(float))[0], passes=MANY)
     repeated = np.repeat(d, copies, axis=0)
     by_copy = Witness(start, repeated, np.ones(len(repeated)))
-    refine(by_copy, full(repeated, np.ones(len(repeated)))[0], passes=MANY)
+    refine_eagerly(by_copy, full(repeated, np.ones(len(repeated)))[0], passes=MANY)
     assert by_weight.swaps == by_copy.swaps
 
 
-@refiners
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
-def test_ties_and_zeros_do_no_harm(refine, data):
+def test_ties_and_zeros_do_no_harm(data):
     n_target = data.draw(st.integers(1, 12))
     n_source = data.draw(st.integers(2, 8))
     k = data.draw(st.integers(1, n_source))
@@ -262,13 +234,12 @@ def test_ties_and_zeros_do_no_harm(refine, data):
     counts = st.lists(st.integers(0, 3), min_size=n_target, max_size=n_target).filter(any)
     weights = np.array(data.draw(counts), dtype=float)
     standing = Witness(np.arange(k), d, weights)
-    refine(standing, full(d, weights)[0], passes=MANY)
+    refine_eagerly(standing, full(d, weights)[0], passes=MANY)
     require_settled(d, weights, standing.members.tolist())
 
 
-@refiners
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_single_precision_never_raises_the_cost(refine, unit):
+def test_single_precision_never_raises_the_cost(unit):
     rows = (unit * brute.normal(120, 4)).astype(np.float32)
     oracle = Oracle(pose(rows, k=1), n_jobs=1)
     weights = np.random.default_rng(0).random(120)
@@ -276,7 +247,7 @@ def test_single_precision_never_raises_the_cost(refine, unit):
     held = Table.of(oracle, np.arange(120), batch.targets)
     assert held.matrix.dtype == np.float32
     standing = Witness(np.arange(5), held.matrix.T, weights)
-    refine(standing, held.patchwork(batch), passes=MANY)
+    refine_eagerly(standing, held.patchwork(batch), passes=MANY)
     assert len(standing.swaps) > 3
     require_settled(held.matrix.T.astype(np.float64), weights, standing.members.tolist())
 
@@ -284,25 +255,23 @@ def test_single_precision_never_raises_the_cost(refine, unit):
 # -- ragged tables ---------------------------------------------------------------------------------
 
 
-@refiners
 @weighted
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_swap_on_a_patchwork_raises_the_cost(refine, is_weighted, k, seed):
+def test_no_swap_on_a_patchwork_raises_the_cost(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     weights[0] = 1.0
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
     patchwork, metric = ragged(d, weights, start, seed=seed)
     before = metric.pairs.total()
     standing = Witness(start, d, weights)
-    refine(standing, patchwork, passes=MANY)
+    refine_eagerly(standing, patchwork, passes=MANY)
     assert len(set(standing.members.tolist())) == k
     # Whoever is tried is measured at all later rows, of which it knew some; the first are known.
     n_tried, rest = divmod(metric.pairs.total() - before, N_TARGET - 8)
     assert rest == 0
     # Of those that are tried together, one a slot, the best at least is swapped.
-    together = k if refine is refine_eagerly else 1
-    assert len(standing.swaps) <= n_tried <= together * len(standing.swaps)
+    assert len(standing.swaps) <= n_tried <= k * len(standing.swaps)
     assert patchwork.oracle.evaluations["build"] == metric.pairs.total()
 
 

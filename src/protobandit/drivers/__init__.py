@@ -10,7 +10,7 @@ from protobandit.drivers._rungs import Rung, least_evaluations, planned_evaluati
 from protobandit.drivers._search_swaps import search_swaps
 from protobandit.drivers._spend import spend
 from protobandit.drivers._subsample import built, drawn_rows, subsample
-from protobandit.drivers._swap import refine_best, refine_eagerly
+from protobandit.drivers._swap import refine_eagerly
 from protobandit.drivers._voronoi import voronoi_passes
 from protobandit.drivers._wander import BLOCK, Columns, wander
 
@@ -36,7 +36,6 @@ __all__ = [
     "play",
     "race",
     "ranked",
-    "refine_best",
     "refine_eagerly",
     "rungs_for",
     "search_swaps",

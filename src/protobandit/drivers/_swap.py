@@ -64,22 +64,6 @@ def _swap_some(
     return n_swaps, arms[np.sort(np.delete(helpful, firsts))]
 
 
-def refine_best(standing: Standing, patchwork: Patchwork, *, passes: int) -> tuple[int, Doubles]:
-    """Make the one best swap of a pass, pass after pass; return the same as `refine_eagerly`.
-
-    Reference: Schubert, Rousseeuw (2019), FastPAM1, which ends where PAM's SWAP ends.
-    """
-    everyone, changes = np.arange(len(patchwork)), np.zeros(len(patchwork))
-    for n_swaps in range(passes):
-        changes, slots = standing.changes(patchwork, everyone)
-        changes[standing.members] = np.inf
-        best = int(changes.argmin())
-        if not changes[best] < least_change(standing):
-            return n_swaps, changes
-        standing.exchange(int(slots[best]), best, patchwork.distances(np.array([best]))[0])
-    return passes, changes
-
-
 def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
     """Return the change of cost by the best swap of each arm; infinite for prototypes."""
     changes, _ = standing.changes(patchwork, np.arange(len(patchwork)))
