@@ -11,7 +11,7 @@ from objectives.instances import table, uneven, watched
 from protobandit._oracle import Oracle
 from protobandit._problem import pose
 from protobandit._sampling import Draws, Lottery, Order, RowOrder
-from protobandit.drivers import Rung, race, ranked, rungs_for
+from protobandit.drivers import Rung, covered, race, ranked, rungs_for
 from protobandit.drivers import _race as race_file
 from protobandit.objectives import Standing
 
@@ -400,8 +400,11 @@ def test_ranked_prototypes_are_greedy_among_themselves(is_weighted):
     oracle, metric = watched(D)
     (lap,) = laps_of(oracle, [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder())
     spent = metric.pairs.total()
-    picks = list(ranked(oracle, lap, np.random.default_rng(0)))
+    picks = list(covered(oracle, lap, np.random.default_rng(0)))
     slots = [int(arm) for pick in picks for arm in pick.arms]
+    at_once, gains = ranked(oracle, lap, np.random.default_rng(0))
+    assert at_once.tolist() == slots
+    np.testing.assert_allclose(gains[1:], [pick.gains[0] for pick in picks][1:], rtol=1e-12)
     assert sorted(slots) == list(range(K))
     plain = np.ones(N_TARGET) if weights is None else weights
     assert slots == brute.greedy(D[:, lap.prototypes], plain, K)

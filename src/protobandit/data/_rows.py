@@ -185,7 +185,7 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def require_finite(block: np.ndarray[Any, Any], *, name: str, where: Where | None = None) -> None:
     """Refuse NaN and infinity, naming the first row and column that holds one."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(block, dtype=np.float64)
+        total = np.sum(block, dtype=np.float64 if block.dtype.itemsize < 4 else None)
     if np.isfinite(total):
         return
     bad = np.argwhere(~np.isfinite(block))

@@ -3,8 +3,9 @@
 from protobandit.drivers._assess import Assessment, assess
 from protobandit.drivers._farthest import farthest_first
 from protobandit.drivers._greedy import Pick, given, greedy
+from protobandit.drivers._lead import leaders
 from protobandit.drivers._medoids import Pass, best_passes, eager_passes, ordered
-from protobandit.drivers._race import Lap, race, ranked
+from protobandit.drivers._race import Lap, covered, race, ranked
 from protobandit.drivers._round import play
 from protobandit.drivers._rungs import Rung, least_evaluations, planned_evaluations, rungs_for
 from protobandit.drivers._search_swaps import search_swaps
@@ -25,11 +26,13 @@ __all__ = [
     "assess",
     "best_passes",
     "built",
+    "covered",
     "drawn_rows",
     "eager_passes",
     "farthest_first",
     "given",
     "greedy",
+    "leaders",
     "least_evaluations",
     "ordered",
     "planned_evaluations",

@@ -38,6 +38,7 @@ from protobandit._table import Batch, Patchwork, Table
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
 from protobandit.drivers._greedy import Pick, greedy
+from protobandit.drivers._lead import leaders
 from protobandit.drivers._rungs import SWAPS_A_RUNG, Rung
 from protobandit.drivers._shake import shake
 from protobandit.drivers._swap import refine_eagerly
@@ -89,8 +90,7 @@ def race(
     table = Table.of(oracle, _entrants(oracle, first.n_arms, start, random), batch.targets)
     if start is None:
         rules = problem.rules.among(table.arms)
-        picks = _picks(table, batch.weights, k, random, rules)
-        members = np.concatenate([pick.arms for pick in picks])
+        members, _ = _leaders(table, batch.weights, k, random, rules)
     else:
         members = np.searchsorted(table.arms, start)
     standing = Standing(members, table.matrix[members], batch.weights)
@@ -131,17 +131,39 @@ def _shaken(
     return replace(lap, arms=table.arms, standing=shake(table, start, tries, rules))
 
 
-def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> Iterator[Pick]:
-    """Yield the prototypes of a lap as picks of their slots, on the rows of the lap.
+def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> tuple[Ids, Doubles]:
+    """Return the slots of a lap's prototypes and their gains, on the rows of the lap.
 
     What the rules fix comes first, then the best.
     """
-    standing = lap.standing
-    k, prototypes = len(standing.members), lap.prototypes
-    table = Table(oracle=oracle, arms=prototypes, matrix=standing.matrix)
+    table, weights, rules = _prototypes(oracle, lap)
+    return _leaders(table, weights, len(rules.groups), random, rules)
+
+
+def covered(oracle: Oracle, lap: Lap, random: np.random.Generator) -> Iterator[Pick]:
+    """Yield the same as picks of slots, each with the coverage of the lap's rows."""
+    table, weights, rules = _prototypes(oracle, lap)
+    return _picks(table, weights, len(rules.groups), random, rules)
+
+
+def _prototypes(oracle: Oracle, lap: Lap) -> tuple[Table, Doubles, Rules]:
+    """Return the table of a lap's prototypes, the weights of its columns, and what is fixed."""
+    standing, prototypes = lap.standing, lap.prototypes
     is_fixed = prototypes == oracle.problem.rules.fixed[:, None]
-    rules = replace(Rules.none(k), fixed=is_fixed.argmax(axis=1))
-    return _picks(table, standing.weights, k, random, rules)
+    rules = replace(Rules.none(len(prototypes)), fixed=is_fixed.argmax(axis=1))
+    table = Table(oracle=oracle, arms=prototypes, matrix=standing.matrix)
+    return table, standing.weights, rules
+
+
+def _leaders(
+    table: Table, weights: Doubles, k: int, random: np.random.Generator, rules: Rules
+) -> tuple[Ids, Doubles]:
+    """Return the arms that greedy picks, and their gains."""
+    if rules.is_free:
+        return leaders(table, weights, k, random)
+    picks = list(_picks(table, weights, k, random, rules))
+    arms, gains = np.concatenate([p.arms for p in picks]), np.concatenate([p.gains for p in picks])
+    return arms, gains
 
 
 def _picks(

@@ -1,6 +1,7 @@
 """HOW FAST? Arrays in, arrays out; serial, without the interpreter lock, nothing allocated."""
 
 from protobandit.kernels._coverage import absorb, costs, gains, rewards
+from protobandit.kernels._lead import lead
 from protobandit.kernels._medoids import (
     cell_costs,
     enter,
@@ -36,6 +37,7 @@ __all__ = [
     "gain_moments",
     "gains",
     "home_cells",
+    "lead",
     "nearest_arms",
     "next_helpful",
     "pair_changes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from protobandit.drivers import (
     Lap,
     Pick,
     Rung,
+    covered,
     least_evaluations,
     planned_evaluations,
     race,
@@ -29,7 +30,6 @@ from protobandit.drivers import (
 )
 from protobandit.methods._greedy import exact_guarantee
 from protobandit.methods._method import Forecast, Outcome, is_number
-from protobandit.objectives import Coverage
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
 _DEAR = 0.6  # of the effort, where an evaluation is a call of the user's own function
@@ -166,18 +166,25 @@ def in_order(
     oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str = ""
 ) -> Iterator[Pick]:
     """Yield the prototypes of a lap, best first."""
-    n_target = len(oracle.problem.target)
-    is_whole = lap.rung.n_rows == n_target
-    prototypes = lap.prototypes
-    for pick in ranked(oracle, lap, random):
-        coverage = pick.objective
-        assert isinstance(coverage, Coverage)
+    prototypes, is_proven = lap.prototypes, lap.is_exact
+    if lap.rung.n_rows == len(oracle.problem.target):
+        for pick in covered(oracle, lap, random):
+            yield replace(
+                pick,
+                arms=prototypes[pick.arms],
+                before=None,
+                is_proven=is_proven,
+                remark=remark,
+            )
+        return
+    slots, gains = ranked(oracle, lap, random)
+    for i in range(len(slots)):
         yield Pick(
-            arms=prototypes[pick.arms],
-            gains=pick.gains,
-            objective=coverage if is_whole else None,
+            arms=prototypes[slots[i : i + 1]],
+            gains=gains[i : i + 1],
+            objective=None,
             before=None,
-            is_proven=lap.is_exact,
+            is_proven=is_proven,
             remark=remark,
         )
 

@@ -5,6 +5,7 @@ from protobandit.objectives._criticism import criticisms
 from protobandit.objectives._discrepancy import Discrepancy
 from protobandit.objectives._embedding import Embedding, median_evaluations, median_gamma
 from protobandit.objectives._finalists import Finalists
+from protobandit.objectives._lead import lead
 from protobandit.objectives._ledger import Ledger, Objective
 from protobandit.objectives._medoids import Medoids, cell_costs, nearest_arms, nearest_rows
 from protobandit.objectives._mixture import Mixture
@@ -33,6 +34,7 @@ __all__ = [
     "cell_costs",
     "criticisms",
     "first_better",
+    "lead",
     "median_evaluations",
     "median_gamma",
     "nearest_arms",
