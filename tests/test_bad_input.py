@@ -70,7 +70,7 @@ REFUSED = [
     ("k is nan", select(ROWS, k=float("nan")), r"k=nan is neither"),
     # source and target
     ("source is None", select(None), r"source=None is not a set of rows"),
-    ("source is a word", select("rows"), r"source='rows' is not a set of rows"),
+    ("source is a word", select("rows"), r"source: rows does not exist"),
     ("source is a number", select(3), r"source=3 is not a set of rows"),
     ("source is a dictionary", select({"a": [1]}), r"source=\{'a': \[1\]\} is not a set"),
     ("source is a generator", select(r for r in ROWS), r"source is a generator"),
@@ -102,7 +102,7 @@ REFUSED = [
     ("target has other columns", select(ROWS, ROWS[:, :2]), r"target has 2 columns.*source has 3"),
     ("target holds NaN", select(ROWS, with_cell(np.nan)), r"target contains nan at row 4"),
     ("target is sparse", select(ROWS, sparse.csr_array(ROWS)), r"source.*target.*both alike"),
-    ("a Target holds a word", select(ROWS, Target("rows")), r"target='rows' is not a set of rows"),
+    ("a Target holds a word", select(ROWS, Target("rows")), r"target: rows does not exist"),
     # weights
     ("too few weights", select(ROWS, weights=[1, 2]), r"weights have shape \(2,\).*12 rows"),
     ("weights in a column", select(ROWS, weights=np.ones((12, 1))), r"weights have shape"),
@@ -244,7 +244,7 @@ REFUSED = [
     ("assign no rows", lambda: CHOSEN.assign(ROWS[:0]), r"rows do not fit.* 0 rows"),
     ("assign one row", lambda: CHOSEN.assign(ROWS[0]), r"rows do not fit.*1 dimension"),
     ("assign sparse rows", lambda: CHOSEN.assign(sparse.csr_array(ROWS)), r"rows do not fit"),
-    ("assign a word", lambda: OWN.assign("word"), r"rows do not fit.*'word' is not a set of rows"),
+    ("assign a word", lambda: OWN.assign("word"), r"rows do not fit.*word does not exist"),
     ("assign with no worker", lambda: CHOSEN.assign(ROWS, n_jobs=0), r"n_jobs=0"),
     (
         "assign too narrow a matrix",

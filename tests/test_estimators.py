@@ -597,6 +597,16 @@ def test_a_goal_leaves_out_rows_without_weight():
     assert model.prototype_indices_.tolist() == alone.prototype_indices_.tolist()
 
 
+@pytest.mark.parametrize("wrap", [lambda rows: rows, pb.Target])
+def test_a_stream_is_no_target_of_an_estimator(wrap):
+    with pytest.raises(pb.InvalidInput) as caught:
+        pb.PrototypeSelector(3).fit(GRID, target=wrap(pb.Stream([GRID])))
+    assert str(caught.value) == (
+        "target is a Stream, which fit does not take. Pass it to protobandit.select, or pass rows "
+        "of it as the target."
+    )
+
+
 def test_no_number_needs_an_end():
     with pytest.raises(pb.InvalidInput, match=r"n_prototypes=None.*None needs until= or a budget"):
         pb.PrototypeSelector(None).fit(GRID)

@@ -27,7 +27,8 @@ from protobandit.kernels import _distances, _forms
 from protobandit.kernels._compile import Kernel
 
 DTYPES = [np.float32, np.float64]
-NAMES = sorted(set(METRICS) - {"precomputed"})
+TEXTS = {"levenshtein", "levenshtein-normalized"}
+NAMES = sorted(set(METRICS) - {"precomputed"} - TEXTS)
 BOOLEAN = ["dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule"]
 HOMOGENEOUS = {
     **dict.fromkeys(["euclidean", "manhattan", "chebyshev", "minkowski"], 1),
@@ -658,7 +659,7 @@ def test_records_are_copied_and_pickled(measure):
         assert same.bound == measure.bound
         assert same.kinds == measure.kinds
         np.testing.assert_equal(dict(same.parameters), dict(measure.parameters))
-        if measure.name in {"precomputed", "levenshtein"}:
+        if measure.name in {"precomputed", *TEXTS}:
             continue
         sources, targets = rows_for(measure.name, np.float64, 30)
         np.testing.assert_array_equal(
@@ -685,7 +686,9 @@ def test_bounds_and_kinds():
     read_sparse = {name for name in METRICS if "sparse" in METRICS[name].kinds}
     assert read_sparse == {"euclidean", "sqeuclidean", "cosine", "manhattan", "minkowski"}
     assert metric("minkowski", {"p": 3}).kinds == {"dense"}
-    assert not any(measure.is_expensive for measure in METRICS.values())
+    assert {name for name in METRICS if METRICS[name].is_expensive} == TEXTS
+    assert {name for name in METRICS if METRICS[name].kinds == {"objects"}} == TEXTS
+    assert not any(measure.is_own for measure in METRICS.values())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

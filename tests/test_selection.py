@@ -389,3 +389,57 @@ def test_repr_of_a_sampled_run_shows_its_error_and_shortens():
 def test_a_selection_is_frozen(selection):
     with pytest.raises(AttributeError):
         selection.status = "better"
+
+
+# -- rows given back ------------------------------------------------------------------------------
+
+
+def reloaded(selection, **options):
+    return pb.Selection.from_json(selection.to_json(), **options)
+
+
+def test_a_loaded_selection_is_given_its_rows_back():
+    rows, target = np.random.default_rng(0).normal(size=(2, 50, 3))
+    weights = np.arange(50.0)
+    made = pb.select(rows, target, k=4, weights=weights, method="lazygreedy")
+    loaded = reloaded(made)
+    attached = loaded.attached(rows, target, weights=weights)
+    assert loaded.problem is None
+    assert attached.members(1).tolist() == made.members(1).tolist()
+    assert attached.certify() == made.certify()
+    assert attached.extended(6).indices.tolist() == made.extended(6).indices.tolist()
+    assert attached.at(2).mass.tolist() == made.at(2).mass.tolist()
+    assert attached.to_json() == made.to_json()
+
+
+def test_rows_given_back_are_prepared_again():
+    rows = np.random.default_rng(0).normal(size=(60, 3)) * [1, 100, 1]
+    made = pb.select(rows, k=3, preparation=pb.Preparation(standardize=True))
+    attached = reloaded(made).attached(rows)
+    assert attached.members(0).tolist() == made.members(0).tolist()
+    assert attached.certify() == made.certify()
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_other_rows_are_refused(side):
+    rows, target = np.random.default_rng(0).normal(size=(2, 50, 3))
+    loaded = reloaded(pb.select(rows, target, k=2))
+    given = {"source": rows, "target": target, side: rows + target}
+    with pytest.raises(pb.InvalidInput, match=rf"{side} is not what this selection was made from"):
+        loaded.attached(**given)
+    with pytest.raises(pb.InvalidInput, match="target is not what"):
+        loaded.attached(rows)
+
+
+def test_a_metric_of_ones_own_is_given_back_with_the_rows():
+    def gap(a, b):
+        return abs(len(a) - len(b))
+
+    words = ["a", "bb", "ccc", "dddddd", "eeeeeee"]
+    made = pb.select(words, k=2, metric=gap)
+    loaded = reloaded(made)
+    with pytest.raises(pb.NotAvailable, match="your own metric 'gap'"):
+        loaded.attached(words)
+    with pytest.raises(pb.InvalidInput, match="metric='len' is not the 'gap'"):
+        loaded.attached(words, metric=len)
+    assert loaded.attached(words, metric=gap).members(0).tolist() == made.members(0).tolist()

@@ -16,10 +16,14 @@ import protobandit as pb
 NAMES = [
     "Assignment",
     "Certificate",
+    "Checkpoint",
     "Constraints",
     "Coverage",
     "Explanation",
+    "FittedPreparation",
     "Guarantee",
+    "Interrupt",
+    "Interrupted",
     "InvalidInput",
     "KMedoids",
     "Limits",
@@ -28,11 +32,14 @@ NAMES = [
     "MinGain",
     "NotAvailable",
     "Plan",
+    "Preparation",
+    "Progress",
     "ProtobanditError",
     "PrototypeSelector",
     "Selection",
     "Silhouette",
     "Step",
+    "Stream",
     "Target",
     "block_metric",
     "methods",
@@ -50,6 +57,7 @@ HEAVY = {
     "pandas",
     "polars",
     "threadpoolctl",
+    "matplotlib",
 }
 
 
@@ -112,6 +120,7 @@ def test_the_signature_of_select():
         "k",
         "weights",
         "metric",
+        "preparation",
         "method",
         "constraints",
         "until",
@@ -120,6 +129,9 @@ def test_the_signature_of_select():
         "n_jobs",
         "limits",
         "callback",
+        "progress",
+        "interrupt",
+        "checkpoint",
     ]
     by_name = [p.name for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     assert by_name == list(parameters)[2:]

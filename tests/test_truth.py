@@ -95,7 +95,8 @@ def test_memoizing_changes_no_bit(kind, dtype):
 
 
 def test_every_metric_of_the_table_has_its_definition():
-    assert set(brute.DEFINITIONS) == set(pb.METRICS) - {"precomputed"}
+    of_numbers = {name for name, metric in pb.METRICS.items() if "dense" in metric.kinds}
+    assert set(brute.DEFINITIONS) == of_numbers - {"precomputed"}
 
 
 @exact

@@ -9,6 +9,7 @@ import numpy as np
 from protobandit._errors import InvalidInput, NotAvailable
 from protobandit._metrics import Metric
 from protobandit._oracle import Oracle
+from protobandit._preparation import FittedPreparation, rows_by
 from protobandit._problem import Problem, pose
 from protobandit._typing import Doubles, Floats, Ids
 
@@ -45,6 +46,8 @@ class Answers:
     indices: Ids
     metric: Metric | str
     prototypes: Any
+    preparation: FittedPreparation | None
+    problem: Problem | None
 
     def assign(self, rows: Any, *, n_jobs: int | None = None) -> Assignment:
         """Return the nearest prototype of any rows.
@@ -52,8 +55,9 @@ class Answers:
         Parameters
         ----------
         rows
-            Rows like the source's. For a precomputed metric: dissimilarities of shape
-            (n, number of source rows).
+            Rows like the source's, as they were before any preparation, which is repeated; frames
+            are then matched by the names of their columns. For a precomputed metric:
+            dissimilarities of shape (n, number of source rows).
         n_jobs
             Threads.
 
@@ -123,7 +127,7 @@ class Answers:
     def _against(self, rows: Any, metric: Metric) -> tuple[Problem, Ids]:
         """Pose ``rows`` as the target of the prototypes, and say which sources these are."""
         if metric.name != "precomputed":
-            source, target = self.prototypes, rows
+            source, target = self.prototypes, self._repeated(rows)
             if isinstance(source, list):
                 source, target = _as_objects(source), _as_objects(rows)
             return pose(source, target, k=1, metric=metric), np.arange(len(self.indices))
@@ -134,6 +138,13 @@ class Answers:
                 f"each source row, at least {int(self.indices.max()) + 1}."
             )
         return problem, self.indices
+
+    def _repeated(self, rows: Any) -> Any:
+        """Return rows prepared as the source was; those of the problem have been."""
+        is_done = self.problem is not None and rows is self.problem.target
+        if self.preparation is None or is_done:
+            return rows
+        return rows_by(self.preparation, rows, name="rows")
 
 
 def silhouette(oracle: Oracle, prototypes: Ids) -> Silhouette:

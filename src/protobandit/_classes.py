@@ -13,15 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from protobandit._errors import InvalidInput
+from protobandit._chorus import Chorus
+from protobandit._errors import Interrupted, InvalidInput
 from protobandit._guarantee import Guarantee
+from protobandit._identity import digest
 from protobandit._labels import as_labels, numbered
 from protobandit._limits import Limits
 from protobandit._oracle import PHASES, Oracle
 from protobandit._problem import Problem, as_count
-from protobandit._run import Means, Status, Step, assessed_rows, fingerprints, search
+from protobandit._run import (
+    Means,
+    Status,
+    Step,
+    assessed_rows,
+    call_of,
+    fingerprints,
+    search,
+)
 from protobandit._typing import Doubles, Ids
-from protobandit.methods import as_method
+from protobandit.methods import Method, as_method
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,17 +69,56 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, means: Means) -> dict
     """Solve each class by itself, and return the fields of the joined selection."""
     chosen = as_method(method)
     parts = parts_of(whole, by, k)
-    watch = _Watch(means)
+    shared = _shared(means.limits, parts)
+    means = means.opened(lambda: _call_of(whole, parts, chosen, means.limits))
+    try:
+        return _solved(whole, parts, chosen, means, shared)
+    finally:
+        if means.store is not None:
+            means.store.close()
+
+
+def _call_of(whole: Problem, parts: list[Part], method: Method, limits: Limits) -> dict[str, Any]:
+    """Return what a checkpoint must know of this call to tell it from others."""
+    rows = [numbers for part in parts for numbers in (part.sources, part.targets)]
+    sizes = {str(part.label): part.problem.k for part in parts}
+    return {**call_of(whole, method, limits), "k": sizes, "by": digest(*rows)}
+
+
+def _solved(
+    whole: Problem, parts: list[Part], method: Method, means: Means, shared: list[Limits]
+) -> dict[str, Any]:
+    watch, chorus = _Watch(means), _chorus(parts, method, means, shared)
     solved: list[dict[str, Any]] = []
-    for part, limits in zip(parts, _shared(means.limits, parts), strict=True):
-        own = replace(means, limits=limits, callback=watch.on(part))
+    for i, (part, limits) in enumerate(zip(parts, shared, strict=True)):
+        own = replace(
+            means,
+            limits=limits,
+            callback=watch.on(part),
+            progress=None if chorus is None else chorus.on(i, part.label),
+            name=str(i),
+            is_last=part is parts[-1],
+        )
         try:
-            solved.append(search(part.problem, chosen, own))
+            solved.append(search(part.problem, method, own))
         except InvalidInput as error:
             raise InvalidInput(f"by: in the class {part.label!r}: {error}") from None
-        if watch.is_stopped:
+        except Interrupted:
+            if not solved:
+                raise
+        if watch.reason is not None:
             break
     return _joined(whole, parts, solved, means, watch)
+
+
+def _chorus(parts: list[Part], method: Method, means: Means, shared: list[Limits]) -> Chorus | None:
+    if means.progress is None:
+        return None
+    planned = [
+        method.forecast(part.problem, limits).evaluations
+        for part, limits in zip(parts, shared, strict=True)
+    ]
+    return Chorus(means.progress, [part.problem.k for part in parts], planned)
 
 
 def require_plain(constraints: Any, until: Any) -> None:
@@ -88,6 +137,14 @@ class _Watch:
     def __init__(self, means: Means) -> None:
         self.means = means
         self.is_stopped = False
+
+    @property
+    def reason(self) -> str | None:
+        """Return what ends all searches, as words, or None."""
+        interrupt = self.means.interrupt
+        if self.is_stopped:
+            return "the callback"
+        return "an interruption" if interrupt is not None and interrupt.is_set() else None
 
     def on(self, part: Part) -> Any:
         """Return the callback of one class."""
@@ -223,7 +280,7 @@ def _joined(
         k=k,
         n_target=len(problem.target),
         n_assessed=result.n_rows,
-        reason="the callback" if watch.is_stopped else "a limit",
+        reason=watch.reason or "a limit",
     )
     return {
         "indices": indices,

@@ -15,6 +15,7 @@ from protobandit._guarantee import Guarantee
 from protobandit._labels import as_labels
 from protobandit._metrics import Metric, as_metric
 from protobandit._metrics import metric as named_metric
+from protobandit._preparation import FittedPreparation
 
 FORMAT = "protobandit selection"
 VERSION = 1
@@ -45,6 +46,9 @@ def dump(selection: Any) -> str:
         "status": selection.status,
         "steps": [{**asdict(step), "gain": _number(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
+        "preparation": None
+        if selection.preparation is None
+        else selection.preparation.to_document(),
         "fingerprints": dict(selection.fingerprints),
         "curve": _listed(selection.curve),
         "spent": selection.spent,
@@ -100,6 +104,7 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             "parameters": dict(document["parameters"]),
             "metric": _load_metric(document["metric"], metric),
             "prototypes": _load_rows(document["prototypes"]),
+            "preparation": _load_preparation(document.get("preparation")),
             "fingerprints": dict(document["fingerprints"]),
             "curve": _unlisted(document.get("curve"), np.float64),
             "spent": document.get("spent"),
@@ -125,6 +130,10 @@ def _require_one_length(loaded: dict[str, Any]) -> None:
     n_rows = len(prototypes) if isinstance(prototypes, list) else prototypes.shape[0]
     if k == 0 or set(shapes.values()) != {(k,)} or n_rows != k:
         raise ValueError(f"{k} steps and {n_rows} prototypes, but shapes {shapes}")
+
+
+def _load_preparation(stored: dict[str, Any] | None) -> FittedPreparation | None:
+    return None if stored is None else FittedPreparation.from_document(stored)
 
 
 def _load_labels(stored: list[Any] | None) -> Any:
@@ -185,7 +194,7 @@ def _dump_metric(metric: Metric | str) -> dict[str, Any]:
     if isinstance(metric, str):
         return {"name": metric, "parameters": {}, "is_callable": True}
     parameters = {k: np.asarray(v).tolist() for k, v in metric.parameters.items()}
-    return {"name": metric.name, "parameters": parameters, "is_callable": metric.is_expensive}
+    return {"name": metric.name, "parameters": parameters, "is_callable": metric.is_own}
 
 
 def _load_metric(stored: dict[str, Any], passed: Any) -> Metric | str:

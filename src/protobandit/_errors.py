@@ -3,7 +3,8 @@
     Exception
     └── ProtobanditError
         ├── InvalidInput (also a ValueError)    the call cannot be carried out as given
-        └── NotAvailable (also a RuntimeError)  the answer needs something that is not at hand
+        ├── NotAvailable (also a RuntimeError)  the answer needs something that is not at hand
+        └── Interrupted                         a search was ended before it had found anything
 
 Every message says: what - got - allowed - what to do.
 """
@@ -21,3 +22,7 @@ class InvalidInput(ProtobanditError, ValueError):
 
 class NotAvailable(ProtobanditError, RuntimeError):
     """Something the request needs is missing: the original rows, a callable, an extra."""
+
+
+class Interrupted(ProtobanditError):
+    """A search was interrupted before there was any answer to return."""

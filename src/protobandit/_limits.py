@@ -22,7 +22,8 @@ class Limits:
         Dissimilarities to compute while building and swapping. A method that goes pick by pick
         stops after the pick that goes beyond it.
     seconds
-        Wall-clock time for building and swapping, checked between picks and between rungs.
+        Wall-clock time for building and swapping, checked between picks and between rungs; with a
+        checkpoint, that of earlier runs counts too.
     memory
         Bytes for kept dissimilarities; half the free memory unless given.
     """

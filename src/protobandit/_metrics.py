@@ -27,6 +27,7 @@ import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._prepared import Prepared
+from protobandit._text_metrics import OF_TEXTS
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.kernels import _distances, _forms, _sparse
 from protobandit.kernels._forms import strided_centre as strided_centre
@@ -56,7 +57,9 @@ class Metric:
     kinds
         The kinds of rows it reads: dense, sparse, objects.
     is_expensive
-        Whether few large calls beat many small ones: a user's own function.
+        Whether few large calls beat many small ones.
+    is_own
+        Whether it is a user's own function, of which a document keeps the name only.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Metric:
     is_centred: bool = False
     kinds: frozenset[str] = frozenset({"dense"})
     is_expensive: bool = False
+    is_own: bool = False
     fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
     def __repr__(self) -> str:
@@ -210,6 +214,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
         fill=partial(fill, function=function, name=name),
         kinds=frozenset({"dense", "sparse", "objects"}),
         is_expensive=True,
+        is_own=True,
     )
 
 
@@ -255,6 +260,7 @@ METRICS: dict[str, Metric] = {
         _with_check("jensenshannon"),
         # Not pi itself: in float32 it is rounded up.
         _with_kernel("haversine", "points", bound=float(np.float32(np.pi))),
+        *(Metric(name=name, **properties) for name, properties in OF_TEXTS.items()),
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }

@@ -6,11 +6,14 @@ Theory of operation
 are added once a block, in the coordinating thread, under the current phase.
 
 A pass over the whole target (`scan`) is cut into tiles by the problem alone: target rows in chunks
-of ``CHUNK``, chunks in at most ``_MOST_GROUPS`` groups, source rows in runs. A tile is computed,
-handed to ``visit`` while it is still in cache, and forgotten, unless the oracle keeps the matrix
-(`keep`). ``visit`` runs on several threads and must write only to the places of its own tile.
+of ``CHUNK``, chunks in at most 64 groups, source rows in runs. A tile is computed, handed to
+``visit`` while it is still in cache, and forgotten, unless the oracle keeps the matrix (`keep`).
+``visit`` runs on several threads and must write only to the places of its own tile.
 
 A caller's own function is only ever called on the calling thread, with BLAS left alone.
+
+Where somebody looks on, long work is done some tasks at a time, in an order fixed by the problem.
+What an earlier run has done of it is then taken from its notes, tile by tile, to the same bits.
 """
 
 from __future__ import annotations
@@ -18,47 +21,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, TypeAlias
+from functools import cached_property, partial
+from typing import Any, Final
 
 import numpy as np
 
+from protobandit._cuts import as_slice, equal_runs
+from protobandit._cuts import cuts as cuts
 from protobandit._metrics import strided_centre
+from protobandit._onlooker import NOBODY, Onlooker, Work
 from protobandit._prepared import Prepared
 from protobandit._problem import Problem
+from protobandit._scan import CHUNK as CHUNK
+from protobandit._scan import TILE, Filling, Scan, groups_of
+from protobandit._scan import Tile as Tile
+from protobandit._scan import Visit as Visit
 from protobandit._threads import Task, one_blas_thread, run, worker_count
 from protobandit._typing import Doubles, Floats, Ids, Where
 
 PHASES: Final = ("build", "swap", "assign", "certify")
-CHUNK: Final = 2048
-_MOST_GROUPS = 64
 _RUN = 4096  # source rows of one task
-_TILE = 256  # source rows of one product
 _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread costs more than it brings
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 22
 _FEW_ROWS = 8  # below which a product costs more than its pairs
 _CENTRE_ROWS = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """``matrix[rows[i], first:]`` starts with d(target, source) for the target rows ``columns``.
-
-    ``positions[i]`` is where that source row stands among those asked for.
-    """
-
-    matrix: Floats
-    rows: Ids
-    first: int
-    columns: slice
-    positions: Ids
-    group: int
-
-
-Visit: TypeAlias = Callable[[Tile], None]
+_OWN_EFFORT = 1e5  # multiplications in the time of one call of a caller's own function
 
 
 class Oracle:
@@ -77,7 +66,8 @@ class Oracle:
         self.evaluations: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
         self.phase = "build"
-        self.groups = _groups(len(problem.target))
+        self.onlooker: Onlooker = NOBODY
+        self.groups = groups_of(len(problem.target))
         self._metric = problem.metric
         self.dtype = np.dtype(np.float64) if self._metric.is_expensive else problem.dtype
         self._workers = worker_count(n_jobs)
@@ -89,6 +79,7 @@ class Oracle:
         """Return an oracle of other rows or another metric, which counts where this one does."""
         other = Oracle(problem, n_jobs=self._workers)
         other.evaluations, other.lookups = self.evaluations, self.lookups
+        other.onlooker = self.onlooker
         return other
 
     # -- state ----------------------------------------------------------------------------------
@@ -117,6 +108,8 @@ class Oracle:
             shape = len(self.problem.source), len(self.problem.target)
             self._kept = np.empty(shape, dtype=self.dtype)
             self._is_kept = np.zeros(shape[0], dtype=bool)
+            for sources in self.onlooker.kept_before():
+                self.scan(sources, lambda tile: None)
 
     @property
     def n_kept(self) -> int:
@@ -166,7 +159,7 @@ class Oracle:
         def fill(tile: slice) -> None:
             self._metric.fill(self.sources(sources[tile]), targets, out[tile])
 
-        run(fill, cuts(len(sources), _TILE), self._workers_for(n))
+        self._run(fill, cuts(len(sources), TILE), n)
         return out
 
     def nearest_since(self, sources: Prepared, targets: Prepared, since: Ids) -> Floats:
@@ -178,7 +171,7 @@ class Oracle:
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
         can_pair = self._metric.fill_pairs is not None and isinstance(targets.given, np.ndarray)
-        runs, stragglers = _equal_runs(since, _FEW_ROWS if can_pair else 1)
+        runs, stragglers = equal_runs(since, _FEW_ROWS if can_pair else 1)
         for rows in runs:
             some = sources.take(slice(int(since[rows[0]]), len(sources)))
             if len(some):
@@ -215,7 +208,7 @@ class Oracle:
             self._metric.fill(self.sources(sources[tile]), targets, block)
             visit(block, tile)
 
-        run(fill, cuts(len(sources), _TILE), self._workers_for(n))
+        self._run(fill, cuts(len(sources), TILE), n)
 
     def column(self, source: int) -> Floats:
         """Return the distances of the whole target to one source row, under the phase "assign"."""
@@ -234,21 +227,21 @@ class Oracle:
         def fill(columns: slice) -> None:
             self._metric.fill(row, self.targets(columns), out[:, columns])
 
-        run(fill, cuts(out.shape[1], CHUNK), self._workers_for(n))
+        self._run(fill, cuts(out.shape[1], CHUNK), n)
         column: Floats = out[0]
         return column
 
-    def tabulate(self, sources: Ids, targets: Prepared, out: Floats) -> None:
-        """Fill ``out`` with d(target, source), one row a source row."""
-        n = self._count(len(sources) * len(targets))
-        tasks = [(c, t) for c in cuts(len(targets), CHUNK) for t in cuts(len(sources), _TILE)]
+    def tabulate(self, sources: Ids, targets: Prepared, out: Floats, name: str = "") -> None:
+        """Fill ``out`` with d(target, source), one row a source row.
 
-        def fill(task: tuple[slice, slice]) -> None:
-            columns, tile = task
-            rows = self.sources(_as_slice(sources[tile]))
-            self._metric.fill(rows, targets.take(columns), out[tile, columns])
+        With a ``name``, what an earlier run noted of the same is not computed again.
+        """
 
-        run(fill, tasks, self._workers_for(n))
+        def fill(rows: Ids, some: Prepared, block: Floats) -> None:
+            self._metric.fill(self.sources(as_slice(rows)), some, block)
+
+        table = Filling(sources=sources, targets=targets, out=out, fill_block=fill)
+        self._work_off(table, out.size, name)
 
     def each_patch(
         self, patches: Sequence[tuple[Ids, Prepared]], visit: Callable[[Floats, int], None]
@@ -262,10 +255,10 @@ class Oracle:
         def fill(patch: int) -> None:
             sources, targets = patches[patch]
             block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-            self._metric.fill(self.sources(_as_slice(sources)), targets, block)
+            self._metric.fill(self.sources(as_slice(sources)), targets, block)
             visit(block, patch)
 
-        run(fill, range(len(patches)), self._workers_for(n))
+        self._run(fill, range(len(patches)), n)
 
     def look_up(self, n: int) -> None:
         """Count answers that were served from a table."""
@@ -288,7 +281,7 @@ class Oracle:
         """
         n_rows = len(self.problem.target) if rows is None else len(rows)
         n = self._count(len(sources) * n_rows)
-        prepared = self.sources(_as_slice(sources))
+        prepared = self.sources(as_slice(sources))
 
         def fill(cut: slice) -> None:
             targets = self.targets(cut if rows is None else rows[cut])
@@ -297,16 +290,21 @@ class Oracle:
             visit(block, cut)
 
         size = max(1, min(CHUNK, _BLOCK_CELLS // len(sources)))
-        run(fill, cuts(n_rows, size), self._workers_for(n))
+        self._run(fill, cuts(n_rows, size), n)
 
-    def scan(self, sources: Ids, visit: Visit) -> None:
-        """Show ``visit`` the distances of the whole target to each of ``sources``."""
-        is_known = (
-            self._is_kept[sources] if self._kept is not None else np.zeros(len(sources), bool)
-        )
+    def scan(
+        self, sources: Ids, visit: Visit, sums: Doubles | None = None, given: Ids | None = None
+    ) -> None:
+        """Show ``visit`` the distances of the whole target to each of ``sources``.
+
+        ``sums`` is what ``visit`` fills, if that is one number for each source row and group, and
+        depends on nothing but the prototypes ``given``: so much of it as an earlier run has noted
+        is taken from there.
+        """
+        is_known = np.zeros(len(sources), bool) if self._kept is None else self._is_kept[sources]
         known, new = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         self._look_up(sources, known, visit)
-        self._compute(sources, new, visit)
+        self._compute(sources, new, visit, sums, given)
 
     def _look_up(self, sources: Ids, positions: Ids, visit: Visit) -> None:
         if self._kept is None or len(positions) == 0:
@@ -322,28 +320,65 @@ class Oracle:
 
         run(show, cuts(len(positions), _LOOKUP_RUN), self._workers if n > _SMALL_WORK else 1)
 
-    def _compute(self, sources: Ids, positions: Ids, visit: Visit) -> None:
+    def _compute(
+        self, sources: Ids, positions: Ids, visit: Visit, sums: Doubles | None, given: Ids | None
+    ) -> None:
         if len(positions) == 0:
             return
-        n = self._count(len(positions) * len(self.problem.target))
-        runs = [positions[cut] for cut in cuts(len(positions), _RUN)]
-        tasks = [(g, some) for g in range(len(self.groups)) for some in runs]
-
-        def fill(task: tuple[int, Ids]) -> None:
-            group, some = task
-            for columns in _cuts_of(self.groups[group], CHUNK):
-                targets = self.targets(columns)
-                for cut in cuts(len(some), _TILE):
-                    matrix, rows, first = self._tile(sources[some[cut]], targets, columns)
-                    visit(Tile(matrix, rows, first, columns, some[cut], group))
-
-        run(fill, tasks, self._workers_for(n))
+        scan = Scan(
+            sources=sources,
+            positions=positions,
+            groups=self.groups,
+            visit=visit,
+            targets=self.targets,
+            tile=self._tile,
+            size=TILE if self._metric.is_expensive else _RUN,
+            kept=self._kept,
+            sums=sums,
+            given=given,
+        )
+        name = "kept" if self._kept is not None else f"sums by {self._metric.name}"
+        n_target = len(self.problem.target)
+        is_noted = self._kept is not None or sums is not None
+        self._work_off(scan, len(positions) * n_target, f"{name} over {n_target}" * is_noted)
         if self._kept is not None:
             self._is_kept[sources[positions]] = True
 
+    def _run(self, fill: Callable[[Any], None], tasks: Iterable[Any], n: int) -> None:
+        """Run tasks that compute ``n`` dissimilarities, which have been counted."""
+        workers = self._workers_for(n)
+        if self.onlooker is NOBODY:
+            run(fill, tasks, workers)
+            return
+        todo, effort = list(tasks), self._effort(n)
+        do = partial(run, fill, workers=workers)
+        self.onlooker.work_off(Work(tasks=todo, do=do, effort=effort))
+
+    def _work_off(self, piece: Scan | Filling, n: int, name: str) -> None:
+        """Count and compute a piece of work, of which notes may be taken under a name."""
+        workers, tasks = self._workers_for(n), piece.tasks()
+
+        def do(some: Sequence[Any]) -> None:
+            self._count(sum(piece.count(task) for task in some))
+            run(piece.fill, some, workers)
+
+        def recalled(task: Any) -> None:
+            self._count(piece.count(task))
+            piece.recalled(task)
+
+        noted: dict[str, Any] = {}
+        if name and self.onlooker is not NOBODY:
+            noted = {"name": name, "recalled": recalled, **piece.noted()}
+        self.onlooker.work_off(Work(tasks=tasks, do=do, effort=self._effort(n), **noted))
+
+    def _effort(self, n: int) -> float:
+        """Return about how many multiplications ``n`` dissimilarities are."""
+        columns = self.problem.source.n_columns or 1
+        return n * (_OWN_EFFORT if self._metric.is_expensive else columns)
+
     def _tile(self, sources: Ids, targets: Prepared, columns: slice) -> tuple[Floats, Ids, int]:
         """Compute one tile, in place if it is to be kept; return matrix, rows and first column."""
-        place = _as_slice(sources)
+        place = as_slice(sources)
         rows = self.sources(place)
         if self._kept is not None and isinstance(place, slice):
             self._metric.fill(rows, targets, self._kept[place, columns])
@@ -363,37 +398,3 @@ class Oracle:
         if self._metric.is_expensive or n * (self.problem.source.n_columns or 1) < _SMALL_WORK:
             return 1
         return self._workers
-
-
-def _groups(n: int) -> list[slice]:
-    chunks = -(-n // CHUNK)
-    return list(cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
-
-
-def cuts(n: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of ``size`` that cover ``n``."""
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def _cuts_of(whole: slice, size: int) -> Iterator[slice]:
-    return (
-        slice(start, min(start + size, whole.stop))
-        for start in range(whole.start, whole.stop, size)
-    )
-
-
-def _equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
-    """Return the positions of each value that has ``least`` of them, and all other positions."""
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=-1))
-    lengths = np.diff(starts, append=len(values))
-    is_long = lengths >= least
-    runs = [order[a : a + n] for a, n in zip(starts[is_long], lengths[is_long], strict=True)]
-    return runs, order[~np.repeat(is_long, lengths)]
-
-
-def _as_slice(ids: Ids) -> Where:
-    """Return consecutive numbers as a slice, which reads without copying."""
-    if len(ids) and ids[-1] - ids[0] == len(ids) - 1 and (np.diff(ids) == 1).all():
-        return slice(int(ids[0]), int(ids[-1]) + 1)
-    return ids

@@ -10,6 +10,7 @@ from protobandit._classes import parts_of, require_plain
 from protobandit._constraints import Constraints
 from protobandit._goals import Coverage, MinGain
 from protobandit._limits import Limits, as_limits
+from protobandit._preparation import FittedPreparation, Preparation
 from protobandit._problem import Problem, pose
 from protobandit._run import chosen_method
 from protobandit._threads import worker_count
@@ -61,6 +62,7 @@ def plan(
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
     metric: Any = "euclidean",
+    preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
     until: Coverage | MinGain | None = None,
@@ -72,7 +74,7 @@ def plan(
 
     Parameters
     ----------
-    source, target, k, weights, metric, method, constraints, until, by, n_jobs, limits
+    source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
         As in `select`. Where something else than ``k`` ends the search, the plan is for the most
         prototypes it may choose.
 
@@ -83,12 +85,18 @@ def plan(
     >>> pb.plan(rows, k=10).evaluations
     4000000
     """
-    rows: dict[str, Any] = {"source": source, "target": target, "weights": weights}
+    rows: dict[str, Any] = {
+        "source": source,
+        "target": target,
+        "weights": weights,
+        "metric": metric,
+        "preparation": preparation,
+    }
     if by is None:
-        problems = [pose(**rows, k=k, metric=metric, constraints=constraints, until=until)]
+        problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        problems = [p.problem for p in parts_of(pose(**rows, k=1, metric=metric), by, k)]
+        problems = [p.problem for p in parts_of(pose(**rows, k=1), by, k)]
     chosen, _ = chosen_method(method, problems[0])
     forecasts = [chosen.forecast(problem, as_limits(limits)) for problem in problems]
     times = [

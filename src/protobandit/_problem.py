@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +13,20 @@ from protobandit._constraints import Rules, as_rules
 from protobandit._errors import InvalidInput
 from protobandit._goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit._metrics import Metric, as_metric
+from protobandit._preparation import FittedPreparation, PreparedRows, Sides, prepare_sides
 from protobandit._typing import Doubles, Ids
 from protobandit.data import (
+    Arrived,
     DenseRows,
     NumberedRows,
     ObjectRows,
+    Opened,
     Rows,
     SparseRows,
+    Stream,
     as_numbers,
     as_rows,
+    opened,
 )
 
 
@@ -61,7 +67,9 @@ class Problem:
 
     ``weights`` are as the user gave them (their sum is ``total``), or None when all are alike.
     ``rules`` say which rows may be chosen together. Where a ``goal`` or a budget ends the search,
-    ``k`` is the most it may choose.
+    ``k`` is the most it may choose. Of a stream, ``target`` are the rows that came first, to be
+    read in their order, and ``fresh`` those on which prototypes are judged. ``preparation`` is what
+    the rows went through, and ``remark`` what the user should know of them.
     """
 
     source: Rows
@@ -71,6 +79,9 @@ class Problem:
     k: int
     rules: Rules
     goal: Goal | None = None
+    fresh: Rows | None = None
+    preparation: FittedPreparation | None = None
+    remark: str = ""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -119,13 +130,29 @@ def pose(
     metric: Any = "euclidean",
     constraints: Any = None,
     until: Any = None,
+    preparation: Any = None,
 ) -> Problem:
     """Validate what the user passed and return the `Problem`."""
     measure = as_metric(metric)
+    arrived = target if isinstance(target, Arrived) else None
+    if arrived is not None:
+        target = arrived.rows
     if isinstance(target, Target):
         if weights is not None and target.weights is not None:
             raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
         target, weights = target.rows, target.weights if weights is None else weights
+    if isinstance(target, Stream):
+        raise InvalidInput(
+            "target is a Stream, which is taken by select() only, not by=, and without weights. "
+            "Pass its rows."
+        )
+    is_one, is_prepared = target is None or target is source, preparation is not None
+    source = opened(source, name="source", has_categories=is_prepared)
+    target = source if is_one else opened(target, name="target", has_categories=is_prepared)
+    remarked = [each for each in (source, target, arrived) if isinstance(each, (Opened, Arrived))]
+    sides = _prepared(source, target, preparation, measure)
+    if sides is not None:
+        source, target = sides.source, sides.target
     if measure.name == "precomputed":
         sources, targets = _matrix_sides(source, target)
     else:
@@ -142,7 +169,39 @@ def pose(
         k=count,
         rules=rules,
         goal=goal,
+        fresh=None if arrived is None else _fresh(arrived, sides, targets, measure),
+        preparation=None if sides is None else sides.preparation,
+        remark=_joined_remarks(remarked if sides is None else [*remarked, sides]),
     )
+
+
+def _joined_remarks(parts: Sequence[Any]) -> str:
+    return " ".join(dict.fromkeys(part.remark for part in parts if part.remark))
+
+
+def _fresh(arrived: Arrived, sides: Sides | None, targets: Rows, metric: Metric) -> Rows | None:
+    if arrived.fresh is None:
+        return None
+    rows = arrived.fresh if sides is None else sides.preparation.transform(arrived.fresh)
+    fresh = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
+    return _widened(fresh, targets.dtype)
+
+
+def _prepared(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
+    if preparation is None:
+        return None
+    if metric.name == "precomputed":
+        raise InvalidInput(
+            "preparation is given with metric='precomputed', where there are no rows to prepare. "
+            "Leave it out, or pass the rows and another metric."
+        )
+    sides = prepare_sides(source, target, preparation)
+    if sides.preparation.is_gower and metric.name != "manhattan":
+        raise InvalidInput(
+            f"categories='gower' makes rows whose manhattan distance is Gower's, but "
+            f"metric={metric.name!r}. Pass metric='manhattan', or use categories='one-hot'."
+        )
+    return sides
 
 
 def _rows_of(rows: Rows, ids: Ids, columns: Ids | None = None) -> Rows:
@@ -154,6 +213,8 @@ def _rows_of(rows: Rows, ids: Ids, columns: Ids | None = None) -> Rows:
         return SparseRows(rows.matrix[ids], name=rows.name, dtype=rows.dtype)
     if isinstance(rows, NumberedRows):
         return NumberedRows(len(ids), name=rows.name)
+    if rows.kind == "dense":
+        return DenseRows(rows.take(ids), name=rows.name, dtype=rows.dtype)
     return ObjectRows(rows.take(ids), name=rows.name)
 
 
@@ -204,6 +265,8 @@ def _widened(rows: Rows, dtype: np.dtype[Any]) -> Rows:
         return DenseRows(rows.array, name=rows.name, dtype=dtype, is_checked=rows.is_checked)
     if isinstance(rows, SparseRows):
         return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
+    if isinstance(rows, PreparedRows):
+        return rows.widened(dtype)
     raise InvalidInput(
         f"{rows.name} gives {rows.dtype} rows where the other side gives {dtype}. Make both alike."
     )

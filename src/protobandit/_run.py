@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import Enum
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from protobandit._ends import at_knee, remark_on, require_reachable
-from protobandit._errors import InvalidInput
+from protobandit._errors import Interrupted, InvalidInput
 from protobandit._goals import Knee
-from protobandit._limits import Limits, as_limits
+from protobandit._guarantee import Guarantee
+from protobandit._identity import identity_of
+from protobandit._limits import Limits
+from protobandit._means import Callback as Callback
+from protobandit._means import Means as Means
+from protobandit._means import Step as Step
+from protobandit._means import as_means as as_means
+from protobandit._onlooker import Halt
 from protobandit._oracle import PHASES, Oracle
 from protobandit._problem import Problem
-from protobandit._sampling import as_generator
 from protobandit._typing import Doubles, Ids
+from protobandit._watch import Watch
 from protobandit.drivers import Assessment, Pick, assess
 from protobandit.methods import METHODS, LazyGreedy, Method, Outcome, as_method, parameters_of
 from protobandit.objectives import Coverage, Discrepancy, Mixture, Objective
@@ -35,46 +40,6 @@ class Status(Enum):
     )
     STOPPED = "Stopped by {reason} after {n} of the {k} prototypes asked for."
     STOPPED_EARLY = "Stopped by {reason} after {n} prototypes, before the search had ended."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One prototype: which source row, what it brought, and what had been spent by then.
-
-    ``gain`` is the drop of the cost as the search saw it (NaN for the first prototype, before which
-    there is no cost, and for those that were fixed); ``evaluations`` and ``seconds`` count from the
-    start of the run.
-    """
-
-    index: int
-    gain: float
-    evaluations: int
-    seconds: float
-
-
-Callback = Callable[[Step], "bool | None"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Means:
-    """What a search may use, and who watches it."""
-
-    random: np.random.Generator
-    limits: Limits
-    n_jobs: int | None = None
-    callback: Callback | None = None
-
-
-def as_means(random_state: Any, limits: Any, n_jobs: int | None, callback: Any) -> Means:
-    """Validate what the user passed besides the problem."""
-    if callback is not None and not callable(callback):
-        raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
-    return Means(
-        random=as_generator(random_state),
-        limits=as_limits(limits),
-        n_jobs=n_jobs,
-        callback=callback,
-    )
 
 
 def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
@@ -116,9 +81,20 @@ def search(
     """
     oracle = Oracle(problem, n_jobs=means.n_jobs)
     _require_affordable(method, oracle, means.limits)
-    run = _Run(oracle, method, means, remark, start)
-    with oracle.at_work():
-        return run.finish()
+    opened = means.opened(lambda: call_of(problem, method, means.limits))
+    run = _Run(oracle, method, opened, remark, start)
+    try:
+        with oracle.at_work():
+            return run.finish()
+    finally:
+        if opened.store is not None and opened is not means:
+            opened.store.close()
+
+
+def call_of(problem: Problem, method: Method, limits: Limits) -> dict[str, Any]:
+    """Return what a checkpoint must know of a call to tell it from others."""
+    named = (method.name, parameters_of(method))
+    return identity_of(problem, fingerprints(problem), named, limits)
 
 
 def _require_affordable(method: Method, oracle: Oracle, limits: Limits) -> None:
@@ -148,31 +124,69 @@ class _Run:
         self.oracle = oracle
         self.method = method
         self.means = means
-        self.started = perf_counter()
         self.start = start
         self.steps: list[Step] = []
         self.is_proven = True
         self.stopped: str | None = None
         self.curve: Doubles | None = None
         self.remarks = {"choice": remark, "method": "", "goal": ""}
+        self.objective: Objective | None = None
+        self.watch = Watch(
+            oracle,
+            means.limits,
+            random=means.random,
+            planned=method.forecast(oracle.problem, means.limits).evaluations,
+            listener=means.progress,
+            interrupt=means.interrupt,
+            store=means.store,
+            name=means.name,
+        )
 
     def finish(self) -> dict[str, Any]:
         """Run the search to its end, or to where something stops it."""
-        objective: Objective | None = None
-        picks = self.method.picks(self.oracle, self.means.random, self.means.limits)
+        try:
+            self._search()
+        except Halt:
+            self.watch.halted()
+            self.stopped = self.watch.stopped
+            if not self.steps:
+                self.watch.settle()
+                raise Interrupted(self._nothing_found()) from None
+        self.watch.settle()
+        self.watch.tell("judging the result")
+        fields = self._fields(self._at_goal(self.objective))
+        self.watch.finish(
+            len(self.steps),
+            float(fields["costs"][-1]),
+            is_last=self.means.is_last,
+            is_complete=self.stopped is None and self.watch.stopped is None,
+        )
+        if self.watch.remark:
+            fields["status"] = f"{fields['status']} {self.watch.remark}"
+        return fields
+
+    def _search(self) -> None:
+        self.watch.tell("choosing")
+        picks = self.method.picks(self.oracle, self.means.random, self.watch)
         require_reachable(self.oracle)
         for pick in picks:
             n_kept, n_taken = self._kept(pick), 0
             if n_kept:
                 n_taken = self._take(pick, n_kept)
                 self.remarks["method"] = pick.remark
-                objective = pick.objective
+                self.objective = pick.objective
             if 0 < n_taken < len(pick.arms):
-                objective = pick.before and pick.before.commit(pick.arms[:n_taken])
-            if self.stopped is not None or n_kept < len(pick.arms) or self._is_met(objective):
+                self.objective = pick.before and pick.before.commit(pick.arms[:n_taken])
+            if self.stopped is not None or n_kept < len(pick.arms) or self._is_met(self.objective):
                 break
-        objective = self._at_goal(objective)
-        return self._fields(objective)
+
+    def _nothing_found(self) -> str:
+        n, seconds = self.watch.evaluations().total(), self.watch.seconds
+        kept = "; the checkpoint has how far it was" if self.means.store is not None else ""
+        return (
+            f"The search was interrupted after {n:,} evaluations and {seconds:.1f} seconds, before "
+            f"anything had been found{kept}. Let it run for longer."
+        )
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -185,7 +199,10 @@ class _Run:
         """Record a pick's steps; return how many, fewer than ``n_kept`` if something stops it."""
         self.is_proven &= pick.is_proven
         n_before, callback = len(self.steps), self.means.callback
-        for step in self._steps(pick.arms, self._gains(pick))[:n_kept]:
+        steps = self._steps(pick.arms, self._gains(pick))[:n_kept]
+        if pick.before is not None:
+            self.watch.tell("choosing", n_picked=n_before + n_kept, cost=_cost(pick))
+        for step in steps:
             self.steps.append(step)
             if callback is not None and _is_true(callback(step)):
                 self.stopped = "the callback"
@@ -196,8 +213,8 @@ class _Run:
 
     def _heed_limits(self, pick: Pick) -> None:
         is_costly = pick.before is not None  # else the picks only put what was found in order
-        limit = self.means.limits.reached(self.steps[-1].evaluations, self.steps[-1].seconds)
-        self.stopped = f"the limit of {limit}" if limit and is_costly else None
+        if is_costly and not self.watch.allows():
+            self.stopped = self.watch.stopped
 
     def _gains(self, pick: Pick) -> Doubles:
         """Return the gains of a pick; those of an earlier run are as it saw them."""
@@ -209,7 +226,7 @@ class _Run:
 
     def _steps(self, arms: Ids, gains: Doubles) -> list[Step]:
         spent = sum(self.oracle.evaluations.values())
-        seconds = perf_counter() - self.started
+        seconds = self.watch.seconds
         return [
             Step(index=int(arm), gain=float(gain), evaluations=spent, seconds=seconds)
             for arm, gain in zip(arms, gains, strict=True)
@@ -247,6 +264,7 @@ class _Run:
         result = self._assessed(indices, objective)
         finish = getattr(self.method, "finish", None)
         besides = {} if finish is None else finish(objective)
+        spent = self.watch.evaluations()
         outcome = Outcome(
             objective=objective,
             is_proven=self.is_proven,
@@ -259,9 +277,9 @@ class _Run:
             "costs": result.costs,
             "mass": result.mass,
             "cost_error": result.error,
-            "evaluations_by_phase": {phase: self.oracle.evaluations[phase] for phase in PHASES},
-            "lookups": sum(self.oracle.lookups.values()),
-            "guarantee": None if self._is_stopped else self.method.guarantee(outcome),
+            "evaluations_by_phase": {phase: spent[phase] for phase in PHASES},
+            "lookups": self.watch.lookups(),
+            "guarantee": self._guarantee(outcome),
             "status": self._sentence(result),
             "steps": tuple(self.steps),
             "method": self.method.name,
@@ -274,6 +292,13 @@ class _Run:
             "spent": problem.rules.paid(indices),
             **besides,
         }
+
+    def _guarantee(self, outcome: Outcome) -> Guarantee | None:
+        found = None if self._is_stopped else self.method.guarantee(outcome)
+        if found is None or self.oracle.problem.fresh is None:
+            return found
+        limit = "the target is the rows of the stream that were read"
+        return replace(found, conditions=(*found.conditions, limit))
 
     @property
     def _is_stopped(self) -> bool:
@@ -295,11 +320,13 @@ class _Run:
         problem = self.oracle.problem
         if self._is_stopped:
             return Status.STOPPED_EARLY if problem.is_open_ended else Status.STOPPED
-        if result.n_rows < len(problem.target):
+        if result.n_rows < len(problem.target) or problem.fresh is not None:
             return Status.SAMPLED
         return Status.SETTLED
 
     def _assessed(self, indices: Ids, objective: Objective | None) -> Assessment:
+        if self.oracle.problem.fresh is not None:
+            return _on_fresh(self.oracle, indices, self.means.random)
         if isinstance(objective, Coverage):
             n_rows = len(self.oracle.problem.target)
             costs = np.array(objective.costs)
@@ -318,9 +345,24 @@ def assessed_rows(
         return _assessed(oracle, indices, n_rows, random)
 
 
-def _assessed(oracle: Oracle, indices: Ids, n_rows: int, random: np.random.Generator) -> Assessment:
+def _on_fresh(oracle: Oracle, indices: Ids, random: np.random.Generator) -> Assessment:
+    """Judge prototypes on the rows of a stream that came after the target."""
+    fresh = oracle.problem.fresh
+    assert fresh is not None, "the problem is of a stream"
+    beside = oracle.beside(replace(oracle.problem, target=fresh, weights=None))
+    return _assessed(beside, indices, len(fresh), random, is_endless=True)
+
+
+def _assessed(
+    oracle: Oracle,
+    indices: Ids,
+    n_rows: int,
+    random: np.random.Generator,
+    *,
+    is_endless: bool = False,
+) -> Assessment:
     """Judge prototypes on target rows; refuse distances that overflow."""
-    result = assess(oracle, indices, n_rows=n_rows, random=random)
+    result = assess(oracle, indices, n_rows=n_rows, random=random, is_endless=is_endless)
     if not np.isfinite(result.costs).all():
         name = oracle.problem.metric.name
         raise InvalidInput(
@@ -335,6 +377,12 @@ def fingerprints(problem: Problem) -> dict[str, str]:
     target = problem.target.fingerprint()
     is_one = problem.target is problem.source
     return {"source": target if is_one else problem.source.fingerprint(), "target": target}
+
+
+def _cost(pick: Pick) -> float:
+    """Return the cost after a pick, as far as its objective knows it."""
+    coverage = pick.objective
+    return coverage.costs[-1] if isinstance(coverage, Coverage) else float("nan")
 
 
 def _is_true(answer: Any) -> bool:

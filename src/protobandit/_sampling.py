@@ -88,6 +88,10 @@ class Draws:
             self._drawn = np.append(self._drawn, self._lottery.draw(missing, self._random))
         return self._drawn[start:stop]
 
+    def recall(self, drawn: Ids) -> None:
+        """Go on after what another run has drawn."""
+        self._drawn = drawn
+
 
 class Lottery:
     """Draws rows in proportion to weights, in time logarithmic in their number."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from protobandit._arrivals import read_stream
+from protobandit._checkpoint import Checkpoint
 from protobandit._classes import by_class, require_plain
 from protobandit._constraints import Constraints
 from protobandit._goals import Coverage, MinGain
 from protobandit._limits import Limits
+from protobandit._preparation import FittedPreparation, Preparation
 from protobandit._problem import pose
 from protobandit._run import Callback, as_means, chosen_method, search
 from protobandit._selection import Selection
+from protobandit._watch import Interrupt, Listener
+from protobandit.data import Stream
 
 
 def select(
@@ -21,6 +28,7 @@ def select(
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
     metric: Any = "euclidean",
+    preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
     until: Coverage | MinGain | None = None,
@@ -29,6 +37,9 @@ def select(
     n_jobs: int | None = None,
     limits: Limits | None = None,
     callback: Callback | None = None,
+    progress: Listener | None = None,
+    interrupt: Interrupt | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Selection:
     """Choose ``k`` rows of ``source`` that stand for ``target``.
 
@@ -37,11 +48,13 @@ def select(
     Parameters
     ----------
     source
-        The rows to choose from: a 2-D array, DataFrame, CSR matrix, or a list of anything a
-        callable metric understands. With ``metric="precomputed"``: the matrix of dissimilarities,
-        of shape (target rows, source rows).
+        The rows to choose from: a 2-D array, DataFrame, CSR matrix, the path of a file, what
+        `data.open_rows` returns, or a list of anything a callable metric understands. With
+        ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
+        rows).
     target
-        The rows to represent, or a `Target` with weights; None means the source itself (k-medoids).
+        The rows to represent, or a `Target` with weights, or a `Stream`; None means the source
+        itself (k-medoids).
     k
         How many: an int, or a fraction of the source rows in (0, 1). Several ints give the largest,
         and `Selection.at` the others. "auto" builds up to 100, removes the least needed one by
@@ -54,6 +67,10 @@ def select(
         A name (see `protobandit.METRICS`: scikit-learn's and SciPy's, but for nan_euclidean), the
         result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
         Always called as d(target row, source row).
+    preparation
+        What to do to the rows first (`Preparation`): standardize, normalize, principal components,
+        categories, missing values. It is fitted on the target; ``Selection.preparation`` holds it,
+        and `Selection.assign` repeats it. One that is fitted already is used as it is.
     method
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
         ``methods.LazyBandit(effort="thorough")``. "auto" is "lazybandit", which computes every
@@ -80,6 +97,15 @@ def select(
         the best answer so far and says so in ``status``.
     callback
         Called with each `Step`; returning True stops the search there. Its exceptions propagate.
+    progress
+        Called with a `Progress` at most ten times a second, within long computations too, and once
+        at the end, always on the calling thread. Its exceptions propagate.
+    interrupt
+        An `Interrupt`: once it is set, the search ends at its next look with the best so far, and
+        says so in ``status``; where there is nothing yet, it raises `Interrupted`.
+    checkpoint
+        The path of a file, or a `Checkpoint`: the search writes down there how far it has come, and
+        the same call with the same file goes on from there.
 
     Returns
     -------
@@ -94,11 +120,30 @@ def select(
     >>> sorted(selection.indices.tolist())
     [1, 4]
     """
-    means = as_means(random_state, limits, n_jobs, callback)
+    means = as_means(
+        random_state,
+        limits,
+        n_jobs,
+        callback,
+        progress=progress,
+        interrupt=interrupt,
+        checkpoint=checkpoint,
+    )
     if by is not None:
         require_plain(constraints, until)
-        whole = pose(source, target, k=1, weights=weights, metric=metric)
-        return Selection(**by_class(whole, by, k, method, means))
+        whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
+        return _noted(Selection(**by_class(whole, by, k, method, means)))
+    if isinstance(target, Stream):
+        source, target = read_stream(
+            target,
+            source,
+            k=k,
+            weights=weights,
+            metric=metric,
+            method=method,
+            preparation=preparation,
+            limits=means.limits,
+        )
     problem = pose(
         source,
         target,
@@ -107,6 +152,16 @@ def select(
         metric=metric,
         constraints=constraints,
         until=until,
+        preparation=preparation,
     )
     chosen, remark = chosen_method(method, problem)
-    return Selection(**search(problem, chosen, means, remark=remark))
+    return _noted(Selection(**search(problem, chosen, means, remark=remark)))
+
+
+def _noted(selection: Selection) -> Selection:
+    """Return the selection with how its rows were prepared."""
+    problem = selection.problem
+    if problem is None or not problem.remark:
+        return selection
+    status = f"{selection.status} {problem.remark}"
+    return replace(selection, preparation=problem.preparation, status=status)

@@ -10,6 +10,7 @@ import numpy as np
 
 from protobandit import _document
 from protobandit._answers import Answers, Silhouette, is_whole, silhouette
+from protobandit._attach import Attachable
 from protobandit._certificate import Certificate
 from protobandit._certify import Claim, certify
 from protobandit._errors import InvalidInput, NotAvailable
@@ -18,6 +19,8 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._metrics import Metric
 from protobandit._oracle import Oracle
+from protobandit._plots import Plots
+from protobandit._preparation import FittedPreparation
 from protobandit._problem import Problem
 from protobandit._run import Callback, Step, as_means, assessed_rows
 from protobandit._sampling import as_generator
@@ -25,7 +28,7 @@ from protobandit._typing import Doubles, Ids
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Selection(Answers):
+class Selection(Plots, Attachable, Answers):
     """Prototypes, best first, and what is known of them.
 
     Attributes
@@ -55,7 +58,10 @@ class Selection(Answers):
     metric
         The metric; after loading from JSON a callable must be passed again.
     prototypes
-        The chosen rows themselves (numbers, CSR or a list); of a precomputed matrix, their numbers.
+        The chosen rows as the metric reads them (numbers, CSR or a list; prepared, if rows were);
+        of a precomputed matrix, their numbers. `take` returns them from what they came in.
+    preparation
+        What rows go through before the metric reads them; `assign` and the like repeat it.
     fingerprints
         Digests of source and target.
     problem
@@ -91,6 +97,7 @@ class Selection(Answers):
     curve: Doubles | None = None
     spent: float | None = None
     prototype_labels: Any = None
+    preparation: FittedPreparation | None = None
 
     @property
     def k(self) -> int:
@@ -158,7 +165,7 @@ class Selection(Answers):
             coefficients=None,
             criticisms=None,
             cost_error=result.error,
-            evaluations_by_phase={**self._no_evaluations(), **oracle.evaluations},
+            evaluations_by_phase={p: oracle.evaluations[p] for p in self.evaluations_by_phase},
             lookups=0,
             guarantee=None,
             status=f"The first {k} of {self.k} prototypes. {self.status}",
@@ -210,7 +217,8 @@ class Selection(Answers):
                 "again with by= and more of each class."
             )
         means = as_means(random_state, limits, n_jobs, callback)
-        return Selection(**extend(self, problem, k, method, means))
+        longer = Selection(**extend(self, problem, k, method, means))
+        return replace(longer, preparation=self.preparation)
 
     def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
         """Return how clearly target rows belong to their prototypes: the medoid silhouette.
@@ -246,18 +254,6 @@ class Selection(Answers):
         labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
         own = np.flatnonzero(labels == i % self.k)
         return own[np.argsort(distances[own], kind="stable")]
-
-    def take(self, frame: Any) -> Any:
-        """Return the prototypes' rows of ``frame``, index and columns kept.
-
-        ``frame`` is anything of the source's length: a DataFrame, an array, a list.
-        """
-        self._require_source_length(frame)
-        if hasattr(frame, "iloc"):
-            return frame.iloc[self.indices]
-        if isinstance(frame, (list, tuple)):
-            return [frame[i] for i in self.indices]
-        return frame[self.indices]
 
     def certify(
         self,
@@ -358,26 +354,10 @@ class Selection(Answers):
     def _solved(self, advice: str) -> Problem:
         if self.problem is None:
             raise NotAvailable(
-                f"This selection was loaded and does not hold the target rows. {advice}"
+                f"This selection was loaded and does not hold the target rows. {advice} Or give it "
+                f"its rows back: attached(source, target)."
             )
         return self.problem
-
-    def _no_evaluations(self) -> dict[str, int]:
-        return dict.fromkeys(self.evaluations_by_phase, 0)
-
-    def _require_source_length(self, frame: Any) -> None:
-        if not hasattr(frame, "__getitem__") or isinstance(frame, (str, bytes, Mapping)):
-            raise InvalidInput(
-                f"frame is a {type(frame).__name__}, which has no rows to take. Pass a DataFrame, "
-                f"an array or a list."
-            )
-        n = frame.shape[0] if hasattr(frame, "shape") else len(frame)
-        least = int(self.indices.max()) + 1
-        if n < least or (self.problem is not None and n != len(self.problem.source)):
-            wanted = f"at least {least}" if self.problem is None else len(self.problem.source)
-            raise InvalidInput(
-                f"frame has {n} rows but the source {wanted}. Pass what the source rows came from."
-            )
 
     def __repr__(self) -> str:
         name = self.metric if isinstance(self.metric, str) else self.metric.name

@@ -12,7 +12,7 @@ rows stay known in full; at later ones an arm can be measured again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,13 +28,23 @@ _ARMS_AT_ONCE = 512
 _ENTRY_WORK = 4  # numbers in a row that are read in the time of an entry
 
 
+def _none() -> Ids:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Target rows that were added together: how many were before them, and their prepared form."""
+    """Target rows that were added together: how many were before them, and their prepared form.
+
+    ``rows`` are their numbers as they were read, and ``order`` is how they have been put in order
+    since, if they were: needed only to read them again.
+    """
 
     start: int
     targets: Prepared
     weights: Doubles
+    rows: Ids = field(default_factory=_none)
+    order: Ids = field(default_factory=_none)
 
     @property
     def stop(self) -> int:
@@ -51,10 +61,10 @@ class Table:
     matrix: Floats
 
     @classmethod
-    def of(cls, oracle: Oracle, arms: Ids, targets: Prepared) -> Table:
-        """Compute the table of these source rows and target rows."""
+    def of(cls, oracle: Oracle, arms: Ids, targets: Prepared, name: str = "") -> Table:
+        """Compute the table of these source rows and target rows; see `Oracle.tabulate`."""
         matrix = np.empty((len(arms), len(targets)), dtype=oracle.dtype)
-        oracle.tabulate(arms, targets, matrix)
+        oracle.tabulate(arms, targets, matrix, name)
         return cls(oracle=oracle, arms=arms, matrix=matrix)
 
     @property

@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -197,16 +198,23 @@ BAD_HOLDERS = {
     "coo": lambda bad: sp.coo_array(spoilt(bad, np.float32)),
     "pandas": lambda bad: pd.DataFrame(spoilt(bad)),
     "pandas nullable": lambda bad: pd.DataFrame(spoilt(bad)).astype("Float64"),
-    "polars": lambda bad: pl.DataFrame(spoilt(bad)),
+    "pandas of named columns": lambda bad: pd.DataFrame(spoilt(bad), columns=[*"abc"]),
+    "polars": lambda bad: pl.DataFrame(spoilt(bad), schema=[*"abc"]),
 }
+NAMED = ("pandas of named columns", "polars")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("hold", BAD_HOLDERS.values(), ids=BAD_HOLDERS)
+@pytest.mark.parametrize("holder", BAD_HOLDERS)
 @pytest.mark.parametrize("name", ["source", "target"])
-def test_numbers_that_are_not_finite_are_refused_by_place(hold, bad, name):
-    message = refusal(hold(bad), name)
-    assert message.startswith(f"{name} contains {bad} at row 2, column 1")
+def test_numbers_that_are_not_finite_are_refused_by_place(holder, bad, name):
+    message = refusal(BAD_HOLDERS[holder](bad), name)
+    if np.isnan(bad) and holder in NAMED:
+        assert message.startswith(f"{name} has missing values: 1 in 'b' (4 rows looked at)")
+    else:
+        assert message.startswith(f"{name} contains {bad} at row 2, column 1")
+    is_advised = "Preparation(impute='median')" in message
+    assert is_advised == (np.isnan(bad) and holder not in ("csr", "csc", "coo"))
 
 
 MISSING = {
@@ -217,14 +225,29 @@ MISSING = {
     ),
     "polars null": pl.DataFrame({"a": [1, 2, 3], "b": [1, 2, None]}),
     "polars null among booleans": pl.DataFrame({"a": [1, 2, 3], "b": [True, False, None]}),
+    "arrow null": pa.table({"a": [1, 2, 3], "b": [1, 2, None]}),
+}
+MISSING_UNNAMED = {
+    "pandas columns by number": pd.DataFrame({0: [1, 2, 3], 1: [1, 2, None]}),
+    "pandas columns of one name": pd.DataFrame([[1, 1], [2, 2], [3, None]], columns=["a", "a"]),
     "None in a list": [[1, 1], [2, 2], [3, None]],
     "masked": np.ma.array([[1, 1], [2, 2], [3, 3]], mask=[[0, 0], [0, 0], [0, 1]]),
 }
 
 
 @pytest.mark.parametrize("data", MISSING.values(), ids=MISSING)
-def test_missing_values_are_refused_by_place(data):
-    assert "nan at row 2, column 1" in refusal(data)
+def test_missing_values_are_refused_with_counts_by_column(data):
+    assert refusal(data) == (
+        "source has missing values: 1 in 'b' (3 rows looked at). Drop these rows, or pass "
+        "Preparation(impute='median') (--impute median on the command line)."
+    )
+
+
+@pytest.mark.parametrize("data", MISSING_UNNAMED.values(), ids=MISSING_UNNAMED)
+def test_missing_values_are_refused_by_place_where_columns_have_no_names(data):
+    message = refusal(data)
+    assert "nan at row 2, column 1 (1 such value(s)" in message
+    assert "Preparation(impute='median')" in message
 
 
 def test_the_first_of_many_bad_values_is_named_and_they_are_counted():
@@ -252,7 +275,7 @@ TEXT = pd.DataFrame(
 )
 WRONG = {
     "none": (None, "source=None is not a set of rows"),
-    "text": ("rows", "source='rows' is not a set of rows"),
+    "text": ("rows", "source: rows does not exist"),
     "bytes": (b"rows", "is not a set of rows"),
     "number": (3, "source=3 is not a set of rows"),
     "numpy number": (np.float32(3), "is not a set of rows"),

@@ -12,11 +12,17 @@ import protobandit as pb
 from protobandit._oracle import Oracle
 from protobandit._problem import pose
 from protobandit.drivers import subsample
-from protobandit.drivers._subsample import _Jury, drawn_rows
+from protobandit.drivers._subsample import Jury, drawn_rows
 from protobandit.methods import Clara
 
 METRIC = brute.DEFINITIONS["euclidean"]
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
+
+
+def judged(oracle, *, n_rows, n_jury, seed):
+    """Return the verdicts of samples on a jury, all drawn with one seed."""
+    random = np.random.default_rng(seed)
+    return subsample(Jury.of(oracle, n_jury, random), n_rows=n_rows, random=random)
 
 
 def lumps(n, columns=4, *, seed=0):
@@ -80,7 +86,7 @@ def test_more_samples_are_never_worse_on_a_jury(seed, is_weighted):
     runs = []
     for n in (3, 12):
         oracle = Oracle(pose(rows, k=5, weights=weights))
-        verdicts = subsample(oracle, n_rows=14, n_jury=80, random=np.random.default_rng(seed))
+        verdicts = judged(oracle, n_rows=14, n_jury=80, seed=seed)
         runs.append(list(islice(verdicts, n)))
     shorter, longer = ([v.cost for v in run] for run in runs)
     assert longer[:3] == shorter
@@ -96,7 +102,7 @@ def test_a_verdict_is_the_cost_on_the_rows_of_the_jury(is_weighted):
     oracle = Oracle(pose(rows, k=5, weights=weights))
     jury, counts = drawn_rows(oracle, 60, np.random.default_rng(3))
     assert len(jury) < 300
-    verdicts = subsample(oracle, n_rows=15, n_jury=60, random=np.random.default_rng(3))
+    verdicts = judged(oracle, n_rows=15, n_jury=60, seed=3)
     for verdict in islice(verdicts, 6):
         chosen = verdict.prototypes.tolist()
         assert chosen == sorted(set(chosen))
@@ -108,7 +114,7 @@ def test_prototypes_that_stay_are_looked_up():
     rows = lumps(50)
     d = brute.distances(METRIC, rows, rows)
     oracle = Oracle(pose(rows, k=4))
-    jury = _Jury.of(oracle, 30, np.random.default_rng(0))
+    jury = Jury.of(oracle, 30, np.random.default_rng(0))
     best = jury.judge(np.array([3, 10, 20, 40]), None)
     assert oracle.evaluations["assign"] == 4 * 30
     other = jury.judge(np.array([5, 10, 40, 44]), best)
@@ -159,7 +165,7 @@ def test_a_sample_has_its_size_and_the_best_so_far(is_one):
             metric=pb.block_metric(seen),
         )
     )
-    verdicts = subsample(oracle, n_rows=20, n_jury=10**6, random=np.random.default_rng(0))
+    verdicts = judged(oracle, n_rows=20, n_jury=10**6, seed=0)
     best, samples = None, []
     for verdict in islice(verdicts, 6):
         jurors = [block for block in seen.blocks if len(block[0]) > 20]

@@ -18,6 +18,7 @@ from protobandit._problem import Problem, Target, pose
 from protobandit._select import select
 from protobandit._selection import Selection
 from protobandit._typing import Doubles, Floats, Ids
+from protobandit.data import Stream
 
 
 class PrototypeEstimator(
@@ -30,6 +31,7 @@ class PrototypeEstimator(
     selection_: Selection
     constraints: Any = None  # these number the rows of ``X``, so that none may be left out
     until: Any = None
+    preparation: Any = None
 
     @abstractmethod
     def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
@@ -74,6 +76,7 @@ class PrototypeEstimator(
             return tags
         tags.input_tags.pairwise = tags.input_tags.positive_only = measure.name == "precomputed"
         tags.input_tags.sparse = "sparse" in measure.kinds
+        tags.input_tags.allow_nan = self._takes_gaps
         if not measure.is_expensive:
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -88,6 +91,10 @@ class PrototypeEstimator(
     @property
     def _measure(self) -> Metric:
         return as_metric(self.metric)
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return bool(getattr(self.preparation, "fills_gaps", False))
 
     @property
     def _n_features_out(self) -> int:
@@ -111,6 +118,8 @@ class PrototypeEstimator(
             if reset:
                 self._forget("n_features_in_", "feature_names_in_")
             return list(X)
+        if self.preparation is not None and hasattr(X, "columns"):  # names and texts are its own
+            return validation.validate_data(self, X, reset=reset, skip_check_array=True)
         return validation.validate_data(
             self,
             X,
@@ -118,6 +127,7 @@ class PrototypeEstimator(
             accept_sparse="csr" if "sparse" in measure.kinds else False,
             dtype="numeric",
             ensure_non_negative=measure.name == "precomputed",
+            ensure_all_finite="allow-nan" if self._takes_gaps else True,
         )
 
     def _forget(self, *names: str) -> None:
@@ -146,6 +156,11 @@ class PrototypeEstimator(
                 "here. Pass target=Target(rows, weights=...) instead."
             )
         given = target if isinstance(target, Target) else Target(target)
+        if isinstance(given.rows, Stream):
+            raise InvalidInput(
+                "target is a Stream, which fit does not take. Pass it to protobandit.select, or "
+                "pass rows of it as the target."
+            )
         try:
             return Target(self._checked(given.rows, reset=False), weights=given.weights)
         except ValueError as error:
@@ -160,7 +175,10 @@ class PrototypeEstimator(
         if self._measure.name == "precomputed":
             few = few[:, kept]
         selection = self._select(few, Target(few, weights=goal.weights[kept]), kept)
-        return _renumbered(selection, kept, pose(rows, goal, k=selection.k, metric=self.metric))
+        whole = pose(
+            rows, goal, k=selection.k, metric=self.metric, preparation=selection.preparation
+        )
+        return _renumbered(selection, kept, whole)
 
     def _select(self, rows: Any, goal: Target, kept: Ids | None = None) -> Selection:
         everyone = np.arange(validation._num_samples(rows))
@@ -170,6 +188,7 @@ class PrototypeEstimator(
             goal,
             k=k,
             metric=self.metric,
+            preparation=self.preparation,
             method=method,
             constraints=self.constraints,
             until=self.until,

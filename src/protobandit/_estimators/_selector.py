@@ -23,6 +23,9 @@ class PrototypeSelector(PrototypeEstimator):
     metric, method, random_state, n_jobs
         As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
         dissimilarities; with a callable, rows may be anything it understands.
+    preparation
+        What to do to the rows first (`protobandit.Preparation`), fitted on the target. Frames may
+        then hold texts and missing values, if it deals with them.
     constraints, until
         As in `protobandit.select`; ``constraints`` speak of the rows of ``X``.
     compute_labels
@@ -33,7 +36,7 @@ class PrototypeSelector(PrototypeEstimator):
     prototype_indices_ : ndarray of shape (n_prototypes,)
         Rows of ``X``, best first: every prefix is itself a good smaller selection.
     prototypes_ : ndarray, CSR matrix or list
-        Those rows, of the kind and type of ``X``; None with a precomputed metric.
+        Those rows as they are in ``X``, of its kind and type; None with a precomputed metric.
     labels_ : ndarray of shape (n_samples,)
         The nearest prototype of each row of ``X``; absent with ``compute_labels=False``.
     mass_ : ndarray of shape (n_prototypes,)
@@ -66,6 +69,7 @@ class PrototypeSelector(PrototypeEstimator):
         n_prototypes: int | float | str | None = 8,
         *,
         metric: Any = "euclidean",
+        preparation: Any = None,
         method: Any = "auto",
         constraints: Any = None,
         until: Any = None,
@@ -75,6 +79,7 @@ class PrototypeSelector(PrototypeEstimator):
     ) -> None:
         self.n_prototypes = n_prototypes
         self.metric = metric
+        self.preparation = preparation
         self.method = method
         self.constraints = constraints
         self.until = until

@@ -28,7 +28,7 @@ from protobandit.arms._median_elimination import MedianElimination
 from protobandit.arms._sequential_halving import SequentialHalving
 from protobandit.arms._subset import Subset
 from protobandit.arms._successive_elimination import SuccessiveElimination
-from protobandit.arms._threshold import Threshold
+from protobandit.arms._threshold import Level, Threshold
 from protobandit.arms._uniform import Uniform
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Choice",
     "Exhaustive",
     "Lazy",
+    "Level",
     "MedianElimination",
     "Moments",
     "Pull",

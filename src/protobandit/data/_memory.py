@@ -1,4 +1,4 @@
-"""The friendly door: arrays, frames, sparse matrices and lists become `Rows`, once."""
+"""The friendly door: arrays, frames, sparse matrices, lists and files become `Rows`, once."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from numbers import Number
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit.data._columns import Columns
 from protobandit.data._frames import FRAMES, as_numbers
-from protobandit.data._rows import DenseRows, ObjectRows, Rows, SparseRows, require_finite
+from protobandit.data._gaps import require_whole
+from protobandit.data._maps import Joined, gather, is_mapped
+from protobandit.data._open import open_rows
+from protobandit.data._opened import Opened, are_names
+from protobandit.data._rows import (
+    DenseRows,
+    ObjectRows,
+    Rows,
+    SparseRows,
+    is_finite,
+    require_finite,
+)
 
 SomeRows = TypeVar("SomeRows", bound=Rows)
 
 _MOST_CELLS_SCANNED = 10**8
 _SCAN_CELLS = 1 << 22
-_HELP = "Pass a 2-D array, a pandas or polars DataFrame, a SciPy sparse matrix, or a list of rows."
+_HELP = (
+    "Pass a 2-D array, a pandas or polars DataFrame, a SciPy sparse matrix, a list of rows, or the "
+    "path of a file of rows."
+)
 
 
 def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
@@ -28,7 +44,7 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     Parameters
     ----------
     data
-        What the user passed as ``name``.
+        What the user passed as ``name``; a path is opened.
     name
         The parameter's name, for errors.
     takes_objects
@@ -36,7 +52,11 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     """
     if isinstance(data, Rows):
         return _not_empty(data, name)
-    if data is None or isinstance(data, (str, bytes, dict, Number)):
+    data = opened(data, name=name)
+    columns = _columns(data)
+    if isinstance(data, Opened):
+        data = data.rows
+    if data is None or isinstance(data, (bytes, dict, Number)):
         raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {_HELP}")
     if _is_from("scipy.sparse", data, "issparse"):
         return _not_empty(_sparse(data, name), name)
@@ -44,17 +64,42 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     if array.ndim == 2 and not takes_objects:
         array = as_numbers(array)
     if array.ndim == 2 and array.dtype.kind in "fiub":
-        return _dense(array, name=name)
+        return _dense(array, columns, name=name)
     if array.ndim and (takes_objects or len(array) == 0):
         items = data if isinstance(data, Sequence) else _items(array)
         return _not_empty(ObjectRows(list(items), name=name), name)
     raise InvalidInput(_not_numbers(array, name))
 
 
-def _as_array(data: Any, name: str, takes_objects: bool) -> np.ndarray[Any, Any]:
+def opened(data: Any, *, name: str, has_categories: bool = False) -> Any:
+    """Return a path as the rows it leads to, anything else as it is.
+
+    ``has_categories`` tells whether columns of texts are welcome.
+    """
+    if not isinstance(data, (str, Path)):
+        return data
+    return open_rows(data, name=name, categories=has_categories)
+
+
+def _columns(data: Any) -> tuple[str, ...] | None:
+    """Return the names of columns, where they have some."""
+    if isinstance(data, Opened):
+        return data.features if data.has_names else None
+    if isinstance(data, Columns):
+        return data.names if data.is_named else None
+    if _is_from("pyarrow", data, "Table"):
+        names = data.column_names
+    elif any(_is_from(library, data, "DataFrame") for library in FRAMES):
+        names = list(map(str, data.columns))
+    else:
+        return None
+    return tuple(names) if are_names(names) else None
+
+
+def _as_array(data: Any, name: str, takes_objects: bool) -> Any:
     if _is_from("numpy.ma", data, "MaskedArray") and data.dtype.kind in "fiub":
         return np.asarray(data.astype(np.float64).filled(np.nan) if data.mask.any() else data)
-    if isinstance(data, np.ndarray):
+    if isinstance(data, (np.ndarray, Joined)):
         return data
     for library, read in FRAMES.items():
         if _is_from(library, data, "DataFrame"):
@@ -85,10 +130,10 @@ def _items(array: np.ndarray[Any, Any]) -> list[Any]:
     return array.tolist() if array.ndim == 1 else list(array)
 
 
-def _dense(array: np.ndarray[Any, Any], *, name: str) -> DenseRows:
+def _dense(array: np.ndarray[Any, Any], columns: tuple[str, ...] | None, *, name: str) -> DenseRows:
     if array.shape[1] == 0:
         raise InvalidInput(f"{name} has shape {array.shape}: no columns. Pass at least one.")
-    is_scanned = array.size <= _MOST_CELLS_SCANNED and not (name == "target" and _is_mapped(array))
+    is_scanned = array.size <= _MOST_CELLS_SCANNED and not (name == "target" and is_mapped(array))
     has_bad = array.dtype.kind == "f"
     rows = DenseRows(array, name=name, is_checked=is_scanned or not has_bad)
     _not_empty(rows, name)
@@ -96,14 +141,11 @@ def _dense(array: np.ndarray[Any, Any], *, name: str) -> DenseRows:
         step = max(1, _SCAN_CELLS // array.shape[1])
         for start in range(0, len(rows), step):
             chunk = slice(start, min(start + step, len(rows)))
-            require_finite(array[chunk], name=name, where=chunk)
+            block = gather(array, chunk)
+            if columns is not None and not is_finite(block):
+                require_whole(Columns(numbers=array, names=columns), name=name)
+            require_finite(block, name=name, where=chunk)
     return rows
-
-
-def _is_mapped(array: Any) -> bool:
-    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
-        array = array.base
-    return isinstance(array, np.memmap)
 
 
 def _sparse(matrix: Any, name: str) -> SparseRows:
@@ -119,7 +161,7 @@ def _sparse(matrix: Any, name: str) -> SparseRows:
         column = int(rows.matrix.indices[at])
         raise InvalidInput(
             f"{name} contains {data[at]} at row {row}, column {column}. Dissimilarities need "
-            f"finite numbers: drop or impute those rows."
+            f"finite numbers: drop such rows, or replace it by a number."
         )
     return rows
 

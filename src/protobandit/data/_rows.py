@@ -19,8 +19,12 @@ import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._typing import Ids, Where
+from protobandit.data._maps import gather, is_mapped
 
 _FINGERPRINT_ROWS = 256
+ADVICE = (
+    "Drop these rows, or pass Preparation(impute='median') (--impute median on the command line)."
+)
 
 
 class Rows(ABC):
@@ -59,13 +63,16 @@ class Rows(ABC):
 
 
 class DenseRows(Rows):
-    """A 2-D array of numbers, in memory or mapped; integers and float16 widen block by block."""
+    """A 2-D array of numbers, in memory or mapped; integers and float16 widen block by block.
+
+    Rows on disk are gathered in the order in which they lie there.
+    """
 
     kind = "dense"
 
     def __init__(
         self,
-        array: np.ndarray[Any, Any],
+        array: Any,
         *,
         name: str,
         dtype: np.dtype[Any] | None = None,
@@ -76,18 +83,20 @@ class DenseRows(Rows):
         self.n_columns = array.shape[1]
         self.dtype = np.dtype(dtype or working_dtype(array.dtype))
         self.is_checked = is_checked
+        self.is_mapped = is_mapped(array)
 
     def __len__(self) -> int:
         return int(self.array.shape[0])
 
     def take(self, where: Where) -> Any:
-        block = np.asarray(self.array[where], dtype=self.dtype)
+        rows = gather(self.array, where) if self.is_mapped else self.array[where]
+        block = np.asarray(rows, dtype=self.dtype)
         if not self.is_checked:
             require_finite(block, name=self.name, where=where)
         return block
 
     def _bytes(self, ids: Ids) -> bytes:
-        return _plain_bytes(self.array[ids])
+        return _plain_bytes(gather(self.array, ids))
 
 
 class SparseRows(Rows):
@@ -184,20 +193,23 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def require_finite(block: np.ndarray[Any, Any], *, name: str, where: Where | None = None) -> None:
     """Refuse NaN and infinity, naming the first row and column that holds one."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(block, dtype=np.float64 if block.dtype.itemsize < 4 else None)
-    if np.isfinite(total):
+    if is_finite(block):
         return
     bad = np.argwhere(~np.isfinite(block))
-    if len(bad) == 0:  # the sum overflowed, the numbers did not
-        return
     at, column = (int(i) for i in bad[0])
-    row = at if where is None else _number(where, at)
+    row, value = at if where is None else _number(where, at), block[at, column]
+    advice = ADVICE if np.isnan(value) else "Drop these rows, or replace it by a number."
     raise InvalidInput(
-        f"{name} contains {block[at, column]} at row {row}, column {column} "
-        f"({len(bad)} such value(s) among the rows read). Dissimilarities need finite numbers: "
-        f"drop or impute those rows."
+        f"{name} contains {value} at row {row}, column {column} ({len(bad)} such value(s) among "
+        f"the rows read). Dissimilarities need finite numbers. {advice}"
     )
+
+
+def is_finite(block: np.ndarray[Any, Any]) -> bool:
+    """Tell whether a block is free of NaN and infinity; mostly its sum tells."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(block, dtype=np.float64 if block.dtype.itemsize < 4 else None)
+    return bool(np.isfinite(total) or np.isfinite(block).all())
 
 
 def _number(where: Where, at: int) -> int:

@@ -10,7 +10,7 @@ from protobandit.drivers._round import play
 from protobandit.drivers._rungs import Rung, least_evaluations, planned_evaluations, rungs_for
 from protobandit.drivers._search_swaps import search_swaps
 from protobandit.drivers._spend import spend
-from protobandit.drivers._subsample import built, drawn_rows, subsample
+from protobandit.drivers._subsample import Jury, Verdict, built, drawn_rows, subsample
 from protobandit.drivers._swap import refine_eagerly
 from protobandit.drivers._voronoi import voronoi_passes
 from protobandit.drivers._wander import BLOCK, Columns, wander
@@ -19,10 +19,12 @@ __all__ = [
     "BLOCK",
     "Assessment",
     "Columns",
+    "Jury",
     "Lap",
     "Pass",
     "Pick",
     "Rung",
+    "Verdict",
     "assess",
     "best_passes",
     "built",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +26,16 @@ class Assessment:
 
 
 def assess(
-    oracle: Oracle, prototypes: Ids, *, n_rows: int, random: np.random.Generator
+    oracle: Oracle,
+    prototypes: Ids,
+    *,
+    n_rows: int,
+    random: np.random.Generator,
+    is_endless: bool = False,
 ) -> Assessment:
     """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
+
+    Of an endless target all there are is a sample too.
 
     Cost: k evaluations a row, under the phase "assign".
     """
@@ -56,12 +64,14 @@ def assess(
     return Assessment(
         costs=costs,
         mass=mass / mass.sum(),
-        error=_standard_error(nearest, len(problem.target), problem.weights is None),
+        error=_standard_error(
+            nearest, math.inf if is_endless else len(problem.target), problem.weights is None
+        ),
         n_rows=len(ids),
     )
 
 
-def _standard_error(nearest: Doubles, population: int, is_without_replacement: bool) -> float:
+def _standard_error(nearest: Doubles, population: float, is_without_replacement: bool) -> float:
     n = len(nearest)
     if n >= population:
         return 0.0

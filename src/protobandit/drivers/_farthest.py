@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit._onlooker import NOBODY, Onlooker
 from protobandit._oracle import Oracle
 from protobandit._typing import Floats, Ids
+from protobandit.drivers._diary import Diary
 from protobandit.drivers._greedy import Pick
 from protobandit.objectives import Coverage
 
 _MOST_AT_ONCE = 256
 
 
-def farthest_first(oracle: Oracle, *, k: int, random: np.random.Generator) -> Iterator[Pick]:
+def farthest_first(
+    oracle: Oracle, *, k: int, random: np.random.Generator, watch: Onlooker = NOBODY
+) -> Iterator[Pick]:
     """Yield the home of the worst-served target row, pick by pick, until there are ``k``.
 
     The home of a target row is its nearest source row; where source and target are the same rows,
@@ -33,11 +38,20 @@ def farthest_first(oracle: Oracle, *, k: int, random: np.random.Generator) -> It
     if len(rules.fixed):
         pick, coverage = _picked(coverage, rules.fixed, k)
         yield replace(pick, gains=np.full(len(pick.arms), np.nan))
+    diary = Diary(watch)
+    for noted in diary.earlier():
+        pick, coverage = _picked(coverage, noted.arms, k)
+        watch.go_back(noted.counts, noted.seconds)
+        yield pick
+    if diary.is_resumed:
+        homes.recall(diary.arrays)
     while (n_left := k - len(coverage.prototypes)) > 0:
         home = homes.of_worst(coverage.nearest, coverage.prototypes)
         is_over = home is None
         arms = rules.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
         pick, coverage = _picked(coverage, arms, k)
+        if watch.is_noting:
+            diary.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes())
         yield pick
 
 
@@ -88,6 +102,14 @@ class _Homes:
                 return int(self._homes[worst])
             self._find(_worst(np.where(self._homes < 0, badness, -1), n_next))
             n_next = min(2 * n_next, _MOST_AT_ONCE)
+
+    def notes(self) -> dict[str, Any]:
+        """Return a copy of all that is known."""
+        return {"homes": self._homes.copy(), "is_open": self._is_open.copy()}
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Know what was noted."""
+        self._homes, self._is_open = notes["homes"], notes["is_open"]
 
     def _find(self, rows: Ids) -> None:
         distances = self._oracle.distances(self._everyone, self._oracle.targets(rows))

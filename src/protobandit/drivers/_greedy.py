@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit._constraints import Rules
+from protobandit._onlooker import NOBODY, Onlooker
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Bounds, Choice, Strategy, Terms
+from protobandit.drivers._diary import Diary
 from protobandit.drivers._round import play
-from protobandit.objectives import Objective
+from protobandit.objectives import Objective, SampledCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,7 @@ def greedy(
     r: int = 1,
     random: np.random.Generator,
     rules: Rules | None = None,
+    watch: Onlooker = NOBODY,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until there are ``k``; the first holds what ``rules`` fix.
 
@@ -58,7 +61,9 @@ def greedy(
         pick = given(objective, rules.fixed)
         objective = pick.objective or objective
         yield pick
-    yield from grow(strategy, objective, rules.fixed, rules=rules, k=k, r=r, random=random)
+    yield from grow(
+        strategy, objective, rules.fixed, rules=rules, k=k, r=r, random=random, watch=watch
+    )
 
 
 def given(objective: Objective, arms: Ids) -> Pick:
@@ -82,11 +87,29 @@ def grow(
     r: int = 1,
     random: np.random.Generator,
     bounds: Bounds | None = None,
+    watch: Onlooker = NOBODY,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until ``members`` have grown to ``k``.
 
-    Where rows have prices, it ends when none that gains anything can be paid for.
+    Where rows have prices, it ends when none that gains anything can be paid for. Picks that
+    ``watch`` knows of an earlier run are taken as they were.
     """
+    diary = Diary(watch)
+    for noted in diary.earlier():
+        members = np.append(members, noted.arms)
+        before, objective = objective, objective.commit(noted.arms)
+        watch.go_back(noted.counts, noted.seconds)
+        yield Pick(
+            arms=noted.arms,
+            gains=noted.gains,
+            objective=objective,
+            before=before,
+            is_proven=noted.is_proven,
+        )
+    if diary.is_resumed:
+        bounds = diary.bounds
+        if isinstance(objective, SampledCoverage):
+            objective.recall(diary.arrays)
     is_free = np.ones(len(rules.groups), dtype=bool)
     is_free[members] = False
     while (n_left := k - len(members)) > 0:
@@ -106,9 +129,13 @@ def grow(
         is_free[taken] = False
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
+        gains = objective.gains(gains)
+        if watch.is_noting:
+            besides = objective.notes() if isinstance(objective, SampledCoverage) else {}
+            diary.note(taken, gains, choice.is_proven, bounds=bounds, besides=besides)
         yield Pick(
             arms=taken,
-            gains=objective.gains(gains),
+            gains=gains,
             objective=objective,
             before=before,
             is_proven=choice.is_proven,

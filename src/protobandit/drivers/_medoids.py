@@ -33,19 +33,24 @@ _CHUNK_ENTRIES = 1 << 23
 
 @dataclass(frozen=True)
 class Pass:
-    """How many swaps a pass over the arms made, and whether it showed that no other helps."""
+    """How many swaps a pass over the arms made, and whether it showed that no other helps.
+
+    ``n_unchanged`` is how many arms have been asked since the last swap.
+    """
 
     n_swaps: int
     is_last: bool
+    n_unchanged: int = 0
 
 
-def eager_passes(medoids: Medoids) -> Iterator[Pass]:
+def eager_passes(medoids: Medoids, *, n_unchanged: int = 0) -> Iterator[Pass]:
     """Swap in whatever helps, chunk by chunk.
+
+    ``n_unchanged`` is what the pass before has yielded.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
     size = max(1, _CHUNK_ENTRIES // len(medoids.D))
-    n_unchanged = 0
     while True:
         n_swaps = 0
         for chunk in cuts(medoids.n_arms, size):
@@ -55,7 +60,7 @@ def eager_passes(medoids: Medoids) -> Iterator[Pass]:
             if n_unchanged >= medoids.n_arms:
                 yield Pass(n_swaps, is_last=True)
                 return
-        yield Pass(n_swaps, is_last=False)
+        yield Pass(n_swaps, is_last=False, n_unchanged=n_unchanged)
 
 
 def _swap_in(medoids: Medoids, chunk: slice) -> int:

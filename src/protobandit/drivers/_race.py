@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from protobandit._constraints import Rules
+from protobandit._onlooker import NOBODY, Onlooker
 from protobandit._oracle import Oracle
 from protobandit._sampling import TargetOrder
 from protobandit._table import Batch, Patchwork, Table
@@ -39,6 +40,7 @@ from protobandit._typing import Doubles, Ids
 from protobandit.arms import Lazy
 from protobandit.drivers._greedy import Pick, greedy
 from protobandit.drivers._lead import leaders
+from protobandit.drivers._relay import TABLE, Baton, hand_over, take_over
 from protobandit.drivers._rungs import SWAPS_A_RUNG, Rung
 from protobandit.drivers._shake import shake
 from protobandit.drivers._swap import refine_eagerly
@@ -77,40 +79,70 @@ def race(
     random: np.random.Generator,
     start: Ids | None = None,
     evaluations: int | None = None,
+    watch: Onlooker = NOBODY,
 ) -> Iterator[Lap]:
     """Yield a lap for each rung; the first is the build, the others are swaps.
 
     ``start`` are prototypes to improve; without them, greedy builds some on the first rung. Where
     crowded cells make a rung dearer than planned, fewer arms go on or are finalists, so that
-    ``evaluations`` suffice; where not even the fewest can go on, the race ends.
+    ``evaluations`` suffice; where not even the fewest can go on, the race ends. It begins with the
+    last lap of an earlier run, if ``watch`` knows of one; where that asks it to stop between two
+    swaps, the lap is yielded as it is then.
     """
+    problem, first = oracle.problem, rungs[0]
+    is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
+    baton = take_over(watch, oracle, order)
+    if baton is None:
+        baton = _begin(oracle, order, rungs, k, weights, random, start, watch)
+    while True:
+        rung, patchwork, standing = rungs[baton.place], baton.patchwork, baton.standing
+        lap = Lap(rung, patchwork.arms, standing, baton.n_swaps, first.n_arms, is_exact)
+        if watch.asks_to_stop():
+            yield lap
+            return
+        if len(rungs) > 1:
+            hand_over(watch, baton)
+        with oracle.during("swap"):
+            n_finalists = _affordable_finalists(patchwork, rung, k, evaluations)
+            if n_finalists > k:
+                lap = _shaken(lap, patchwork, baton.changes, n_finalists, random)
+            yield lap
+            if rung is rungs[-1]:
+                return
+            following = rungs[baton.place + 1]
+            n_arms = _affordable(standing, patchwork, baton.changes, following, evaluations)
+            if n_arms < min(2 * k, following.n_arms):
+                return
+            kept = _survivors(standing, baton.changes, n_arms)
+            batch = _read(oracle, order, patchwork.n_rows, following.n_rows, weights)
+            baton = _advance(baton, kept, batch, following, watch)
+
+
+def _begin(
+    oracle: Oracle,
+    order: TargetOrder,
+    rungs: Sequence[Rung],
+    k: int,
+    weights: Doubles | None,
+    random: np.random.Generator,
+    start: Ids | None,
+    watch: Onlooker,
+) -> Baton:
+    """Return all arms on the rows of the first rung, and the prototypes built on them, or given."""
     first, *others = rungs
-    problem = oracle.problem
     batch = _read(oracle, order, 0, first.n_rows, weights)
-    table = Table.of(oracle, _entrants(oracle, first.n_arms, start, random), batch.targets)
+    entrants = _entrants(oracle, first.n_arms, start, random)
+    table = Table.of(oracle, entrants, batch.targets, TABLE)
     if start is None:
-        rules = problem.rules.among(table.arms)
+        rules = oracle.problem.rules.among(table.arms)
         members, _ = _leaders(table, batch.weights, k, random, rules)
     else:
         members = np.searchsorted(table.arms, start)
     standing = Standing(members, table.matrix[members], batch.weights)
     patchwork = table.patchwork(batch, standing.limits if others else None)
-    is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
-    changes = np.zeros(len(patchwork))
-
     with oracle.during("swap"):
-        for rung in rungs:
-            if rung is not first:
-                n_arms = _affordable(standing, patchwork, changes, rung, evaluations)
-                if n_arms < min(2 * k, rung.n_arms):
-                    return
-                kept = _survivors(standing, changes, n_arms)
-                batch = _read(oracle, order, patchwork.n_rows, rung.n_rows, weights)
-                patchwork, standing = _advance(patchwork, standing, kept, batch, rung.n_cells)
-            n_swaps, changes = refine_eagerly(standing, patchwork, passes=rung.passes)
-            lap = Lap(rung, patchwork.arms, standing, n_swaps, first.n_arms, is_exact)
-            n_finalists = _affordable_finalists(patchwork, rung, k, evaluations)
-            yield _shaken(lap, patchwork, changes, n_finalists, random) if n_finalists > k else lap
+        n_swaps, changes = refine_eagerly(standing, patchwork, passes=first.passes, watch=watch)
+    return Baton(0, patchwork, standing, changes, n_swaps)
 
 
 def _shaken(
@@ -228,23 +260,26 @@ def _affordable_finalists(patchwork: Patchwork, rung: Rung, k: int, evaluations:
     return min(rung.n_finalists, k + left // new)
 
 
-def _advance(
-    patchwork: Patchwork, standing: Standing, kept: Ids, batch: Batch, n_cells: int
-) -> tuple[Patchwork, Standing]:
-    """Return the arms ``kept`` and the prototypes with these target rows added."""
+def _advance(baton: Baton, kept: Ids, batch: Batch, rung: Rung, watch: Onlooker) -> Baton:
+    """Return the arms ``kept`` and the prototypes with these target rows added, after swaps."""
+    patchwork, standing = baton.patchwork, baton.standing
     k, limits = len(standing.members), standing.limits
-    homes = standing.homes(patchwork, kept, n_cells)
+    homes = standing.homes(patchwork, kept, rung.n_cells)
     block = np.empty((k, len(batch.targets)), dtype=standing.matrix.dtype)
     patchwork.oracle.tabulate(patchwork.arms[standing.members], batch.targets, block)
     cells = block.argmin(axis=0)
     by_cell = np.argsort(cells, kind="stable")
-    batch = Batch(batch.start, batch.targets.take(by_cell), batch.weights[by_cell])
+    batch = Batch(
+        batch.start, batch.targets.take(by_cell), batch.weights[by_cell], batch.rows, by_cell
+    )
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
     # Prototypes have been measured at all of the batch just now.
     is_measured = ~np.isin(kept, standing.members)
     wider = patchwork.extended(kept, batch, cell_starts, homes, is_measured, limits)
     matrix = np.hstack([standing.matrix, block[:, by_cell]])
-    return wider, Standing(np.searchsorted(kept, standing.members), matrix, wider.weights)
+    wide = Standing(np.searchsorted(kept, standing.members), matrix, wider.weights)
+    n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, watch=watch)
+    return Baton(baton.place + 1, wider, wide, changes, n_swaps)
 
 
 def _read(
@@ -255,4 +290,4 @@ def _read(
     if weights is not None and not own.any():
         # Rows without weight still tell near from far, until one with weight outweighs them all.
         own = np.full(len(rows), _FEATHER * weights.max())
-    return Batch(start, oracle.targets(rows), own)
+    return Batch(start, oracle.targets(rows), own, rows)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit._constraints import Rules
+from protobandit._onlooker import Halt
 from protobandit._typing import Doubles, Ids
 from protobandit.arms import Bounds, Exhaustive, Strategy, Terms
 from protobandit.drivers._greedy import Pick, given, grow
@@ -49,7 +50,7 @@ def spend(
 ) -> Iterator[Pick]:
     """Yield the fixed rows, then what is bought, once that is settled.
 
-    ``reached`` names the limit that ends the search, if one has been reached.
+    ``reached`` names what ends the search, if anything does.
     """
     if len(rules.fixed):
         pick = given(coverage, rules.fixed)
@@ -81,7 +82,7 @@ class _Bought:
         """Yield the first row and then all others: nothing is to be judged between them."""
         remark = ""
         if self.limit is not None:
-            remark = f"Buying was stopped by the limit of {self.limit}."
+            remark = f"Buying was stopped by {self.limit}."
         gains = np.diff(-np.array(self.coverage.costs), prepend=np.nan)[-len(self.arms) :]
         cuts = [slice(0, 1), slice(1, None)][: len(self.arms)]
         for cut in cuts:
@@ -120,9 +121,12 @@ class _Shop:
             bounds=bounds if n_fixed else None,
         )
         limit = self.reached()
-        while limit is None and (pick := next(picks, None)) is not None:
-            assert isinstance(pick.objective, Priced)
-            objective = pick.objective
+        try:
+            while limit is None and (pick := next(picks, None)) is not None:
+                assert isinstance(pick.objective, Priced)
+                objective = pick.objective
+                limit = self.reached()
+        except Halt:
             limit = self.reached()
         return _Bought(objective.coverage.prototypes[n_fixed:], objective.coverage, limit)
 

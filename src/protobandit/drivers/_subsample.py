@@ -38,19 +38,19 @@ class Verdict:
 
 
 def subsample(
-    oracle: Oracle, *, n_rows: int, n_jury: int, random: np.random.Generator
+    jury: Jury, *, n_rows: int, random: np.random.Generator, best: Verdict | None = None
 ) -> Iterator[Verdict]:
     """Yield the best so far after each sample of ``n_rows`` on both sides, for ever.
 
-    Cost: ``n_rows`` times the source rows of the sample, at most k more, under "build"; ``n_jury``
-    for each prototype that is not among the best so far, under "assign".
+    ``best`` is what an earlier run has found.
+
+    Cost: ``n_rows`` times the source rows of the sample, at most k more, under "build"; the rows of
+    the jury for each prototype that is not among the best so far, under "assign".
 
     Reference: Kaufman, Rousseeuw (1990), CLARA.
     """
-    jury = _Jury.of(oracle, n_jury, random)
-    best: Verdict | None = None
     while True:
-        found = jury.judge(_solved(oracle, n_rows, best, random), best)
+        found = jury.judge(_solved(jury.oracle, n_rows, best, random), best)
         if best is None or found.cost < best.cost:
             best = found
         yield best
@@ -124,7 +124,7 @@ def _filled(known: Ids, n_source: int, n: int, random: np.random.Generator) -> I
 
 
 @dataclass(frozen=True, eq=False)
-class _Jury:
+class Jury:
     """The rows on which prototypes are judged, with their weights."""
 
     oracle: Oracle
@@ -132,7 +132,7 @@ class _Jury:
     weights: Doubles
 
     @classmethod
-    def of(cls, oracle: Oracle, n: int, random: np.random.Generator) -> _Jury:
+    def of(cls, oracle: Oracle, n: int, random: np.random.Generator) -> Jury:
         """Return a jury of all target rows, or of ``n`` drawn by weight."""
         return cls(oracle, *drawn_rows(oracle, n, random))
 

@@ -7,8 +7,11 @@ so no swap ever raises the cost over the rows.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
+from protobandit._onlooker import NOBODY, Halt, Onlooker
 from protobandit._table import Patchwork
 from protobandit._typing import Doubles, Ids
 from protobandit.objectives import Standing
@@ -20,12 +23,15 @@ _ROUNDING = 1e-12
 _AT_ONCE = 8  # arms whose rows are computed together: more share a product, more are in vain
 
 
-def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> tuple[int, Doubles]:
+def refine_eagerly(
+    standing: Standing, patchwork: Patchwork, *, passes: int, watch: Onlooker = NOBODY
+) -> tuple[int, Doubles]:
     """Swap whatever helps, the most promising arms first.
 
     A pass asks every arm for its best swap, then tries those that would help, best first, each
     against the prototypes as they are by then. Return how many swaps were made, and what the last
-    pass heard: how the cost would change by each arm's best swap, infinite for prototypes.
+    pass heard: how the cost would change by each arm's best swap, infinite for prototypes. It ends
+    between two swaps where ``watch`` asks for it.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
@@ -35,10 +41,11 @@ def refine_eagerly(standing: Standing, patchwork: Patchwork, *, passes: int) -> 
         changes = changes_of_others(standing, patchwork)
         queue = np.flatnonzero(changes < least)
         before = n_swaps
-        while len(queue):
-            n_made, queue = _swap_some(standing, patchwork, queue, least)
-            n_swaps += n_made
-        if n_swaps == before:
+        with suppress(Halt):  # raised before the next swaps, never within one
+            while len(queue) and not watch.asks_to_stop():
+                n_made, queue = _swap_some(standing, patchwork, queue, least)
+                n_swaps += n_made
+        if n_swaps == before or watch.asks_to_stop():
             break
     return n_swaps, changes
 

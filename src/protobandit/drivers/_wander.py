@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle
 from protobandit._typing import Doubles, Floats, Ids
 from protobandit.objectives import Standing, first_better
@@ -97,8 +98,11 @@ def wander(
         wanted = np.unique(arms)
         if not may_compute(columns.n_missing(wanted) * n_target):
             break
-        with columns.oracle.during("swap"):
-            columns.fetch(wanted)
+        try:
+            with columns.oracle.during("swap"):
+                columns.fetch(wanted)
+        except Halt:
+            break
         n_failed = _walk(columns, standing, arms, slots, is_member, n_failed)
     return standing
 

@@ -11,14 +11,15 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.arms import Strategy, SuccessiveElimination
 from protobandit.drivers import Lap, Pick, Rung, greedy, search_swaps
-from protobandit.methods._lazybandit import in_order
+from protobandit.methods._lazybandit import in_order, lap_before, note_lap
 from protobandit.methods._method import Forecast, Outcome, is_number, require_count
 from protobandit.methods._sweeps import require_passes
-from protobandit.methods._watch import Watch
 from protobandit.objectives import PrefixCoverage, Prefixes, Standing
 
 _BATCH = 100  # the paper's
@@ -76,17 +77,25 @@ class BanditPAM:
         rows = max(_BATCH, _BATCH_A_SLOT * problem.k) if self.batch is None else self.batch
         return min(rows, len(problem.target))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        problem, watch = oracle.problem, Watch(oracle, limits)
-        prefixes = Prefixes(oracle, random, room=self._room(oracle, limits))
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        problem = oracle.problem
+        rung = Rung(len(problem.source), len(problem.target), 0, self.max_iter)
+        earlier = lap_before(watch, [rung])
+        if earlier is not None:
+            yield from in_order(oracle, earlier, random, watch.decide("remark", ""))
+            return
+        prefixes = Prefixes(oracle, random, room=self._room(oracle, watch.limits))
         strategy = SuccessiveElimination(delta=self.delta, batch=self.first_batch(problem))
-        lap = self._built(strategy, prefixes, random, watch)
+        lap = self._built(strategy, prefixes, rung, random, watch)
         if watch.stopped:
-            remark = f"The limit of {watch.stopped} left no room for swaps."
+            remark = f"{watch.culprit} left no room for swaps."
         else:
             with oracle.during("swap"):
                 searches = search_swaps(strategy, prefixes, lap.standing, random=random)
                 remark = self._swapped(searches, watch)
+        if not watch.stopped:
+            watch.decide("remark", remark)
+            note_lap(watch, lap, [rung])
         yield from in_order(oracle, lap, random, remark)
 
     def _room(self, oracle: Oracle, limits: Limits) -> int:
@@ -103,31 +112,43 @@ class BanditPAM:
         self,
         strategy: Strategy,
         prefixes: Prefixes,
+        rung: Rung,
         random: np.random.Generator,
         watch: Watch,
     ) -> Lap:
         """Return where BUILD leads, as far as the limits allow."""
         problem, is_exact = prefixes.oracle.problem, True
         n_source, coverage = len(problem.source), PrefixCoverage.of(prefixes, problem.k)
-        for pick in greedy(strategy, coverage, n_source=n_source, k=problem.k, random=random):
-            assert isinstance(pick.objective, PrefixCoverage)
-            coverage, is_exact = pick.objective, is_exact and pick.is_proven
-            if not watch.allows():
-                break
+        picks = greedy(strategy, coverage, n_source=n_source, k=problem.k, random=random)
+        try:
+            for pick in picks:
+                assert isinstance(pick.objective, PrefixCoverage)
+                coverage, is_exact = pick.objective, is_exact and pick.is_proven
+                watch.tell("building", n_picked=len(coverage.prototypes))
+                if not watch.allows():
+                    break
+        except Halt:
+            if not len(coverage.prototypes):
+                raise
+            watch.halted()
         members = coverage.prototypes
         standing = Standing(members, coverage.matrix[: len(members)], prefixes.weights)
-        rung = Rung(n_source, len(problem.target), 0, self.max_iter)
         return Lap(rung, np.arange(n_source), standing, 0, n_source, is_exact)
 
     def _swapped(self, searches: Iterator[bool], watch: Watch) -> str:
         """Search until no swap pays or something ends it; return what, as a sentence."""
         if self.max_iter == 0:
             return ""
-        for n_searches, _ in enumerate(searches, start=1):
-            if not watch.allows():
-                return f"The limit of {watch.stopped} ended the swaps."
-            if n_searches == self.max_iter:
-                return f"max_iter={self.max_iter} ended the swaps."
+        try:
+            for n_searches, _ in enumerate(searches, start=1):
+                watch.tell(f"search {n_searches + 1} for a swap")
+                if not watch.allows():
+                    return f"{watch.culprit} ended the swaps."
+                if n_searches == self.max_iter:
+                    return f"max_iter={self.max_iter} ended the swaps."
+        except Halt:
+            watch.halted()
+            return f"{watch.culprit} ended the swaps."
         return ""
 
     def least_evaluations(self, oracle: Oracle) -> int:

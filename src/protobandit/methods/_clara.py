@@ -11,12 +11,13 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
-from protobandit.drivers import Pick, subsample
+from protobandit._watch import Watch
+from protobandit.drivers import Jury, Pick, Verdict, subsample
 from protobandit.methods._arranged import arranged
 from protobandit.methods._method import Forecast, Outcome, require_count
-from protobandit.methods._watch import Watch
 
 _MOST_JUDGED = 1 << 16  # target rows; a larger target is judged on a sample of it
 
@@ -66,17 +67,27 @@ class Clara:
             )
         return self.sample_size
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        problem, watch = oracle.problem, Watch(oracle, limits)
-        size, n_jury = self.size(problem), _n_jury(problem, oracle.dtype.itemsize, limits)
-        verdicts = subsample(oracle, n_rows=size, n_jury=n_jury, random=random)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        problem, size = oracle.problem, self.size(oracle.problem)
+        n_jury = watch.decide("jury", _n_jury(problem, oracle.dtype.itemsize, watch.limits))
+        jury = Jury.of(oracle, n_jury, random)
+        best, n_done = _earlier(watch, jury)
+        verdicts = subsample(jury, n_rows=size, random=random, best=best)
         most = _in_sample(problem, size, problem.k) + problem.k * n_jury
-        best, n_done, remark = next(verdicts), 1, ""
-        while n_done < self.n_samples and watch.allows(most):
-            best, n_done = next(verdicts), n_done + 1
+        try:
+            while best is None or (n_done < self.n_samples and watch.allows(most)):
+                watch.tell(f"sample {n_done + 1} of {self.n_samples}")
+                best, n_done = next(verdicts), n_done + 1
+                _note(watch, best, n_done)
+                watch.tell(f"sample {n_done}", n_picked=problem.k, cost=best.cost)
+        except Halt:
+            if best is None:
+                raise
+            watch.halted()
+        remark = ""
         if watch.stopped:
             done = f"{n_done} of {self.n_samples} samples"
-            remark = f"The limit of {watch.stopped} ended the search after {done}."
+            remark = f"{watch.culprit} ended the search after {done}."
         yield from arranged(oracle, best.prototypes, best.matrix, best.weights, random, remark)
 
     def least_evaluations(self, oracle: Oracle) -> int:
@@ -92,6 +103,22 @@ class Clara:
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         return None
+
+
+def _note(watch: Watch, best: Verdict, n_done: int) -> None:
+    """Write down the best so far."""
+    arrays = {"prototypes": best.prototypes, "matrix": best.matrix}
+    watch.note("samples", {"n_done": n_done, "cost": best.cost}, arrays)
+
+
+def _earlier(watch: Watch, jury: Jury) -> tuple[Verdict | None, int]:
+    """Return the best that an earlier run has found, and of how many samples."""
+    stage = watch.recall("samples")
+    if stage is None:
+        return None, 0
+    prototypes, matrix = stage.arrays["prototypes"], stage.arrays["matrix"]
+    best = Verdict(prototypes, matrix, jury.weights, stage.values["cost"])
+    return best, stage.values["n_done"]
 
 
 def _in_sample(problem: Problem, size: int, n_kept: int) -> int:

@@ -13,11 +13,11 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.drivers import BLOCK, Columns, Pick, wander
 from protobandit.methods._arranged import arranged
 from protobandit.methods._method import Forecast, Outcome, require_count
 from protobandit.methods._sweeps import weights_of
-from protobandit.methods._watch import Watch
 from protobandit.objectives import Standing
 
 _LEAST_NEIGHBOURS = 250
@@ -66,12 +66,17 @@ class Clarans:
         n_neighbours = problem.k * (len(problem.source) - problem.k)
         return max(_LEAST_NEIGHBOURS, round(_SHARE_OF_NEIGHBOURS * n_neighbours))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        problem, watch = oracle.problem, Watch(oracle, limits)
-        rules, n_target = problem.rules, len(problem.target)
-        columns = Columns(oracle, _capacity(problem, oracle.dtype.itemsize, limits))
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        problem, rules, n_target = oracle.problem, oracle.problem.rules, len(oracle.problem.target)
+        stage = watch.recall("found")
+        if stage is not None:
+            found = Standing.recalled(stage.arrays)
+            yield from arranged(oracle, found.members, found.matrix, found.weights, random)
+            return
         best: Standing | None = None
-        for _ in range(self.numlocal):
+        columns = Columns(oracle, _capacity(problem, oracle.dtype.itemsize, watch.limits))
+        for n_done in range(self.numlocal):
+            watch.tell(f"search {n_done + 1} of {self.numlocal}")
             drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
             start = np.append(rules.fixed, drawn)
             if best is not None and not watch.allows(columns.n_missing(start) * n_target):
@@ -86,10 +91,15 @@ class Clarans:
                 may_compute=watch.allows,
             )
             best = found if best is None or found.cost < best.cost else best
+            watch.tell(f"search {n_done + 1}", n_picked=problem.k, cost=best.cost)
+            if watch.asks_to_stop():
+                watch.halted()
             if watch.stopped:
                 break
         assert best is not None
-        remark = f"The limit of {watch.stopped} ended the search." if watch.stopped else ""
+        if watch.is_noting and not watch.stopped:
+            watch.note("found", {}, best.notes())
+        remark = f"{watch.culprit} ended the search." if watch.stopped else ""
         yield from arranged(oracle, best.members, best.matrix, best.weights, random, remark)
 
     def least_evaluations(self, oracle: Oracle) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.arms import Exhaustive, Lazy, Strategy, Subset
 from protobandit.drivers import Pick, given, greedy, spend
 from protobandit.methods._method import (
@@ -60,9 +60,9 @@ class SpotGreedy:
         require_count(self.r, "r")
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        coverage = exact_coverage(oracle, self.memoize, limits)
-        return _picks(Exhaustive(), coverage, oracle, self.r, random, limits)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        coverage = exact_coverage(oracle, self.memoize, watch)
+        return _picks(Exhaustive(), coverage, oracle, self.r, random, watch)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source) * len(oracle.problem.target)
@@ -100,9 +100,9 @@ class LazyGreedy:
         require_count(self.r, "r")
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        coverage = exact_coverage(oracle, self.memoize, limits)
-        return _picks(Lazy(), coverage, oracle, self.r, random, limits)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        coverage = exact_coverage(oracle, self.memoize, watch)
+        return _picks(Lazy(), coverage, oracle, self.r, random, watch)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source) * len(oracle.problem.target)
@@ -142,10 +142,10 @@ class StochasticGreedy:
         require_epsilon(self.epsilon)
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         strategy = Subset(inner=Exhaustive(), size=subset_size(oracle.problem, self.epsilon))
-        coverage = exact_coverage(oracle, self.memoize, limits)
-        return greedy(strategy, coverage, **_size(oracle.problem), random=random)
+        coverage = exact_coverage(oracle, self.memoize, watch)
+        return greedy(strategy, coverage, **_size(oracle.problem), random=random, watch=watch)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return subset_size(oracle.problem, self.epsilon) * len(oracle.problem.target)
@@ -172,7 +172,7 @@ class Random:
     name: ClassVar[str] = "random"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem, coverage = oracle.problem, SampledCoverage.of(oracle, scale=1.0)
         rules = problem.rules
         drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
@@ -219,15 +219,15 @@ def _picks(
     oracle: Oracle,
     r: int,
     random: np.random.Generator,
-    limits: Limits,
+    watch: Watch,
 ) -> Iterator[Pick]:
     """Yield greedy's picks, or what is bought where rows have costs."""
-    problem, started = oracle.problem, perf_counter()
+    problem = oracle.problem
     if problem.rules.prices is None:
-        return greedy(strategy, coverage, **_size(problem), r=r, random=random)
+        return greedy(strategy, coverage, **_size(problem), r=r, random=random, watch=watch)
 
     def reached() -> str | None:
-        return limits.reached(oracle.evaluations.total(), perf_counter() - started)
+        return None if watch.allows() else watch.stopped
 
     return spend(
         strategy, coverage, rules=problem.rules, k=problem.k, r=r, random=random, reached=reached

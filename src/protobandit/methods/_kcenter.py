@@ -12,6 +12,7 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.drivers import Pick, farthest_first
 from protobandit.methods._method import Forecast, Outcome
 from protobandit.objectives import Coverage
@@ -40,8 +41,8 @@ class KCenter:
     name: ClassVar[str] = "kcenter"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed"})
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        return farthest_first(oracle, k=oracle.problem.k, random=random)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        return farthest_first(oracle, k=oracle.problem.k, random=random, watch=watch)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return _an_iteration(oracle.problem)

@@ -10,7 +10,8 @@ from protobandit._errors import InvalidInput
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._similarity import Similarity, similarity
-from protobandit.objectives import median_evaluations, median_gamma
+from protobandit._watch import Watch
+from protobandit.objectives import Embedding, median_evaluations, median_gamma
 
 
 def similarity_for(
@@ -22,6 +23,16 @@ def similarity_for(
         n_columns = oracle.problem.source.n_columns or 1
         gamma = median_gamma(oracle) if kernel == "rbf" else 1 / n_columns
     return similarity(kernel, gamma=gamma, degree=degree, coef0=coef0)
+
+
+def embedded(oracle: Oracle, kernel: Similarity, watch: Watch, name: str = "means") -> Embedding:
+    """Return what the kernel says of source and target; ``name`` tells two of a search apart."""
+    stage = watch.recall(name)
+    if stage is not None:
+        return Embedding.of(oracle, kernel, stage.arrays["means"])
+    embedding = Embedding.of(oracle, kernel)
+    watch.note(name, {}, {"means": embedding.means})
+    return embedding
 
 
 def embedding_evaluations(problem: Problem, kernel: Any, gamma: float | None) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import astuple, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +12,12 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._sampling import Draws, Lottery, Order, RowOrder, TargetOrder
 from protobandit._typing import Doubles, Ids
+from protobandit._watch import Watch
 from protobandit.drivers import (
     Lap,
     Pick,
@@ -30,11 +31,13 @@ from protobandit.drivers import (
 )
 from protobandit.methods._greedy import exact_guarantee
 from protobandit.methods._method import Forecast, Outcome, is_number
+from protobandit.objectives import Standing
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
 _DEAR = 0.6  # of the effort, where an evaluation is a call of the user's own function
 _AT_ONCE = 1 << 24  # dissimilarities that are computed at once rather than raced for
 _AT_ONCE_IF_DEAR = 1 << 14
+_ENDLESS = 1 << 62  # rows
 _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
 
 
@@ -73,8 +76,8 @@ class LazyBandit:
         """Return the effort as a number."""
         return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        return raced(oracle, random, limits, effort=self.level)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        return raced(oracle, random, watch, effort=self.level)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         problem = oracle.problem
@@ -85,6 +88,11 @@ class LazyBandit:
     def forecast(self, problem: Problem, limits: Limits) -> Forecast:
         return race_forecast(problem, limits, self.level)
 
+    def rows_read(self, *, n_source: int, k: int, is_dear: bool, limits: Limits) -> int:
+        """Return how many rows of an endless target the race reads."""
+        rungs = _rungs(n_source, _ENDLESS, k, is_dear, 8, limits, self.level)
+        return rungs[-1].n_rows
+
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         return exact_guarantee(self.name, outcome.rules) if outcome.is_proven else None
 
@@ -92,35 +100,92 @@ class LazyBandit:
 def raced(
     oracle: Oracle,
     random: np.random.Generator,
-    limits: Limits,
+    watch: Watch,
     *,
     effort: float,
     start: Ids | None = None,
 ) -> Iterator[Pick]:
     """Yield the prototypes that win the race, best first; ``start`` are some to improve."""
-    started = perf_counter()
-    rungs = planned_rungs(oracle.problem, oracle.dtype.itemsize, limits, effort)
+    limits, k = watch.limits, oracle.problem.k
+    planned = planned_rungs(oracle.problem, oracle.dtype.itemsize, limits, effort)
+    # How many rows there is room for may be another number when the race is taken up again.
+    numbers = watch.decide("rungs", [list(astuple(rung)) for rung in planned])
+    rungs = [Rung(*row) for row in numbers]
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
-    laps = race(
-        oracle,
-        order,
-        rungs,
-        k=oracle.problem.k,
-        weights=weights,
-        random=random,
-        start=start,
-        evaluations=limits.evaluations,
+    lap = lap_before(watch, rungs)
+    if lap is None:
+        watch.tell(f"rung 1 of {len(rungs)}")
+        laps = race(
+            oracle,
+            order,
+            rungs,
+            k=k,
+            weights=weights,
+            random=random,
+            start=start,
+            evaluations=limits.evaluations,
+            watch=watch,
+        )
+        lap = _finished(laps, rungs, watch)
+    yield from in_order(oracle, lap, random, _remark(oracle, lap, watch.stopped))
+
+
+def _finished(laps: Iterator[Lap], rungs: list[Rung], watch: Watch) -> Lap:
+    """Return the last lap of a race, or where something ends it."""
+    lap: Lap | None = None
+    try:
+        for lap in laps:
+            n, k = rungs.index(lap.rung) + 1, len(lap.prototypes)
+            doing = f"rung {min(n + 1, len(rungs))} of {len(rungs)}"
+            watch.tell(doing, n_picked=k, cost=lap.standing.cost)
+            is_over = lap.rung is rungs[-1]
+            if (not is_over or watch.asks_to_stop()) and not watch.allows():
+                return lap
+            if is_over:
+                break
+        else:
+            watch.stopped = f"the limit of {watch.limits.evaluations:,} evaluations"
+    except Halt:
+        if lap is None:
+            raise
+        watch.halted()
+        return lap
+    assert lap is not None
+    note_lap(watch, lap, rungs)
+    return lap
+
+
+def note_lap(watch: Watch, lap: Lap, rungs: list[Rung]) -> None:
+    """Write down the last lap of a race in the place of all others."""
+    if not watch.is_noting:
+        return
+    values = {
+        "place": rungs.index(lap.rung),
+        "n_swaps": lap.n_swaps,
+        "n_entrants": lap.n_entrants,
+        "is_exact": lap.is_exact,
+        "stopped": watch.stopped,
+    }
+    arrays = {"prototypes": lap.prototypes, **lap.standing.notes()}
+    watch.drop("race")
+    watch.note("last lap", values, {**arrays, "members": np.arange(len(lap.prototypes))})
+
+
+def lap_before(watch: Watch, rungs: list[Rung]) -> Lap | None:
+    """Return the last lap of a race that an earlier run has finished, or None."""
+    stage = watch.recall("last lap")
+    if stage is None:
+        return None
+    values = stage.values
+    watch.stopped = values["stopped"]
+    return Lap(
+        rungs[values["place"]],
+        stage.arrays["prototypes"],
+        Standing.recalled(stage.arrays),
+        values["n_swaps"],
+        values["n_entrants"],
+        values["is_exact"],
     )
-    stopped = None
-    for lap in laps:
-        if lap.rung is rungs[-1]:
-            break
-        stopped = limits.reached(oracle.evaluations.total(), perf_counter() - started)
-        if stopped:
-            break
-    else:
-        stopped = f"{limits.evaluations:,} evaluations"
-    yield from in_order(oracle, lap, random, _remark(oracle, lap, stopped))
 
 
 def race_forecast(problem: Problem, limits: Limits, effort: float) -> Forecast:
@@ -136,11 +201,24 @@ def race_forecast(problem: Problem, limits: Limits, effort: float) -> Forecast:
 
 def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float) -> list[Rung]:
     """Return the rungs of the race on this problem."""
+    n_source, n_target = len(problem.source), len(problem.target)
     is_dear = problem.metric.is_expensive
+    return _rungs(n_source, n_target, problem.k, is_dear, itemsize, limits, effort)
+
+
+def _rungs(
+    n_source: int,
+    n_target: int,
+    k: int,
+    is_dear: bool,
+    itemsize: int,
+    limits: Limits,
+    effort: float,
+) -> list[Rung]:
     return rungs_for(
-        n_source=len(problem.source),
-        n_target=len(problem.target),
-        k=problem.k,
+        n_source=n_source,
+        n_target=n_target,
+        k=k,
         effort=effort * (_DEAR if is_dear else 1.0),
         at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
         entries=limits.room() // 2 // (itemsize + 4),
@@ -154,7 +232,7 @@ def _order(
     """Return the order of target rows, and weights where it does not follow them."""
     problem = oracle.problem
     n, weights = len(problem.target), problem.weights
-    if n_rows[0] == n:
+    if n_rows[0] == n or problem.fresh is not None:
         return RowOrder(), weights
     is_uneven = weights is not None and weights.sum() ** 2 < _UNEVEN * n * (weights @ weights)
     if weights is not None and is_uneven and n_rows[-1] < n:
@@ -192,9 +270,7 @@ def in_order(
 def _remark(oracle: Oracle, lap: Lap, stopped: str | None) -> str:
     parts = []
     if stopped is not None:
-        parts.append(
-            f"The race was stopped at {lap.rung.n_rows:,} target rows by the limit of {stopped}."
-        )
+        parts.append(f"The race was stopped at {lap.rung.n_rows:,} target rows by {stopped}.")
     if lap.n_entrants < len(oracle.problem.source):
         parts.append(f"{lap.n_entrants:,} random source rows took part, as the limits allow.")
     return " ".join(parts)

@@ -15,6 +15,7 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.drivers import Pick
 from protobandit.objectives import Coverage, Objective
 
@@ -55,7 +56,7 @@ class Method(Protocol):
 
     name: ClassVar[str]
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         """Yield prototypes, best first."""
         ...
 
@@ -85,15 +86,17 @@ def _plain(value: Any) -> Any:
     return {"method": method.name, **parameters_of(method)}
 
 
-def exact_coverage(oracle: Oracle, memoize: Memoize, limits: Limits) -> Coverage:
+def exact_coverage(oracle: Oracle, memoize: Memoize, watch: Watch) -> Coverage:
     """Return the coverage of the whole target, every dissimilarity kept if asked and possible."""
-    room = limits.room()
+    room = watch.limits.room()
     if memoize is True and oracle.matrix_bytes > room:
         raise InvalidInput(
             f"memoize=True needs {oracle.matrix_bytes / 1e9:.1f} GB for the matrix but "
             f"{room / 1e9:.1f} GB may be used. Pass memoize=False, or method='lazybandit'."
         )
-    if memoize is True or (memoize == "auto" and oracle.matrix_bytes <= room):
+    if memoize is True or (
+        memoize == "auto" and watch.decide("memoize", oracle.matrix_bytes <= room)
+    ):
         oracle.keep()
     return Coverage.of(oracle)
 

@@ -14,11 +14,17 @@ from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._similarity import require_kernel
+from protobandit._watch import Watch
 from protobandit.arms import Exhaustive
 from protobandit.drivers import Pick, greedy
-from protobandit.methods._kernel import embedding_evaluations, require_readable, similarity_for
+from protobandit.methods._kernel import (
+    embedded,
+    embedding_evaluations,
+    require_readable,
+    similarity_for,
+)
 from protobandit.methods._method import Forecast, Outcome, require_positive
-from protobandit.objectives import Discrepancy, Embedding, Objective, criticisms
+from protobandit.objectives import Discrepancy, Objective, criticisms
 
 REGULARIZERS = ("logdet", None)
 
@@ -89,14 +95,15 @@ class MMDCritic:
                 f"regularizer={self.regularizer!r} is not known. Use 'logdet' or None."
             )
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem = oracle.problem
         kernel = similarity_for(
             oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        embedding = own = Embedding.of(oracle, kernel)
+        embedding = own = embedded(oracle, kernel, watch)
         if self.n_criticisms and problem.target is not problem.source:
-            own = Embedding.of(oracle.beside(replace(problem, source=problem.target)), kernel)
+            beside = oracle.beside(replace(problem, source=problem.target))
+            own = embedded(beside, kernel, watch, "own means")
         discrepancy = Discrepancy.of(embedding, own if self.n_criticisms else None)
         picks = greedy(
             Exhaustive(),
@@ -105,6 +112,7 @@ class MMDCritic:
             k=problem.k,
             random=random,
             rules=problem.rules,
+            watch=watch,
         )
         return (replace(pick, remark=self._remark(problem)) for pick in picks)
 

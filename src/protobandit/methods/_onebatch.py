@@ -16,11 +16,11 @@ from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._table import Table
 from protobandit._typing import Doubles, Ids
+from protobandit._watch import Watch
 from protobandit.drivers import Pick, built, drawn_rows, eager_passes
 from protobandit.methods._arranged import judged_on
 from protobandit.methods._method import Forecast, Outcome, require_count
 from protobandit.methods._sweeps import improved, require_passes
-from protobandit.methods._watch import Watch
 from protobandit.objectives import nearest_rows
 
 _ROWS = 100  # of the batch, in units of ln(|S| k)
@@ -75,18 +75,17 @@ class OneBatch:
         n = max(n, problem.k) if self.batch_size is None else self.batch_size
         return min(n, len(problem.target))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        watch, n_rows = Watch(oracle, limits), self.n_rows(oracle.problem)
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        n_rows = self.n_rows(oracle.problem)
         self._require_known(oracle.problem)
-        _require_room(oracle, n_rows, limits)
+        _require_room(oracle, n_rows, watch.limits)
         rows, weights = drawn_rows(oracle, n_rows, random)
         table = Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(rows))
         weights = self._weights(table, weights)
         _estrange(table, rows)
         with oracle.during("swap"):
             medoids = built(table, weights, random)
-        passes = eager_passes(medoids)
-        picks = improved(medoids, passes, watch, random, max_iter=self.max_iter)
+        picks = improved(medoids, eager_passes, watch, random, max_iter=self.max_iter)
         yield from judged_on(oracle, len(rows), picks)
 
     def _weights(self, table: Table, weights: Doubles) -> Doubles:

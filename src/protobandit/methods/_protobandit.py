@@ -15,6 +15,7 @@ from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._sampling import draw_rows
+from protobandit._watch import Watch
 from protobandit.arms import (
     KLLUCB,
     AggressiveElimination,
@@ -123,7 +124,7 @@ class ProtoBandit:
         assert self.nu_step is not None
         return self.nu_step, self.nu_step * whole
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem = oracle.problem
         scale = self.scale or problem.metric.bound or _sampled_scale(oracle, random)
         nu_step, _ = self.steps(problem.k)
@@ -136,6 +137,7 @@ class ProtoBandit:
             r=self.r,
             random=random,
             rules=problem.rules,
+            watch=watch,
         )
 
     def least_evaluations(self, oracle: Oracle) -> int:

@@ -14,11 +14,17 @@ from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
 from protobandit._similarity import require_kernel
+from protobandit._watch import Watch
 from protobandit.arms import Exhaustive
 from protobandit.drivers import Pick, greedy
-from protobandit.methods._kernel import embedding_evaluations, require_readable, similarity_for
+from protobandit.methods._kernel import (
+    embedded,
+    embedding_evaluations,
+    require_readable,
+    similarity_for,
+)
 from protobandit.methods._method import Forecast, Outcome, require_positive
-from protobandit.objectives import Embedding, Mixture, Objective
+from protobandit.objectives import Mixture, Objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +71,10 @@ class ProtoDash:
         require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
         require_positive(self.gamma, "gamma")
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem = oracle.problem
         require_readable(problem, self.kernel)
-        room, needed = limits.room(), _kept_bytes(problem, callable(self.kernel))
+        room, needed = watch.limits.room(), _kept_bytes(problem, callable(self.kernel))
         if needed > room:
             raise InvalidInput(
                 f"method='protodash' keeps {needed / 1e9:.1f} GB of similarities to {problem.k} "
@@ -78,7 +84,7 @@ class ProtoDash:
         kernel = similarity_for(
             oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        mixture = Mixture.of(Embedding.of(oracle, kernel))
+        mixture = Mixture.of(embedded(oracle, kernel, watch))
         return greedy(
             Exhaustive(),
             mixture,
@@ -86,6 +92,7 @@ class ProtoDash:
             k=problem.k,
             random=random,
             rules=problem.rules,
+            watch=watch,
         )
 
     def finish(self, objective: Objective | None) -> dict[str, Any]:

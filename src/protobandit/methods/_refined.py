@@ -11,8 +11,10 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.drivers import Pick, best_passes, eager_passes
 from protobandit.methods._greedy import (
     LazyGreedy,
@@ -32,7 +34,6 @@ from protobandit.methods._sweeps import (
     weights_of,
     whole_table,
 )
-from protobandit.methods._watch import Watch
 from protobandit.objectives import Medoids
 
 BUILDS: dict[str, type[Any]] = {
@@ -91,22 +92,27 @@ class Refined:
         method: Method = BUILDS[self.build]() if isinstance(self.build, str) else self.build
         return method
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         if self.swaps != "local":
-            require_room(oracle, limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
-        watch = Watch(oracle, limits)
+            require_room(oracle, watch.limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
         built = build(self.builder, random, watch)
         if watch.stopped or (self.swaps != "local" and not watch.allows(_missing(oracle))):
             yield from as_built(built, watch)
             return
         start = np.concatenate([pick.arms for pick in built])
         if self.swaps == "local":
-            yield from raced(oracle, random, limits, effort=EFFORTS["balanced"], start=start)
+            yield from raced(oracle, random, watch, effort=EFFORTS["balanced"], start=start)
+            return
+        try:
+            with oracle.during("swap"):
+                table = whole_table(oracle)
+        except Halt:
+            watch.halted()
+            yield from as_built(built, watch)
             return
         with oracle.during("swap"):
-            table = whole_table(oracle)
             medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.rules)
-        passes = eager_passes(medoids) if self.swaps == "eager" else best_passes(medoids)
+        passes = eager_passes if self.swaps == "eager" else best_passes
         found = improved(medoids, passes, watch, random, max_iter=self.passes, name="passes")
         is_proven = all(pick.is_proven for pick in built)
         yield from (replace(pick, is_proven=is_proven) for pick in found)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -16,18 +17,19 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
+from protobandit._onlooker import Halt
 from protobandit._oracle import Oracle, Tile
 from protobandit._problem import Problem
 from protobandit._table import Table
 from protobandit._typing import Doubles
+from protobandit._watch import Watch
 from protobandit.drivers import Pass, Pick, ordered
 from protobandit.methods._greedy import LazyGreedy, exact_guarantee
 from protobandit.methods._inits import BUILD, as_init, require_init, starting_rows
 from protobandit.methods._method import Forecast, Method, Outcome
-from protobandit.methods._watch import Watch
 from protobandit.objectives import Medoids
 
-Passes: TypeAlias = Callable[[Medoids], Iterator[Pass]]
+Passes: TypeAlias = Callable[..., Iterator[Pass]]  # of Medoids
 
 _END = "before no other helped"
 _SENTENCE = re.compile(rf"([\d,]+) swaps? in ([\d,]+) pass(?:es)?(?:, ended by (.*) {_END})?\.")
@@ -88,10 +90,11 @@ class Swept(ABC):
         """Return the method of ``init="build"``."""
         return LazyGreedy(memoize=True)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
-        require_room(oracle, limits, f"method={self.name!r}", "Use method='lazybandit'.")
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        require_room(oracle, watch.limits, f"method={self.name!r}", "Use method='lazybandit'.")
         require_init(self.init, oracle.problem)
-        watch, weights = Watch(oracle, limits), weights_of(oracle.problem)
+        weights = weights_of(oracle.problem)
+        watch.tell("computing all dissimilarities")
         table = whole_table(oracle)
         if self.init == BUILD:
             built = build(self.builder, random, watch)
@@ -102,7 +105,7 @@ class Swept(ABC):
         else:
             start = starting_rows(self.init, oracle.problem, table, weights, random)
         medoids = Medoids(table, start, weights, oracle.problem.rules)
-        yield from improved(medoids, self.passes(medoids), watch, random, max_iter=self.max_iter)
+        yield from improved(medoids, self.passes, watch, random, max_iter=self.max_iter)
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return len(oracle.problem.source) * len(oracle.problem.target)
@@ -118,7 +121,7 @@ class Swept(ABC):
 
 def improved(
     medoids: Medoids,
-    passes: Iterable[Pass],
+    passes: Passes,
     watch: Watch,
     random: np.random.Generator,
     *,
@@ -131,21 +134,38 @@ def improved(
     """
     oracle = medoids.table.oracle
     with oracle.during("swap"):
-        sweeps = _run(passes, watch, max_iter, name) if max_iter else Sweeps(0, 0)
+        sweeps = _run(medoids, passes, watch, max_iter, name) if max_iter else Sweeps(0, 0)
     yield from ordered(medoids, oracle.problem.rules.fixed, random, str(sweeps))
 
 
-def _run(passes: Iterable[Pass], watch: Watch, max_iter: int, name: str) -> Sweeps:
-    n_swaps = 0
-    for n_passes, done in enumerate(passes, start=1):
-        n_swaps += done.n_swaps
-        if done.is_last:
-            return Sweeps(n_swaps, n_passes)
-        if not watch.allows():
-            return Sweeps(n_swaps, n_passes, f"the limit of {watch.stopped}")
-        if n_passes == max_iter:
-            return Sweeps(n_swaps, n_passes, f"{name}={max_iter}")
-    raise AssertionError("passes end with a last one")
+def _run(medoids: Medoids, passes: Passes, watch: Watch, max_iter: int, name: str) -> Sweeps:
+    n_swaps, n_passes, done = _earlier(medoids, watch)
+    if done is not None and done.n_unchanged:
+        passes = partial(passes, n_unchanged=done.n_unchanged)
+    going = passes(medoids)
+    while True:
+        watch.tell(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
+        if done is not None:
+            if done.is_last:
+                return Sweeps(n_swaps, n_passes)
+            if not watch.allows():
+                return Sweeps(n_swaps, n_passes, watch.stopped)
+            if n_passes == max_iter:
+                return Sweeps(n_swaps, n_passes, f"{name}={max_iter}")
+        done = next(going)
+        n_swaps, n_passes = n_swaps + done.n_swaps, n_passes + 1
+        if watch.is_noting:
+            values = {"n_swaps": n_swaps, "n_passes": n_passes, "done": list(astuple(done))}
+            watch.note("passes", values, medoids.notes())
+
+
+def _earlier(medoids: Medoids, watch: Watch) -> tuple[int, int, Pass | None]:
+    """Put prototypes where an earlier run had them; return its swaps, passes, and the last one."""
+    stage = watch.recall("passes")
+    if stage is None:
+        return 0, 0, None
+    medoids.recall(stage.arrays)
+    return stage.values["n_swaps"], stage.values["n_passes"], Pass(*stage.values["done"])
 
 
 def build(builder: Method, random: np.random.Generator, watch: Watch) -> list[Pick]:
@@ -157,18 +177,24 @@ def build(builder: Method, random: np.random.Generator, watch: Watch) -> list[Pi
     oracle = watch.oracle
     built: list[Pick] = []
     n_left, spent = oracle.problem.k, 0
-    for pick in builder.picks(oracle, random, watch.limits):
-        built.append(pick)
-        n_left -= len(pick.arms)
-        spent, before = oracle.evaluations.total(), spent
-        if not watch.allows(spent - before if n_left and oracle.kept is None else 0):
-            break
+    try:
+        for pick in builder.picks(oracle, random, watch):
+            built.append(pick)
+            n_left -= len(pick.arms)
+            watch.tell("building", n_picked=oracle.problem.k - n_left)
+            spent, before = oracle.evaluations.total(), spent
+            if not watch.allows(spent - before if n_left and oracle.kept is None else 0):
+                break
+    except Halt:
+        if not built:
+            raise
+        watch.halted()
     return built
 
 
 def as_built(built: Iterable[Pick], watch: Watch) -> Iterator[Pick]:
     """Yield what was built before a limit left no room for swaps."""
-    remark = f"The limit of {watch.stopped} left no room for swaps."
+    remark = f"{watch.culprit} left no room for swaps."
     return (replace(pick, before=None, remark=remark) for pick in built)
 
 

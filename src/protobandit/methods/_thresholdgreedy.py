@@ -12,6 +12,7 @@ from protobandit._guarantee import Guarantee
 from protobandit._limits import Limits
 from protobandit._oracle import Oracle
 from protobandit._problem import Problem
+from protobandit._watch import Watch
 from protobandit.arms import Threshold
 from protobandit.drivers import Pick, greedy
 from protobandit.methods._method import (
@@ -57,15 +58,16 @@ class ThresholdGreedy:
         require_epsilon(self.epsilon)
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, limits: Limits) -> Iterator[Pick]:
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem = oracle.problem
         return greedy(
             Threshold(epsilon=self.epsilon),
-            exact_coverage(oracle, self.memoize, limits),
+            exact_coverage(oracle, self.memoize, watch),
             n_source=len(problem.source),
             k=problem.k,
             random=random,
             rules=problem.rules,
+            watch=watch,
         )
 
     def least_evaluations(self, oracle: Oracle) -> int:

@@ -36,15 +36,16 @@ class Embedding:
     means: Doubles
 
     @classmethod
-    def of(cls, oracle: Oracle, similarity: Similarity) -> Embedding:
-        """Compute the means; the similarities are counted where ``oracle`` counts.
+    def of(cls, oracle: Oracle, similarity: Similarity, means: Doubles | None = None) -> Embedding:
+        """Compute the means, unless given; the similarities are counted where ``oracle`` counts.
 
         Cost: |S||T| evaluations; memory: a few blocks.
         """
         across = oracle.beside(replace(oracle.problem, metric=similarity.pairs))
-        with across.at_work():
-            means = _means(across)
-        _require_finite(means, across)
+        if means is None:
+            with across.at_work():
+                means = _means(across)
+            _require_finite(means, across)
         return cls(across=across, similarity=similarity, means=means)
 
     @property
@@ -131,7 +132,7 @@ def _means(oracle: Oracle) -> Doubles:
         kernels.costs(tile.matrix, tile.rows, tile.first, weights[tile.columns], CHUNK, sums)
         parts[tile.positions, tile.group] += sums
 
-    oracle.scan(np.arange(len(problem.source)), visit)
+    oracle.scan(np.arange(len(problem.source)), visit, parts)
     # The running sum adds left to right, whatever number of threads there were.
     means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
     return means

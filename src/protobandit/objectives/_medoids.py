@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,21 @@ class Medoids:
     def settle(self) -> None:
         """Find the two nearest prototypes of every row anew."""
         self._find_two(np.arange(len(self.D), dtype=np.int32))
+        self._update_losses()
+
+    def notes(self) -> dict[str, Any]:
+        """Return a copy of where the prototypes are and which two each row is nearest to."""
+        names = ("members", "near", "second", "D", "E")
+        return {name: getattr(self, name).copy() for name in names}
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Be where the prototypes were when these notes were taken."""
+        self.members[:] = notes["members"]
+        self.is_member[:] = False
+        self.is_member[self.members] = True
+        self._allowed = self._rules.allowed(self.table.arms[self.members])
+        for name in ("near", "second", "D", "E"):
+            getattr(self, name)[:] = notes[name]
         self._update_losses()
 
     def may_enter(self, arms: Ids, slot: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,19 @@ class SeenRows:
         self._applied[old] = len(prototypes)
         self._insert(ids[new], nearest[new], len(prototypes))
         return nearest
+
+    def notes(self) -> dict[str, Any]:
+        """Return a copy of all that is remembered."""
+        return {
+            "ids": self._ids.copy(),
+            "nearest": self._nearest.copy(),
+            "applied": self._applied.copy(),
+        }
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Remember what was noted."""
+        self._ids, self._nearest = notes["ids"], notes["nearest"]
+        self._applied = notes["applied"]
 
     def _prepare(self, prototypes: Ids) -> Prepared:
         if self._prepared is None or self._prepared[0] is not prototypes:

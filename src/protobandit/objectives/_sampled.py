@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,3 +43,12 @@ class SampledCoverage:
 
     def gains(self, means: Doubles) -> Doubles:
         return means * self.sample.scale
+
+    def notes(self) -> dict[str, Any]:
+        """Return what is known of the rows met, for another run to go on with."""
+        return {"clipped": np.array([sum(self.sample.clipped)]), **self.sample.seen.notes()}
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Know the rows that an earlier run has met."""
+        self.sample.clipped[:] = notes["clipped"].tolist()
+        self.sample.seen.recall(notes)

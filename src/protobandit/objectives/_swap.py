@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,21 @@ class Standing:
         kernels.exchange(self.matrix, slot, distances, self.near, self.second, self.D, self.E)
         self._update_losses()
         self._put_second_beyond(distances)
+
+    def notes(self) -> dict[str, Any]:
+        """Return all from which `recalled` makes the same standing; nothing is copied."""
+        names = ("members", "matrix", "weights", "near", "second", "D", "E")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def recalled(cls, notes: Mapping[str, Any]) -> Standing:
+        """Return the standing of which these notes were taken."""
+        standing = cls(notes["members"], notes["matrix"], notes["weights"])
+        # Of equally near prototypes, which is the nearest depends on how they came in.
+        for name in ("near", "second", "D", "E"):
+            getattr(standing, name)[:] = notes[name]
+        standing._update_losses()
+        return standing
 
     def _allowed(self, patchwork: Patchwork) -> Any:
         """Return which slots an arm of each group may take."""

@@ -1,4 +1,4 @@
-"""A grey image as PNG bytes, with the standard library alone."""
+"""An image as PNG bytes, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GREY_8_BIT = (8, 0, 0, 0, 0)  # depth, colour type, compression, filter, interlace
+_NONE, _UP = 0, 2  # filters: a line as it is, or less the line above it
+_KINDS = {2: (0, _NONE), 3: (2, _UP)}  # grey or colour: its type, and the filter that suits it
+
+HEAD = len(_SIGNATURE) + 25  # bytes that all images of one shape have in common
 
 
-def png(grey: NDArray[np.uint8]) -> bytes:
-    """Return an image of shape (height, width) as PNG; 0 is black, 255 is white.
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """Return an image as PNG: (height, width) in grey, 0 is black, or (height, width, 3) in colour.
 
     Reference: Portable Network Graphics (PNG) Specification, W3C.
     """
-    height, width = grey.shape
-    lines = np.zeros((height, width + 1), dtype=np.uint8)  # each line opens with its filter: none
-    lines[:, 1:] = grey
+    height, width = pixels.shape[:2]
+    colour, kind = _KINDS[pixels.ndim]
+    flat = pixels.reshape(height, -1)
+    lines = np.empty((height, flat.shape[1] + 1), dtype=np.uint8)
+    lines[:, 0] = kind  # each line opens with its filter
+    lines[:, 1:] = flat
+    if kind == _UP:
+        lines[1:, 1:] -= flat[:-1]
     return b"".join(
         (
             _SIGNATURE,
-            _chunk(b"IHDR", struct.pack(">II5B", width, height, *_GREY_8_BIT)),
+            _chunk(b"IHDR", struct.pack(">II5B", width, height, 8, colour, 0, 0, 0)),
             _chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
             _chunk(b"IEND", b""),
         )

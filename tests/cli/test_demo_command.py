@@ -1,57 +1,25 @@
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-import protobandit
-from protobandit import _cli, _demo, methods
-from protobandit._metrics import METRICS
+from cli.calling import call, contents, process
+from protobandit import _demo
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = [*_demo.METHODS, "random"]
 PICTURE = "protobandit-demo.svg"
+RUN = _demo.run
 SCORE = _demo.Score(
     cost=25.5, cost_error=0.0, evaluations=1234567, seconds=0.25, by_nearest=0.9, by_barycentre=0.8
 )
 
 
 @pytest.fixture(autouse=True)
-def plain(monkeypatch):
-    """Keep the tests' surroundings from asking for colour."""
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def process(
-    *arguments: str, cwd: Path, encoding: str = "utf-8", stdout: int = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(Path(protobandit.__file__).parents[1]), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, "-m", "protobandit", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": encoding},
-        encoding=encoding,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        timeout=120,
-        check=False,
-    )
-
-
-def call(*arguments: str) -> int:
-    """Run the command line inside this process; return its exit code."""
-    with pytest.raises(SystemExit) as ended:
-        _cli.main(list(arguments))
-    return int(ended.value.code or 0)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """Stand in an empty folder, with a demo that takes no time."""
+def quick(folder, monkeypatch):
+    """Have a demo that takes no time."""
 
     def run(k, *, seed, tell):
         tell("Working …")
@@ -59,12 +27,6 @@ def folder(tmp_path, monkeypatch) -> Path:
         return _demo.Demo(scores=dict.fromkeys(NAMES, SCORE), picture=picture, n_images=1797)
 
     monkeypatch.setattr(_demo, "run", run)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def contents(folder: Path) -> dict[str, str]:
-    return {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
 
 
 # -- as a process ---------------------------------------------------------------------------------
@@ -89,76 +51,15 @@ def test_the_demo_as_a_user_runs_it(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == [PICTURE]
 
 
-def test_a_reader_who_leaves_early_is_no_failure(tmp_path):
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = process("metrics", cwd=tmp_path, stdout=writing)
-    finally:
-        os.close(writing)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_narrow_encoding_and_a_bad_call(tmp_path):
-    done = process("demo", "-k", "9999", cwd=tmp_path, encoding="ascii")
-    assert (done.returncode, done.stdout) == (2, "")
-    last = done.stderr.splitlines()[-1]
+def test_more_images_than_there_are(folder, monkeypatch, capsys):
+    monkeypatch.setattr(_demo, "run", RUN)
+    assert call("demo", "-k", "9999") == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    last = shown.err.splitlines()[-1]
     assert last.startswith("protobandit: k=9999 ")
     assert "1797" in last
-    assert not list(tmp_path.iterdir())
-
-
-def test_importing_the_package_loads_no_command_line():
-    probe = (
-        "import sys, protobandit\n"
-        "loaded = {'typer', 'rich', 'sklearn', 'numba', 'scipy', 'joblib'} & set(sys.modules)\n"
-        "sys.exit(f'{sorted(loaded)}' if loaded else 0)"
-    )
-    path = str(Path(protobandit.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", probe], env=environment, capture_output=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-
-
-# -- what is printed ------------------------------------------------------------------------------
-
-
-def test_version(capsys):
-    assert call("--version") == 0
-    assert capsys.readouterr().out == f"protobandit {protobandit.__version__}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--help"], ["demo", "methods", "metrics", "--version"]),
-        (["demo", "--help"], ["--prototypes", "--out", "--seed", "--force", PICTURE, "network"]),
-    ],
-)
-def test_help_names_what_there_is(arguments, words, capsys):
-    assert call(*arguments) == 0
-    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)  # some CI services force colour
-    assert [word for word in words if word not in shown] == []
-
-
-def test_methods_lists_the_table(capsys):
-    assert call("methods") == 0
-    shown = capsys.readouterr().out
-    for name, method in methods.METHODS.items():
-        assert f"\n{name} " in shown
-        assert str(method.__doc__).split()[0] in shown
-        for key, value in methods.parameters_of(method()).items():
-            assert f"{key}={value!r}" in shown
-
-
-def test_metrics_lists_the_table(capsys):
-    assert call("metrics") == 0
-    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    for name, metric in METRICS.items():
-        assert ", ".join(sorted(metric.kinds)) in rows[name]
-    assert rows["cosine"].endswith(" 2")
+    assert not list(folder.iterdir())
 
 
 def test_the_table_is_all_that_reaches_stdout(folder, capsys):
@@ -169,6 +70,7 @@ def test_the_table_is_all_that_reaches_stdout(folder, capsys):
     assert row.split() == ["protobandit", "25.50", "1,234,567", "0.250", "90.0%", "80.0%"]
     assert "Working …" in shown.err
     assert f"Picture: {PICTURE}\n" in shown.err
+    assert "protobandit select " in shown.err
     assert "k=7 seed=3" in contents(folder)[PICTURE]
 
 
@@ -243,7 +145,10 @@ def test_a_failure_leaves_nothing_behind(folder, failing, monkeypatch, capsys):
     assert call("demo", "--force") == 1
     monkeypatch.undo()
     shown = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"protobandit: cannot write '.*': Permission denied\.", shown[-1])
+    assert re.fullmatch(
+        rf"protobandit: cannot write '{PICTURE}': Permission denied\. Nothing was written\.",
+        shown[-1],
+    )
     assert contents(folder) == {PICTURE: "old"}
 
 

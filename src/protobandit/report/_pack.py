@@ -1,0 +1,134 @@
+"""Findings as the data a page's script reads: compact, every row once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from protobandit._typing import Doubles, Ids
+from protobandit.report._contents import Contents
+from protobandit.report._findings import Called, Findings
+from protobandit.report._members import NONE
+from protobandit.report._shares import Composition
+from protobandit.report._spread import SHARES
+from protobandit.report._words import number, numbers, shortened
+
+_MOST_NAME = 80  # characters
+_GRID = 4095  # the plane is a square of so many steps
+
+
+def pack(found: Findings) -> dict[str, Any]:
+    """Return what the script needs; rows are named by their place in ``rows``."""
+    place = np.full(len(found.sample), NONE, dtype=np.int64)
+    place[found.shown] = np.arange(len(found.shown))
+    labels = _Table(found.prototypes.labels, found.rows.labels)
+    groups = _Table(found.prototypes.groups)
+    tables = {"label": labels, "group": groups}
+    rows, prototypes = _on_grid(found.plane.rows, found.plane.prototypes)
+    return {
+        "k": found.about.k,
+        "nTarget": found.about.n_target,
+        "nSample": len(found.sample),
+        "isWhole": found.sample.is_whole,
+        "labels": labels.names,
+        "groups": groups.names,
+        "prototypes": {
+            **_called(found.prototypes, labels),
+            "groups": groups.codes(found.prototypes.groups),
+            "mass": numbers(found.mass),
+            "gains": numbers(found.gains),
+            "means": numbers(found.members.means),
+            "counts": found.members.counts.tolist(),
+            "near": _listed(found.members.nearest, place),
+            "far": _listed(found.members.farthest, place),
+            "at": prototypes.ravel().tolist(),
+            "look": _look(found.wall.prototypes),
+        },
+        "rows": {
+            **_called(found.rows, labels),
+            "of": found.sample.labels[found.shown].tolist(),
+            "distances": numbers(found.sample.distances[found.shown]),
+            "look": _look(found.wall.rows),
+        },
+        "map": {
+            "rows": place[found.points].tolist(),
+            "at": rows.ravel().tolist(),
+            "name": found.plane.name,
+        },
+        "curve": {
+            "costs": numbers(found.costs),
+            "wider": None if found.curve is None else numbers(found.curve),
+            "knee": found.knee,
+        },
+        "compositions": [_composition(c, tables[c.name]) for c in found.compositions],
+        "spread": {
+            "edges": numbers(found.spread.edges),
+            "heights": numbers(found.spread.heights),
+            "counts": found.spread.counts.tolist(),
+            "shares": SHARES,
+            "quantiles": numbers(found.spread.quantiles),
+            "mean": number(found.spread.mean),
+            "least": number(found.spread.least),
+            "most": number(found.spread.most),
+            "worst": place[found.spread.worst].tolist(),
+        },
+    }
+
+
+class _Table:
+    """Values by number: two that look alike when shortened stay two."""
+
+    def __init__(self, *columns: list[str] | None) -> None:
+        values = dict.fromkeys(value for column in columns for value in column or ())
+        self._codes = {value: code for code, value in enumerate(values)}
+
+    @property
+    def names(self) -> list[str]:
+        return [shortened(value, _MOST_NAME) for value in self._codes]
+
+    def codes(self, values: Iterable[str] | None) -> list[int] | None:
+        return None if values is None else [self._codes.get(value, NONE) for value in values]
+
+
+def _called(called: Called, labels: _Table) -> dict[str, Any]:
+    return {
+        "ids": called.ids.tolist(),
+        "names": called.names,
+        "labels": labels.codes(called.labels),
+    }
+
+
+def _look(shown: Contents) -> dict[str, Any]:
+    return {
+        "kind": shown.kind,
+        "items": shown.items,
+        "head": shown.head,
+        "columns": list(shown.columns),
+    }
+
+
+def _listed(positions: Ids, place: Ids) -> list[list[int]]:
+    return [place[own[own != NONE]].tolist() for own in positions]
+
+
+def _on_grid(rows: Doubles, prototypes: Doubles) -> tuple[Ids, Ids]:
+    """Return points as whole numbers; both axes keep their proportion."""
+    everything = np.concatenate([rows, prototypes])
+    low = everything.min(axis=0)
+    span = float((everything.max(axis=0) - low).max()) or 1.0
+    on_grid = np.rint((everything - low) / span * _GRID).astype(np.int64)
+    return on_grid[: len(rows)], on_grid[len(rows) :]
+
+
+def _composition(c: Composition, table: _Table) -> dict[str, Any]:
+    return {
+        "name": c.name,
+        "values": [shortened(value, _MOST_NAME) for value in c.values],
+        "codes": table.codes(c.values),
+        "source": None if c.source is None else numbers(c.source),
+        "target": None if c.target is None else numbers(c.target),
+        "mass": numbers(c.mass),
+        "counts": c.counts.tolist(),
+    }

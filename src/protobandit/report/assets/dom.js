@@ -1,0 +1,55 @@
+// What every part of the page uses: the data, elements, numbers as words, one floating note.
+// Text from data goes through textContent or text nodes, never through markup.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const SVG = byId("theme-icon").namespaceURI;
+
+function put(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return node;
+}
+const el = (tag, attributes = {}, ...children) =>
+  put(document.createElement(tag), attributes, children);
+const svgEl = (tag, attributes = {}, ...children) =>
+  put(document.createElementNS(SVG, tag), attributes, children);
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const inline = (value) => {
+  if (value === null || value === undefined) return "–";
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return whole.format(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(2);
+  return String(Number(value.toPrecision(4)));
+};
+const percent = (share) => {
+  if (share === null) return "–";
+  if (share > 0 && share < 0.0005) return "<0.1\u00a0%";
+  return (100 * share).toFixed(1) + "\u00a0%";
+};
+
+const tip = byId("tip");
+function showTip(x, y, ...children) {
+  tip.replaceChildren(...children);
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const width = document.documentElement.clientWidth;
+  const left = x + 16 + box.width > width - 8 ? x - 16 - box.width : x + 16;
+  const top = Math.min(y + 16, window.innerHeight - box.height - 8);
+  tip.style.left = Math.max(8, Math.min(left, width - box.width - 8)) + "px";
+  tip.style.top = Math.max(8, top) + "px";
+}
+function hideTip() {
+  tip.hidden = true;
+}
+
+// A value that style sheets decide, as the canvas needs it.
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const onRepaint = [];
+const repaint = () => onRepaint.forEach((paint) => paint());

@@ -1,0 +1,173 @@
+"""Pages of a report to look at, and a reader who does: for tests in a headless browser."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import protobandit as pb
+from protobandit import report
+
+
+def absent(what: str) -> None:
+    """Skip what needs a browser, or fail where one is promised."""
+    reason = f"{what} is not installed; Debian: apt-get install chromium chromium-driver"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason, allow_module_level=True)
+
+
+if find_spec("selenium") is None:
+    absent("selenium")
+
+from selenium.webdriver import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+__all__ = ["PAGES", "Keys", "Page", "Select", "absent"]
+
+ROWS = np.random.default_rng(0).normal(size=(120, 3)) + 6 * (np.arange(120) % 3)[:, None]
+HOSTILE = (
+    "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
+    "<svg onload='alert(1)'></svg>\"'`${window.hacked = 3}{{data}}\u2028\u202ereversed\x00\ud800"
+)
+
+
+def look(kind, take, **fields):
+    return report.Exhibit(kind=kind, take=take, **fields)
+
+
+def pixels(n):
+    return np.random.default_rng(1).integers(0, 256, (n, 6, 6), dtype=np.uint8)
+
+
+def images_page(k=70):
+    images, labels = pixels(120), [f"class {i % 3}" for i in range(120)]
+    own = look("images", lambda ids: images[ids], labels=labels)
+    groups = ["early" if i < 60 else "late" for i in range(120)]
+    selection = pb.select(ROWS, k=k, method="lazygreedy")
+    return report.findings(
+        selection,
+        ROWS,
+        source=own,
+        target=own,
+        groups=groups,
+        command="protobandit select rows",
+        layout="pca",
+    )
+
+
+def hostile_page(kind):
+    texts = [f"{HOSTILE} {i}" for i in range(118)] + ["x" * 50_000, "y " * 20_000]
+    take = {
+        "texts": lambda ids: [texts[i] for i in ids],
+        "records": lambda ids: {HOSTILE: [texts[i] for i in ids], "n": [int(i) for i in ids]},
+    }[kind]
+    own = look(kind, take, names=texts, labels=[f"{HOSTILE}{i % 2}" for i in range(120)])
+    selection = replace(
+        pb.select(ROWS, k=4), status=HOSTILE, parameters={HOSTILE: HOSTILE}, method=HOSTILE
+    )
+    return report.findings(
+        selection, ROWS, source=own, target=own, groups=texts, command=HOSTILE, layout="pca"
+    )
+
+
+def single_page():
+    own = look("records", lambda ids: {"x": ROWS[ids, 0], "y": ROWS[ids, 1]})
+    return report.findings(pb.select(ROWS, k=1), ROWS, source=own, target=own, layout="pca")
+
+
+def thousand_page():
+    rows = np.random.default_rng(2).normal(size=(3000, 5)).astype(np.float32)
+    images = np.random.default_rng(3).integers(0, 256, (3000, 28, 28), dtype=np.uint8)
+    own = look("images", lambda ids: images[ids], labels=np.arange(3000) % 25)
+    selection = pb.select(rows, k=1000, method="random", random_state=0)
+    return report.findings(selection, rows, source=own, target=own, layout="pca")
+
+
+PAGES = {
+    "images": images_page,
+    "texts": lambda: hostile_page("texts"),
+    "records": lambda: hostile_page("records"),
+    "single": single_page,
+    "thousand": thousand_page,
+}
+
+
+class Page:
+    """A page in the browser, and the few things these tests do with it."""
+
+    def __init__(self, driver, address):
+        self.driver = driver
+        self.size(1280, 900)
+        self.scheme("light")
+        driver.get(address)
+        self.run("document.documentElement.style.scrollBehavior = 'auto'")
+
+    def run(self, script, *values):
+        return self.driver.execute_script(script, *values)
+
+    def size(self, width, height):
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+
+    def scheme(self, value):
+        features = [{"name": "prefers-color-scheme", "value": value}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector):
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
+            selector,
+        )
+
+    def show(self, element):
+        """Scroll to an element, and wait until the page has noticed."""
+        self.driver.execute_async_script(
+            "arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus();"
+            "requestAnimationFrame(() => requestAnimationFrame(() => arguments[1]()))",
+            element,
+        )
+
+    def ranks(self):
+        return [int(text) for text in self.texts("#gallery .card .line b:first-child")]
+
+    def press(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def point(self, element, x=0, y=0):
+        ActionChains(self.driver, duration=0).move_to_element_with_offset(element, x, y).perform()
+
+    def tip(self):
+        return self.run(
+            "const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent"
+        )
+
+    def is_open(self):
+        return self.run("return document.getElementById('panel').open")
+
+    def focused(self):
+        return self.run("return document.activeElement.getAttribute('aria-label') || ''")
+
+    def background(self):
+        return self.run("return getComputedStyle(document.body).backgroundColor")
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """Return what this page has asked for, itself and data: left out."""
+        return self.run("return performance.getEntriesByType('resource').map((e) => e.name)")

@@ -1,0 +1,155 @@
+"""The page in a headless browser: it loads whole, alone, and in every light and width."""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.outcomes import Failed, Skipped
+
+from browsing import PAGES, Keys, Page, absent
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_loads_whole(visit, name):
+    page = visit(name)
+    assert int(page.run("return document.documentElement.dataset.ready")) < 10_000
+    k = page.run("return JSON.parse(document.getElementById('data').textContent).k")
+    assert len(page.all("#gallery .card")) == min(k, 60)
+    assert page.run("return [...document.images].every((i) => i.src.startsWith('data:'))")
+    assert page.run("return document.querySelectorAll('#curve path, #spread .bin').length") > 40
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [*((name, 320) for name in PAGES), ("images", 390), ("texts", 600)]
+)
+def test_nothing_overflows_on_a_phone(visit, name, width):
+    page = visit(name)
+    page.size(width, 800)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    page.run("document.querySelector('.card').click()")
+    assert page.is_open()
+    page.run("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+    body = "document.getElementById('panel-body')"
+    assert page.run(f"return {body}.scrollWidth <= {body}.clientWidth")
+    assert page.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_pictures_are_there_and_crisp(visit):
+    page = visit("images")
+    size, rendering = page.run(
+        "const i = document.querySelector('.card img');"
+        "return i.decode().then(() => [i.naturalWidth, getComputedStyle(i).imageRendering])"
+    )
+    assert (size, rendering) == (6, "pixelated")
+
+
+def test_dark_by_preference_and_by_button(visit):
+    page = visit("images")
+    picture = "return document.getElementById('map-rows').toDataURL()"
+    light, drawn = page.background(), page.run(picture)
+    page.scheme("dark")
+    dark, drawn_dark = page.background(), page.run(picture)
+    assert dark != light
+    assert drawn_dark != drawn
+    page.find("#theme").click()
+    assert page.background() == light
+    assert page.run(picture) == drawn
+    page.find("#theme").click()
+    assert page.background() == dark
+    assert page.run(picture) == drawn_dark
+    page.scheme("light")
+    assert page.background() == dark  # what was chosen stays
+    page.driver.refresh()
+    assert page.background() == light  # and is not remembered
+
+
+def test_paper_is_light_whatever_the_screen(visit):
+    page = visit("images")
+    page.scheme("dark")
+    dark = page.run("return getComputedStyle(document.body).color")
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    printed = page.run("return getComputedStyle(document.body).color")
+    hidden = not page.find("form").is_displayed() and page.find("#gallery .card").is_displayed()
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert printed != dark
+    assert hidden
+
+
+LUMINANCE = """
+const parse = (c) => c.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
+  .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+const light = (c) => { const [r, g, b] = parse(c); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const behind = (e) => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor;
+  if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
+const speaks = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+const found = [];
+for (const e of document.querySelectorAll('main *, .bar *, dialog *')) {
+  if (e.closest('svg') || !speaks(e)) continue;
+  if (!e.getClientRects().length || e.disabled) continue;
+  const pair = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => b - a);
+  const ratio = (pair[0] + 0.05) / (pair[1] + 0.05);
+  if (ratio < 4.5) found.push([e.className, e.textContent.slice(0, 30), ratio]);
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_words_stand_out_from_what_is_behind_them(visit, scheme):
+    page = visit("images")
+    page.scheme(scheme)
+    assert page.run(LUMINANCE) == []
+    page.find("#gallery .card").click()
+    assert page.run(LUMINANCE) == []
+
+
+@pytest.mark.parametrize("name", ["texts", "records"])
+def test_hostile_text_is_inert_and_shown(visit, name):
+    page = visit(name)
+    for selector in (".card", "#worst .link"):
+        page.run("document.querySelector(arguments[0]).click()", selector)
+        page.press(Keys.ESCAPE)
+    page.show(page.find("#map-marks"))
+    page.press(Keys.ARROW_RIGHT)
+    assert page.run("return window.hacked ?? null") is None
+    assert page.run("return document.scripts.length") == 2
+    assert page.run("return document.querySelectorAll('img, [onload], [onerror]').length") == 0
+    seen = page.texts(".card .data")
+    assert any("</script><script>window.hacked = 1</script>" in text for text in seen)
+    assert "[U+202E]reversed␀" in page.find(".status").text
+
+
+def test_no_request_is_allowed(visit):
+    page = visit("single")
+    refused = page.driver.execute_async_script(
+        "const done = arguments[0];"
+        "fetch('http://127.0.0.1:9/').then(() => done(false)).catch(() => done(true))"
+    )
+    assert refused
+    assert any("Content Security Policy" in message for message in page.complaints())
+
+
+def test_the_requests_of_a_page_are_seen(browser, tmp_path):
+    file = tmp_path / "asks.html"
+    file.write_text("<img src='http://127.0.0.1:9/other.png'>", encoding="utf-8")
+    page = Page(browser, file.as_uri())
+    assert page.requests() == ["http://127.0.0.1:9/other.png"]
+    assert page.complaints()
+
+
+def test_a_thousand_prototypes_are_small_and_searched_as_one(visit, addresses):
+    page = visit("thousand")
+    size = page.run("return document.documentElement.outerHTML.length")
+    assert size < 8_000_000
+    page.find("#more").click()
+    assert len(page.ranks()) == 1000
+    page.find("#search").send_keys("999")
+    assert 999 in page.ranks()
+    assert len(page.ranks()) < 20
+
+
+@pytest.mark.parametrize(("promised", "outcome"), [("true", Failed), ("", Skipped)])
+def test_a_missing_browser_fails_only_where_it_is_promised(monkeypatch, promised, outcome):
+    monkeypatch.setenv("CI", promised)
+    with pytest.raises(outcome, match="chromium is not installed"):
+        absent("chromium")
