@@ -4,35 +4,91 @@
 
 DIR/NAME is then the environment of requirements/NAME.txt, and ``--peers DIR`` of the benchmarks
 finds it. Rivals stay out of the environment of this package: their needs differ, and so do their
-licences (kmedoids is under the GPL).
+licences (kmedoids is under the GPL). One that cannot be made is said with its reason, and does not
+keep the others from being made. A first line ``# python <= 3.11`` asks for an older Python, which
+is looked for on the PATH where the running one is newer.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
+_MADE_FROM = "made-from.txt"  # in an environment that is complete
+_OLDEST = 9
 
 
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    folder, *names = sys.argv[1:]
-    for name in names or sorted(path.stem for path in REQUIREMENTS.glob("*.txt")):
-        make(Path(folder) / name, REQUIREMENTS / f"{name}.txt")
+    folder, *given = sys.argv[1:]
+    known = names()
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        sys.exit(f"{unknown} have no requirements. Use some of {known}.")
+    failures = {name: make(Path(folder), name) for name in given or known}
+    for name, reason in failures.items():
+        home = Path(folder) / name
+        print(f"{home} holds {packages(name)[0]}" if reason is None else f"{name}: {reason}")
+    sys.exit(int(any(failures.values())))
 
 
-def make(home: Path, requirements: Path) -> None:
-    venv.create(home, with_pip=True)
-    scripts = home / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run(
-        [scripts / "python", "-m", "pip", "install", "--quiet", "-r", requirements], check=True
-    )
-    print(f"{home} holds {requirements.read_text().split()[0]}")
+def names() -> list[str]:
+    """Return the rivals' environments."""
+    return sorted(path.stem for path in REQUIREMENTS.glob("*.txt"))
+
+
+def packages(name: str) -> list[str]:
+    """Return the pins of an environment, the rival itself first."""
+    lines = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def make(folder: Path, name: str) -> str | None:
+    """Make folder/name unless it is complete; return why that failed, or None."""
+    home, requirements = folder / name, REQUIREMENTS / f"{name}.txt"
+    pins = requirements.read_text(encoding="utf-8")
+    mark = home / _MADE_FROM
+    if mark.exists() and mark.read_text(encoding="utf-8") == pins:
+        return None
+    python, reason = _python_for(pins)
+    if python is None:
+        return reason
+    if home.exists() and not (home / "pyvenv.cfg").exists():
+        return f"{name} in that folder is no environment; move it away, or name another folder"
+    shutil.rmtree(home, ignore_errors=True)
+    inside = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    for command in (
+        [python, "-m", "venv", str(home)],
+        [str(inside), "-m", "pip", "install", "--quiet", "-r", str(requirements)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(home, ignore_errors=True)
+            return _reason(done.stderr)
+    mark.write_text(pins, encoding="utf-8")
+    return None
+
+
+def _python_for(pins: str) -> tuple[str | None, str]:
+    asked = re.match(r"# python <= 3\.(\d+)", pins)
+    newest = int(asked[1]) if asked else sys.version_info.minor
+    if sys.version_info[:2] <= (3, newest):
+        return sys.executable, ""
+    older = (shutil.which(f"python3.{minor}") for minor in range(newest, _OLDEST - 1, -1))
+    found = next(filter(None, older), None)
+    return found, f"needs Python 3.{newest} or older, and none is on the PATH"
+
+
+def _reason(words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith("error")]
+    return (errors or lines or ["no reason given"])[-1]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What the paper claims besides its figures, tested on real runs: `python -m benchmarks.claims`."""

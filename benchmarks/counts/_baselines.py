@@ -1,0 +1,107 @@
+"""Counts measured, counts recorded, and how they differ."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from benchmarks.counts._problems import CASES, Case
+
+BASELINES = Path(__file__).parent / "baselines.json"
+ACCEPT = "python -m benchmarks.counts --accept"
+
+# What a method computes by phase, and the cost it reaches; both are sums over the seeds.
+Counts: TypeAlias = dict[str, int]
+Record: TypeAlias = dict[str, dict[str, Counts]]
+
+
+def measure(case: Case, method: str, *, n_jobs: int = 1) -> Counts:
+    """Return what this method computes on a problem, and what its choice costs."""
+    counts: Counts = {}
+    total = 0
+    for seed in case.seeds:
+        selection = case.solve(case.methods[method], seed, n_jobs)
+        for phase, n in selection.evaluations_by_phase.items():
+            counts[phase] = counts.get(phase, 0) + n
+        total += case.cost(selection.indices)
+    return {phase: n for phase, n in counts.items() if n} | {"cost": total}
+
+
+def measure_all(*, n_jobs: int = 1) -> Record:
+    """Return the counts of every method on every problem."""
+    record: Record = {}
+    for name, make in CASES.items():
+        case = make()
+        record[name] = {method: measure(case, method, n_jobs=n_jobs) for method in case.methods}
+    return record
+
+
+def read(path: Path = BASELINES) -> Record:
+    """Return the recorded counts."""
+    record: Record = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
+def write(record: Record, path: Path = BASELINES) -> None:
+    """Record counts, a line for each method, so that a change of one is a change of one line."""
+    problems = []
+    for name, methods in record.items():
+        lines = [f"    {json.dumps(m)}: {json.dumps(counts)}" for m, counts in methods.items()]
+        problems.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n  }")
+    beside = path.with_suffix(".new")
+    beside.write_text("{\n" + ",\n".join(problems) + "\n}\n", encoding="utf-8")
+    os.replace(beside, path)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A count, or the cost, that is not what was recorded."""
+
+    what: str
+    before: int
+    now: int
+
+    @property
+    def has_grown(self) -> bool:
+        """Return whether it became worse."""
+        return self.now > self.before
+
+    def __str__(self) -> str:
+        noun = self.what if self.what == "cost" else f"evaluations in {self.what}"
+        verb = "grew" if self.has_grown else "fell"
+        share = f" ({self.now / self.before - 1:+.2%})" if self.before else ""
+        return f"{noun} {verb} from {self.before:,} to {self.now:,}{share}"
+
+
+def changes(now: Counts, before: Counts) -> Iterator[Change]:
+    """Yield what differs from the recorded counts, phase by phase, and the cost."""
+    for what in dict.fromkeys([*before, *now]):
+        change = Change(what, before.get(what, 0), now.get(what, 0))
+        if change.now != change.before:
+            yield change
+
+
+def evaluations(counts: Counts) -> int:
+    """Return the evaluations of all phases."""
+    return sum(n for what, n in counts.items() if what != "cost")
+
+
+def complaint(problem: str, method: str, now: Counts, before: Counts | None) -> str | None:
+    """Return what is wrong with a method's counts and what to do, or None if nothing has grown."""
+    if before is None:
+        return (
+            f"{method!r} on {problem!r} has no baseline. Add it by `{ACCEPT}` and commit "
+            f"{BASELINES.name}."
+        )
+    grown = [str(change) for change in changes(now, before) if change.has_grown]
+    if not grown:
+        return None
+    return (
+        f"{method!r} on {problem!r}: {'; '.join(grown)}. In all it computes "
+        f"{evaluations(now):,} where it computed {evaluations(before):,}. If that is intended, "
+        f"accept it by `{ACCEPT}` and commit {BASELINES.name} with the reason."
+    )

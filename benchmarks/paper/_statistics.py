@@ -1,0 +1,128 @@
+"""Mean and spread over the runs, of what was recorded and of what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.paper._cells import Cell
+from benchmarks.paper._grid import Grid
+
+MEASURES = (
+    "comparisons",
+    "evaluations",
+    "f",
+    "loss",
+    "normalised_loss",
+    "accuracy_nearest",
+    "accuracy_barycentric",
+)
+
+
+class Setting(NamedTuple):
+    """A cell whatever the run."""
+
+    skew: int
+    k: int
+    method: str
+    epsilon: float = 0.0
+    nu_step: float = 0.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Some numbers: how many, their mean, standard deviation (NaN for one alone), ends."""
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        numbers = np.array(values, dtype=np.float64)
+        sd = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
+        return cls(
+            len(numbers),
+            float(numbers.mean()),
+            sd,
+            float(numbers.min()),
+            float(numbers.max()),
+        )
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the whole runs of a grid say; ``n_target`` by skew."""
+
+    grid: Grid
+    runs: tuple[int, ...]
+    spreads: dict[Setting, dict[str, Spread]]
+    n_source: int
+    n_target: dict[int, int]
+
+    def mean(self, measure: str, *setting: object) -> float:
+        """Return the mean of a measure at a setting, given as the fields of `Setting`."""
+        return self.spreads[Setting(*setting)][measure].mean  # type: ignore[arg-type]
+
+    def fewer(self, measure: str, *setting: object) -> float:
+        """Return how many times fewer comparisons than SPOTgreedy's a setting takes."""
+        at = Setting(*setting)  # type: ignore[arg-type]
+        mine = self.mean(measure, *at)
+        whole = self.mean(measure, at.skew, at.k, "spotgreedy")
+        return whole / mine if mine else math.inf
+
+
+def results(grid: Grid, cells: Iterable[Cell]) -> Results | None:
+    """Return what the whole runs among these cells say; None where no run is whole."""
+    by_key = {cell.key: cell for cell in cells}
+    runs = tuple(
+        run
+        for run in sorted({key.run for key in by_key})
+        if all(key in by_key for skew in grid.skews for key in grid.keys(run, skew))
+    )
+    if not runs:
+        return None
+    spreads: dict[Setting, dict[str, Spread]] = {}
+    for skew in grid.skews:
+        for key in grid.keys(runs[0], skew):
+            group = [_measures(by_key, key._replace(run=run)) for run in runs]
+            spreads[Setting(*key[1:])] = {
+                name: Spread.of([each[name] for each in group]) for name in MEASURES
+            }
+    some = {skew: by_key[next(grid.keys(runs[0], skew))] for skew in grid.skews}
+    n_target = {skew: cell.n_target for skew, cell in some.items()}
+    return Results(grid, runs, spreads, next(iter(some.values())).n_source, n_target)
+
+
+def _measures(by_key: dict, key: tuple) -> dict[str, float]:
+    cell = by_key[key]
+    others = {"epsilon": 0.0, "nu_step": 0.0}
+    greedy = by_key[key._replace(method="spotgreedy", **others)]
+    random = by_key[key._replace(method="random", **others)]
+    return {
+        **{name: getattr(cell, name) for name in MEASURES if hasattr(cell, name)},
+        "loss": (greedy.f - cell.f) / greedy.f,
+        "normalised_loss": normalised(greedy.f, cell.f, random.f),
+    }
+
+
+def normalised(greedy: float, f: float, random: float) -> float:
+    """Return the loss against exact greedy, in units of what random rows lose."""
+    return (greedy - f) / (greedy - random) if greedy != random else math.nan
+
+
+def tidy(found: Results) -> str:
+    """Return mean and spread of every measure at every setting as CSV."""
+    lines = ["dataset,skew,k,method,epsilon,nu_step,measure,n,mean,sd,min,max"]
+    for setting, measures in found.spreads.items():
+        name = ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in setting)
+        for measure, s in measures.items():
+            numbers = ",".join(f"{v:.6g}" for v in (s.mean, s.sd, s.low, s.high))
+            lines.append(f"{found.grid.name},{name},{measure},{s.n},{numbers}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,15 @@
+"""Fit scikit-learn's KMeans or MiniBatchKMeans, then take the source row nearest to each centre."""
+
+import numpy as np
+import sklearn.cluster
+from _fit import race
+from sklearn.metrics import pairwise_distances_argmin
+
+
+def fit(source, target, k, seed, name):
+    rows = source if target is None else target
+    centres = getattr(sklearn.cluster, name)(k, random_state=seed).fit(rows).cluster_centers_
+    return np.unique(pairwise_distances_argmin(centres, source))
+
+
+race("scikit-learn", fit)

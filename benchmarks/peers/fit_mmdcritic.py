@@ -1,0 +1,15 @@
+"""Fit mmd-critic's prototypes with a Gaussian kernel as wide as the median distance."""
+
+import numpy as np
+from _fit import median_distance, race
+from mmd_critic import MMDCritic
+from mmd_critic.kernels import RBFKernel
+
+
+def fit(source, target, k, seed):
+    numbers = np.arange(len(source))
+    critic = MMDCritic(source, RBFKernel(median_distance(source)), labels=numbers)
+    return critic.select_prototypes(k)[1]
+
+
+race("mmd-critic", fit)

@@ -1,0 +1,1 @@
+"""A race against every rival: same rows, same threads, one referee."""

@@ -1,0 +1,131 @@
+"""The README's picture of a report, and what a report of MNIST takes.
+
+    python -m benchmarks.report_picture [--out docs/report.png] [--data DIR]
+
+The picture shows the page of scikit-learn's digits in headless Chromium (Debian: chromium and
+chromium-driver). With ``--data`` the page of k = 200 of MNIST's train images is made as well: its
+size, the time to make it, and the time until a reader can use it, which is when the browser has
+drawn it and answers to a click.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import protobandit as pb
+from benchmarks._data import mnist
+from protobandit import report
+
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+_WIDTH, _HEIGHT = 1280, 1930
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/report.png"))
+    parser.add_argument("--data", type=Path, help="where MNIST's idx files are")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver:
+        page = Path(folder) / "digits.html"
+        page.write_text(report.page(digits()), encoding="utf-8")
+        photograph(driver, page, given.out)
+        print(f"{given.out}: {given.out.stat().st_size / 1e3:.0f} kB")
+        if given.data is not None:
+            measure(driver, Path(folder) / "mnist.html", given.data)
+
+
+def digits() -> report.Findings:
+    from sklearn.datasets import load_digits
+
+    rows, labels = load_digits(return_X_y=True)
+    images = np.rint(255 / 16 * rows.reshape(-1, 8, 8)).astype(np.uint8)
+    look = report.Exhibit(kind="images", take=lambda ids: images[ids], labels=labels)
+    selection = pb.select(rows, k=16, method="fasterpam", random_state=0)
+    return report.findings(
+        selection.certified(random_state=0),
+        rows,
+        source=look,
+        target=look,
+        layout="pca",
+        command="protobandit select digits.npy -k 16 --method fasterpam --seed 0 --out digits",
+    )
+
+
+def measure(driver: Any, page: Path, folder: Path) -> None:
+    rows, labels, *_ = mnist(folder)
+    look = report.Exhibit(
+        kind="images",
+        take=lambda ids: np.rint(255 * rows[ids]).astype(np.uint8).reshape(-1, 28, 28),
+        labels=labels,
+    )
+    selection = pb.select(rows, k=200, random_state=0)
+    start = perf_counter()
+    found = report.findings(selection, rows, source=look, target=look, layout="pca")
+    page.write_text(report.page(found), encoding="utf-8")
+    print(f"MNIST, k = 200: made in {perf_counter() - start:.2f} s")
+    print(f"MNIST, k = 200: {page.stat().st_size / 1e6:.2f} MB")
+    times = sorted(usable(driver, page) for _ in range(5))
+    print(f"MNIST, k = 200: usable after {times[2]:.2f} s (median of 5, {times[-1]:.2f} at most)")
+
+
+def usable(driver: Any, page: Path) -> float:
+    """Return the seconds from asking for the page to its answer to a click."""
+    driver.get("about:blank")
+    start = perf_counter()
+    driver.get(page.as_uri())
+    driver.find_element("css selector", ".card").click()
+    if not driver.execute_script("return document.getElementById('panel').open"):
+        raise SystemExit("A click did not open the panel.")
+    return perf_counter() - start
+
+
+def photograph(driver: Any, page: Path, out: Path) -> None:
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": _WIDTH, "height": _HEIGHT, "deviceScaleFactor": 1, "mobile": False},
+    )
+    driver.get(page.as_uri())
+    driver.execute_script("return Promise.all([...document.images].map((i) => i.decode()))")
+    out.write_bytes(driver.get_screenshot_as_png())
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        raise SystemExit("Chromium is missing. Debian: apt-get install chromium chromium-driver.")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*_FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    running = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield running
+    finally:
+        running.quit()
+
+
+if __name__ == "__main__":
+    main()
