@@ -341,7 +341,7 @@ def test_repeated_calls_do_not_grow(name):
         for seed in range(times):
             pb.select(rows[:60], rows, k=3, method=name, random_state=seed, n_jobs=2)
 
-    run(5)
+    run(30)  # the same calls as below: whatever they compile is compiled
     gc.collect()
     tracemalloc.start()
     try:

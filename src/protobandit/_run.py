@@ -33,9 +33,9 @@ ASSESSED_ROWS = 4096
 class Status(Enum):
     """How a run ended; the value is the sentence the user reads."""
 
-    SETTLED = "Selected {n} prototypes; cost and mass are exact over all {n_target} target rows."
+    SETTLED = "Selected {found}; cost and mass are exact over all {n_target} target rows."
     SAMPLED = (
-        "Selected {n} prototypes on sampled target rows; cost and mass are estimated on "
+        "Selected {found} on sampled target rows; cost and mass are estimated on "
         "{n_assessed} fresh ones."
     )
     STOPPED = "Stopped by {reason} after {n} of the {k} prototypes asked for."
@@ -100,10 +100,10 @@ def call_of(problem: Problem, method: Method, limits: Limits) -> dict[str, Any]:
 def _require_affordable(method: Method, oracle: Oracle, limits: Limits) -> None:
     least = method.least_evaluations(oracle)
     if limits.evaluations is not None and limits.evaluations < least:
+        other = "" if method.name == "lazybandit" else ", or use method='lazybandit'"
         raise InvalidInput(
             f"limits: evaluations={limits.evaluations:,} is less than the {least:,} that "
-            f"method={method.name!r} computes for the first prototype. Allow more, or use "
-            f"method='lazybandit'."
+            f"method={method.name!r} computes for the first prototype. Allow as many{other}."
         )
 
 
@@ -309,10 +309,11 @@ class _Run:
         problem = self.oracle.problem
         words = self._status(result).value.format(
             n=len(self.steps),
+            found=f"{len(self.steps)} prototype{'' if len(self.steps) == 1 else 's'}",
             k=problem.k,
             n_target=len(problem.target),
             n_assessed=result.n_rows,
-            reason=self.stopped or "a limit",
+            reason=self.stopped or self.watch.stopped or "a limit",
         )
         return " ".join(part for part in (words, *self.remarks.values()) if part)
 
