@@ -275,7 +275,7 @@ def _joined(
         spent.update(each["evaluations_by_phase"])
     is_stopped = len(indices) < k
     kind = Status.SETTLED if result.n_rows == len(problem.target) else Status.SAMPLED
-    words = (Status.STOPPED if is_stopped else kind).value.format(
+    words = (Status.STOPPED if is_stopped else kind).told(
         n=len(indices),
         k=k,
         n_target=len(problem.target),

@@ -39,7 +39,12 @@ class Status(Enum):
         "{n_assessed} fresh ones."
     )
     STOPPED = "Stopped by {reason} after {n} of the {k} prototypes asked for."
-    STOPPED_EARLY = "Stopped by {reason} after {n} prototypes, before the search had ended."
+    STOPPED_EARLY = "Stopped by {reason} after {found}, before the search had ended."
+
+    def told(self, *, n: int, **facts: Any) -> str:
+        """Return the sentence about a run that found ``n`` prototypes."""
+        found = f"{n} prototype{'' if n == 1 else 's'}"
+        return str(self.value).format(n=n, found=found, **facts)
 
 
 def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
@@ -307,9 +312,8 @@ class _Run:
 
     def _sentence(self, result: Assessment) -> str:
         problem = self.oracle.problem
-        words = self._status(result).value.format(
+        words = self._status(result).told(
             n=len(self.steps),
-            found=f"{len(self.steps)} prototype{'' if len(self.steps) == 1 else 's'}",
             k=problem.k,
             n_target=len(problem.target),
             n_assessed=result.n_rows,
