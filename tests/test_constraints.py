@@ -313,7 +313,7 @@ def test_a_callback_stops_a_purchase(n):
     )
     assert stopped.indices.tolist() == whole.indices[:n].tolist()
     np.testing.assert_allclose(stopped.costs, whole.costs[:n])
-    assert stopped.status.startswith(f"Stopped by the callback after {n} prototypes")
+    assert stopped.status.startswith(f"Stopped by the callback after {n} prototype")
 
 
 # -- what is proven -------------------------------------------------------------------------------

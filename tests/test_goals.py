@@ -179,7 +179,7 @@ def test_goals_go_with_fixed_rows_and_maxima():
 def test_a_callback_and_a_limit_end_a_goal():
     goal = MinGain(1e-9)
     stopped = pb.select(ROWS, until=goal, callback=lambda step: True)
-    assert stopped.status.startswith("Stopped by the callback after 1 prototypes, before")
+    assert stopped.status.startswith("Stopped by the callback after 1 prototype, before")
     assert stopped.guarantee is None
     method = LazyGreedy(memoize=False)
     limited = pb.select(ROWS, until=goal, method=method, limits=pb.Limits(evaluations=150))

@@ -364,7 +364,7 @@ class Selection(Plots, Attachable, Answers):
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
         shown = ", ".join(str(i) for i in self.indices[:8]) + (", …" if self.k > 8 else "")
         lines = (
-            f"Selection of {self.k} prototypes by {self.method} ({name})",
+            f"Selection of {self.k} prototype{'' if self.k == 1 else 's'} by {self.method} ({name})",
             f"  indices      {shown}",
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",
