@@ -45,11 +45,14 @@ MAY_IMPORT = {
     "_onlooker": GROUND,
     "_notes": GROUND | {"_onlooker"},
     "_shelf": GROUND,
-    "_checkpoint": GROUND | {"_notes", "_onlooker", "_shelf"},
+    "_lock": GROUND,
+    "_checkpoint": GROUND | {"_lock", "_notes", "_onlooker", "_shelf"},
     "_chance": GROUND,
-    "_scan": GROUND | {"_cuts", "_prepared"},
+    "_scan": GROUND | {"_cuts", "_metrics", "_prepared"},
+    "_since": GROUND | {"_cuts", "_prepared"},
     "_oracle": GROUND
-    | {"data", "_cuts", "_metrics", "_onlooker", "_prepared", "_problem", "_scan", "_threads"},
+    | {"data", "_cuts", "_metrics", "_onlooker", "_prepared", "_problem", "_scan", "_since"}
+    | {"_threads"},
     "_watch": GROUND | {"_chance", "_checkpoint", "_limits", "_notes", "_onlooker", "_oracle"},
     "_chorus": GROUND | {"_watch"},
     "_identity": GROUND | {"__init__", "_limits", "_problem"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit import _checkpoint, _shelf, _watch
+from protobandit import _checkpoint, _lock, _shelf, _watch
 from protobandit.drivers import _medoids, _swap
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy, _lazybandit
 from watched import N_SOURCE, N_TARGET, SOURCE, SPECIAL, TARGET, WEIGHTS, K, call, outcome
@@ -215,6 +216,29 @@ def test_a_limit_of_time_is_one_for_both_runs(tmp_path):
     assert longer.steps[1].seconds > short.steps[0].seconds
 
 
+@pytest.mark.parametrize("name", ["lazygreedy", "protobandit", "kcenter"])
+def test_rows_that_are_fixed_took_the_time_they_took(name, tmp_path):
+    """An earlier run that found more than them within the limit has its picks back."""
+    arguments, path = {**call(name), "constraints": pb.Constraints(fixed=[3])}, tmp_path / "search"
+    steps = []
+
+    def third(step):
+        steps.append(step)
+        return len(steps) == 3
+
+    short = resumed({**arguments, "callback": third}, path)
+    again = resumed({**arguments, "limits": pb.Limits(seconds=steps[1].seconds)}, path)
+    assert again.indices.tolist() == short.indices.tolist(), "and no more are looked for"
+
+
+def test_picks_made_after_going_on_took_the_time_they_took(kill, tmp_path):
+    arguments, path = {**call("lazygreedy"), "k": 8}, tmp_path / "search"
+    while (found := kill(3, arguments, path)) is None:
+        pass
+    again = resumed(arguments, path)
+    assert len({step.seconds for step in again.steps}) == len(found.steps) == 8
+
+
 def test_the_callback_is_told_everything_again(kill, tmp_path):
     told = []
     arguments = {**call("lazygreedy"), "callback": lambda step: told.append(step.index)}
@@ -267,6 +291,19 @@ OTHERS = {
     "limits": {"limits": pb.Limits(evaluations=10**9)},
     "by": {"source": TARGET, "target": None, "by": np.arange(N_TARGET) % 2},
 }
+WORDS = {
+    "k": "another k: 4, not 5",
+    "source": "other source rows",
+    "target": "other target rows",
+    "weights": "other weights",
+    "metric": "another metric: 'euclidean', not 'manhattan'",
+    "method": "another method: 'lazygreedy' memoize='auto', r=1, not",
+    "random_state": "another random_state",
+    "constraints": "other constraints",
+    "until": "another until: None, not MinGain",
+    "limits": "another limits: evaluations=None, memory=None, not evaluations=1000000000",
+    "by": "other classes",
+}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -274,8 +311,10 @@ def test_another_call_is_refused_and_told_what_differs(name, tmp_path):
     path = tmp_path / "search"
     resumed(call("lazygreedy"), path)
     before = path.read_bytes()
-    with pytest.raises(pb.InvalidInput, match=rf"belongs to another call: .*{name} was .*, now"):
+    with pytest.raises(pb.InvalidInput, match="belongs to another call: ") as refused:
         resumed({**call("lazygreedy"), **OTHERS[name]}, path)
+    assert WORDS[name] in str(refused.value)
+    assert not re.search(r"[0-9a-f]{16}", str(refused.value).replace(str(path), "")), "no digests"
     assert path.read_bytes() == before
 
 
@@ -364,6 +403,60 @@ def test_seconds_must_be_a_number(seconds):
     for path in ("", 3):
         with pytest.raises(pb.InvalidInput, match=r"Checkpoint\(path\)=.* Pass that of a file"):
             pb.Checkpoint(path)
+
+
+# -- one run at a time -----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(_lock.fcntl is None, reason="this system has no such locks")
+def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path):
+    path, heard = tmp_path / "search", []
+
+    def second(step):
+        with pytest.raises(pb.InvalidInput) as refused:
+            resumed(call("lazygreedy"), path)
+        heard.append(str(refused.value))
+
+    found = resumed({**call("lazygreedy"), "callback": second}, path)
+    words = f"checkpoint={str(path)!r} is in use by another run. Wait for it to end, or pass"
+    assert heard == [f"{words} another path."] * K
+    assert outcome(resumed(call("lazygreedy"), path)) == outcome(found)
+    assert sorted(os.listdir(tmp_path)) == ["search", "search.tables"]
+
+
+def test_a_lock_that_was_left_behind_locks_nobody_out(tmp_path):
+    (tmp_path / ".search.lock").touch()
+    resumed(call("random"), tmp_path / "search")
+    assert os.listdir(tmp_path) == ["search"]
+
+
+def test_a_refused_file_is_not_locked(tmp_path):
+    path = tmp_path / "search"
+    path.write_text("mine")
+    for _ in range(2):
+        with pytest.raises(pb.InvalidInput, match="not a whole one"):
+            resumed(call("random"), path)
+    assert os.listdir(tmp_path) == ["search"]
+
+
+@pytest.mark.skipif(_lock.fcntl is None, reason="this system has no such locks")
+def test_a_lock_is_taken_on_the_file_that_is_there(tmp_path, monkeypatch):
+    """Whoever had the lock takes the file away: what was opened before is no lock any more."""
+    path, flock = tmp_path / "lock", _lock.fcntl.flock
+    first = _lock.Lock(path)
+
+    def just_after_the_first(number, how):
+        first.release()
+        flock(number, how)
+
+    monkeypatch.setattr(_lock.fcntl, "flock", just_after_the_first)
+    second = _lock.Lock(path)
+    assert path.exists()
+    assert not second.is_held_elsewhere
+    monkeypatch.undo()
+    assert _lock.Lock(path).is_held_elsewhere
+    second.release()
+    assert not path.exists()
 
 
 # -- saving ----------------------------------------------------------------------------------------

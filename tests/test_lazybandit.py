@@ -73,7 +73,7 @@ def test_a_small_problem_ends_at_or_below_greedy_where_no_swap_helps(is_weighted
     assert chosen.cost_error == 0.0
     assert "(1 - 1/e)" in str(chosen.guarantee)
     assert chosen.status == (
-        f"Selected {k} prototypes; cost and mass are exact over all 40 target rows."
+        f"Selected {k} prototype{'s' * (k > 1)}; cost and mass are exact over all 40 target rows."
     )
 
 

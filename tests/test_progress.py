@@ -10,7 +10,11 @@ import pytest
 
 import protobandit as pb
 from protobandit import _chorus, _threads, _watch
+from protobandit._onlooker import Work
+from protobandit._oracle import Oracle
+from protobandit._problem import pose
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy, _lazybandit
+from protobandit.objectives import _medoids
 from watched import N_SOURCE, N_TARGET, SOURCE, SPECIAL, TARGET, K, call, outcome
 
 TOLD_ONCE = {"random"}
@@ -88,6 +92,28 @@ def test_it_is_told_within_the_first_scan(memoize):
     assert len(within) >= 3
     assert {p.n_picked for p in within} == {0}
     assert all(np.isnan(p.cost) for p in within)
+
+
+@pytest.mark.parametrize("method", ["spotgreedy", "lazygreedy"])
+@pytest.mark.parametrize("metric", ["levenshtein", lambda a, b: abs(len(a) - len(b))])
+def test_it_is_told_within_the_first_scan_of_slow_metrics(method, metric):
+    """A tile of theirs may take minutes."""
+    texts = ["ab" * (i % 17) + "c" * (i % 5) for i in range(100)]
+    listener = Listener()
+    arguments = {"source": texts, "k": 3, "method": method, "metric": metric, "random_state": 0}
+    found = pb.select(**arguments, progress=listener)
+    assert outcome(found) == outcome(pb.select(**arguments))
+    within = {p.evaluations for p in listener.told if 0 < p.evaluations < len(texts) ** 2}
+    assert len(within) >= 10
+    assert len({p.share for p in listener.told}) > 10
+
+
+def test_all_threads_work_between_two_looks():
+    sizes, oracle = [], Oracle(pose(SOURCE, TARGET, k=2))
+    watch = _watch.Watch(oracle, pb.Limits(), random=np.random.default_rng(0), listener=Listener())
+    work = Work(tasks=range(20), do=lambda some: sizes.append(len(some)), effort=1e9, n_workers=4)
+    watch.work_off(work)
+    assert sizes == [4] * 5
 
 
 def test_it_is_told_between_rungs_and_passes():
@@ -201,6 +227,27 @@ def test_before_anything_is_found_an_interruption_is_an_error(name):
         pb.select(**call(name), interrupt=stop)
     assert issubclass(pb.Interrupted, pb.ProtobanditError)
     assert _threads._state.guards == 0
+
+
+@pytest.mark.parametrize("name", ["pam", "fastpam1", "fasterpam", "alternate"])
+def test_an_interruption_is_heeded_within_a_pass(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(_medoids, "_TASK_ENTRIES", N_TARGET)
+    arguments, stop, passing = call(name), pb.Interrupt(), []
+
+    def listen(progress):
+        if progress.doing.startswith("pass"):
+            passing.append(progress.doing)
+        if len(passing) == 4:
+            stop.set()
+
+    found = pb.select(
+        **arguments, progress=listen, interrupt=stop, checkpoint=pb.Checkpoint(tmp_path / "search")
+    )
+    assert passing == ["pass 1"] * 4
+    assert "in 0 passes, ended by an interruption" in found.status
+    assert found.k == K
+    again = pb.select(**arguments, checkpoint=tmp_path / "search")
+    assert outcome(again) == outcome(pb.select(**arguments))
 
 
 def test_another_thread_may_interrupt():

@@ -32,6 +32,13 @@ SPECIAL = {
         "method": methods.LazyBandit(effort=0.3),
         "constraints": pb.Constraints(fixed=[3, 5]),
     },
+    "stochasticgreedy, fixed": {
+        "method": "stochasticgreedy",
+        "constraints": pb.Constraints(fixed=[3, 5]),
+    },
+    "protobandit, fixed": {"method": "protobandit", "constraints": pb.Constraints(fixed=[3, 5])},
+    "kcenter, fixed": {"method": "kcenter", "constraints": pb.Constraints(fixed=[3, 5])},
+    "pam, fixed": {"method": "pam", "constraints": pb.Constraints(fixed=[3, 5])},
     "lazybandit, thorough": {"method": methods.LazyBandit(effort=5.0), "target": TARGET[:900]},
     "lazybandit, limited": {"limits": pb.Limits(evaluations=9000)},
     "refined, local": {"method": methods.Refined(build="random", swaps="local")},

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit._lock import Lock
 from protobandit._notes import Notes, Record
 from protobandit._onlooker import Stage
 from protobandit._shelf import Shelf
@@ -30,6 +31,28 @@ VERSION = 1
 _HEADER = "header"
 _PATIENCE = 10  # a save is followed by at least so many times its duration without one
 _BROKEN = (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
+
+# What is said of parts of a call that are known by their digests only.
+_OTHERS = {
+    "source": "other source rows",
+    "target": "other target rows",
+    "weights": "other weights",
+    "by": "other classes",
+    "preparation": "another preparation",
+    "constraints": "other constraints",
+    "random_state": "another random_state",
+}
+
+
+class CheckpointRefused(InvalidInput):
+    """A file that a search cannot go on from: where it is, and ``what`` is wrong with it."""
+
+    def __init__(self, path: Path, what: str, *, is_in_use: bool = False) -> None:
+        advice = "Wait for it to end" if is_in_use else "Delete it"
+        super().__init__(f"checkpoint={str(path)!r} {what}. {advice}, or pass another path.")
+        self.path = path
+        self.what = what
+        self.is_in_use = is_in_use
 
 
 @dataclass(frozen=True)
@@ -49,6 +72,10 @@ class Checkpoint:
     ".tables", up to 2 GB; those beyond that, and those of ``onebatch``, are computed again.
     ``clarans``, ``banditpam`` and searches with a budget start anew unless they were done, and
     ``status`` says so.
+
+    A file of another call is refused, and so is one that another run is using. Rows are told from
+    others by their number and by some hundreds of them, evenly spaced: do not change single rows of
+    source or target in between. Of a metric of your own only the name is compared.
 
     Parameters
     ----------
@@ -110,17 +137,26 @@ class Store:
         self.identity = dict(identity)
         self.chance = chance
         self.notes: dict[str, Notes] = {}
-        self.is_resumed = self.path.exists()
         self.is_complete = False
         self.trouble = ""
         self._took = 0.0
-        if self.is_resumed:
-            self._load()
-        else:
-            self.shelf = Shelf(self._shelf_path)
-            self.shelf.require_own()
-            self._write_first()
+        self._lock = Lock(self.path.parent / f".{self.path.name}.lock")
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
         self._saved = perf_counter()
+
+    def _open(self) -> None:
+        if self._lock.is_held_elsewhere:
+            raise CheckpointRefused(self.path, "is in use by another run", is_in_use=True)
+        if self.path.exists():
+            self._load()
+            return
+        self.shelf = Shelf(self._shelf_path)
+        self.shelf.require_own()
+        self._write_first()
 
     def notes_of(self, name: str) -> Notes:
         """Return the notes of one search, those of an earlier run if there are any."""
@@ -159,8 +195,9 @@ class Store:
         self._took = self._saved - begun
 
     def close(self) -> None:
-        """Close the file of the tables."""
+        """Close the file of the tables, and let other runs have the checkpoint."""
         self.shelf.close()
+        self._lock.release()
 
     def _fill_shelf(self, is_complete: bool) -> None:
         """Append what works have filled since the last save; where that fails, so much is lost."""
@@ -220,16 +257,14 @@ class Store:
             version, identity, chance = header["version"], header["identity"], header["chance"]
             self.is_complete, shelf = bool(header["is_complete"]), header["shelf"]
         except OSError as error:
-            raise InvalidInput(
-                f"checkpoint={str(self.path)!r} cannot be read: {error.strerror or error}. Delete "
-                f"it, or pass another path."
+            raise CheckpointRefused(
+                self.path, f"cannot be read: {error.strerror or error}"
             ) from None
         except (*_BROKEN, AttributeError):
             is_own, version = False, VERSION
         if not is_own or version != VERSION:
-            raise InvalidInput(
-                f"checkpoint={str(self.path)!r} exists and is not a checkpoint of this version, or "
-                f"not a whole one. Delete it, or pass another path."
+            raise CheckpointRefused(
+                self.path, "exists and is not a checkpoint of this version, or not a whole one"
             )
         self._require_same(identity)
         self.chance, self.notes = chance, searches
@@ -241,16 +276,13 @@ class Store:
 
     def _require_same(self, identity: Mapping[str, Any]) -> None:
         """Refuse a file of another call, and say in what they differ."""
-        wrong = []
-        for name in {**identity, **self.identity}:
-            was, now = identity.get(name), self.identity.get(name)
-            if was != now:
-                wrong.append(f"{name} was {_shown(was)}, now {_shown(now)}")
+        wrong = [
+            _difference(name, identity.get(name), self.identity.get(name))
+            for name in {**identity, **self.identity}
+            if identity.get(name) != self.identity.get(name)
+        ]
         if wrong:
-            raise InvalidInput(
-                f"checkpoint={str(self.path)!r} belongs to another call: {'; '.join(wrong)}. "
-                f"Delete it, or pass another path."
-            )
+            raise CheckpointRefused(self.path, f"belongs to another call: {'; '.join(wrong)}")
 
 
 def _packed(notes: Notes, prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -321,5 +353,6 @@ def _replace(path: Path, arrays: Mapping[str, Any]) -> None:
         raise
 
 
-def _shown(value: Any) -> str:
-    return f"{value!r:.60}"
+def _difference(name: str, was: Any, now: Any) -> str:
+    """Return in words in what two calls differ."""
+    return _OTHERS.get(name, f"another {name}: {was!s:.60}, not {now!s:.60}")

@@ -58,6 +58,8 @@ class Metric:
         The kinds of rows it reads: dense, sparse, objects.
     is_expensive
         Whether few large calls beat many small ones.
+    is_by_pairs
+        Whether it compares pair by pair, so that a block may be cut anywhere.
     is_own
         Whether it is a user's own function, of which a document keeps the name only.
     """
@@ -70,6 +72,7 @@ class Metric:
     is_centred: bool = False
     kinds: frozenset[str] = frozenset({"dense"})
     is_expensive: bool = False
+    is_by_pairs: bool = False
     is_own: bool = False
     fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
@@ -214,6 +217,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
         fill=partial(fill, function=function, name=name),
         kinds=frozenset({"dense", "sparse", "objects"}),
         is_expensive=True,
+        is_by_pairs=fill is _fill_by_pairs,
         is_own=True,
     )
 

@@ -39,6 +39,8 @@ class Work:
         the notes of an earlier run.
     is_kept
         Whether the array is kept for all of the run, or only until the work is done.
+    n_workers
+        How many tasks are done at the same time.
     """
 
     tasks: Sequence[Any]
@@ -50,6 +52,7 @@ class Work:
     place: Callable[[Any], Any] | None = None
     recalled: Callable[[Any], None] | None = None
     is_kept: bool = False
+    n_workers: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,9 @@ class Onlooker:
 
     def go_back(self, counts: Ids, seconds: float) -> None:
         """Take the search to be where an earlier run had counted so much after so long."""
+
+    def catch_up(self) -> None:
+        """Take the search to be here and now again."""
 
     def recall(self, stage: str) -> Stage | None:
         """Return what an earlier run noted, and go back to where it was then; None if nothing."""

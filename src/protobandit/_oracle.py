@@ -26,26 +26,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from protobandit._cuts import as_slice, equal_runs
+from protobandit._cuts import as_slice
 from protobandit._cuts import cuts as cuts
 from protobandit._metrics import strided_centre
 from protobandit._onlooker import NOBODY, Onlooker, Work
 from protobandit._prepared import Prepared
 from protobandit._problem import Problem
 from protobandit._scan import CHUNK as CHUNK
-from protobandit._scan import TILE, Filling, Scan, groups_of
+from protobandit._scan import TILE, Filling, Scan, groups_of, rows_of_task
 from protobandit._scan import Tile as Tile
 from protobandit._scan import Visit as Visit
+from protobandit._since import fill_nearest
 from protobandit._threads import Task, one_blas_thread, run, worker_count
 from protobandit._typing import Doubles, Floats, Ids, Where
 
 PHASES: Final = ("build", "swap", "assign", "certify")
-_RUN = 4096  # source rows of one task
 _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread costs more than it brings
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 22
-_FEW_ROWS = 8  # below which a product costs more than its pairs
 _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a caller's own function
 
@@ -163,38 +162,12 @@ class Oracle:
         return out
 
     def nearest_since(self, sources: Prepared, targets: Prepared, since: Ids) -> Floats:
-        """Return min d(target j, sources[since[j]:]), infinite where that leaves none.
-
-        Target rows that start at the same source row are compared in one product, stragglers pair
-        by pair where the metric can.
-        """
+        """Return min d(target j, sources[since[j]:]), infinite where that leaves none."""
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
-        can_pair = self._metric.fill_pairs is not None and isinstance(targets.given, np.ndarray)
-        runs, stragglers = equal_runs(since, _FEW_ROWS if can_pair else 1)
-        for rows in runs:
-            some = sources.take(slice(int(since[rows[0]]), len(sources)))
-            if len(some):
-                block = np.empty((len(some), len(rows)), dtype=self.dtype)
-                self._metric.fill(some, targets.take(rows), block)
-                nearest[rows] = block.min(axis=0)
-        stragglers = stragglers[since[stragglers] < len(sources)]
-        if len(stragglers):
-            nearest[stragglers] = self._nearest_by_pairs(
-                sources, targets, stragglers, since[stragglers]
-            )
-        return nearest
-
-    def _nearest_by_pairs(
-        self, sources: Prepared, targets: Prepared, rows: Ids, since: Ids
-    ) -> Floats:
-        lengths = len(sources) - since
-        starts = np.cumsum(lengths) - lengths
-        at = np.arange(lengths.sum()) - np.repeat(starts - since, lengths)
-        values = np.empty(len(at), dtype=self.dtype)
-        assert self._metric.fill_pairs is not None
-        self._metric.fill_pairs(sources, targets, at, np.repeat(rows, lengths), values)
-        nearest: Floats = np.minimum.reduceat(values, starts)
+        own, can_pair = self._metric, isinstance(targets.given, np.ndarray)
+        pairs = own.fill_pairs if can_pair else None
+        fill_nearest(sources, targets, since, nearest, fill=own.fill, fill_pairs=pairs)
         return nearest
 
     def visit(
@@ -264,9 +237,22 @@ class Oracle:
         """Count answers that were served from a table."""
         self.lookups[self.phase] += n
 
-    def share(self, function: Callable[[Task], None], tasks: Iterable[Task], n: int) -> None:
-        """Run ``function`` on every task; on this thread alone when ``n`` numbers are few."""
-        run(function, tasks, self._workers if n > _SMALL_WORK else 1)
+    def share(
+        self,
+        function: Callable[[Task], None],
+        tasks: Iterable[Task],
+        n: int,
+        may_halt: bool = False,
+    ) -> None:
+        """Run ``function`` on every task; on this thread alone when ``n`` numbers are few.
+
+        An interruption ends it between two tasks only where it ``may_halt``.
+        """
+        workers = self._workers if n > _SMALL_WORK else 1
+        if may_halt:
+            self._look_on(function, tasks, workers, n)
+        else:
+            run(function, tasks, workers)
 
     def each_chunk(
         self,
@@ -332,7 +318,7 @@ class Oracle:
             visit=visit,
             targets=self.targets,
             tile=self._tile,
-            size=TILE if self._metric.is_expensive else _RUN,
+            size=rows_of_task(self._metric, self.groups, self.onlooker is not NOBODY),
             kept=self._kept,
             sums=sums,
             given=given,
@@ -346,13 +332,17 @@ class Oracle:
 
     def _run(self, fill: Callable[[Any], None], tasks: Iterable[Any], n: int) -> None:
         """Run tasks that compute ``n`` dissimilarities, which have been counted."""
-        workers = self._workers_for(n)
+        self._look_on(fill, tasks, self._workers_for(n), self._effort(n))
+
+    def _look_on(
+        self, fill: Callable[[Any], None], tasks: Iterable[Any], workers: int, effort: float
+    ) -> None:
+        """Run tasks of which no notes are taken, with looks in between if anybody looks on."""
         if self.onlooker is NOBODY:
             run(fill, tasks, workers)
             return
-        todo, effort = list(tasks), self._effort(n)
         do = partial(run, fill, workers=workers)
-        self.onlooker.work_off(Work(tasks=todo, do=do, effort=effort))
+        self.onlooker.work_off(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
 
     def _work_off(self, piece: Scan | Filling, n: int, name: str) -> None:
         """Count and compute a piece of work, of which notes may be taken under a name."""
@@ -369,7 +359,8 @@ class Oracle:
         noted: dict[str, Any] = {}
         if name and self.onlooker is not NOBODY:
             noted = {"name": name, "recalled": recalled, **piece.noted()}
-        self.onlooker.work_off(Work(tasks=tasks, do=do, effort=self._effort(n), **noted))
+        noted |= {"effort": self._effort(n), "n_workers": workers}
+        self.onlooker.work_off(Work(tasks=tasks, do=do, **noted))
 
     def _effort(self, n: int) -> float:
         """Return about how many multiplications ``n`` dissimilarities are."""

@@ -13,12 +13,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from protobandit._cuts import as_slice, cuts, cuts_of
+from protobandit._metrics import Metric
 from protobandit._prepared import Prepared
 from protobandit._typing import Doubles, Floats, Ids, Where
 
 CHUNK: Final = 2048
 TILE: Final = 256  # source rows of one product
 _MOST_GROUPS = 64
+_RUN = 4096  # source rows of one task
+_FEW = 8  # the same where somebody looks on and pairs are compared one by one
+_WATCHED_CELLS = 1 << 21  # dissimilarities of one task where somebody looks on, about
 
 Task: TypeAlias = "tuple[int, Ids]"  # a group of target rows, and positions of source rows
 
@@ -53,7 +57,8 @@ class Scan:
         Computes the distances of some source rows to prepared target rows, which are ``columns``;
         returns a matrix, where in it they are, and its first column.
     size
-        How many source rows a task has.
+        How many source rows a task has. Tiles, and so all sums, are the same for every multiple
+        of ``TILE``.
     kept
         The matrix that ``tile`` fills, if distances are kept.
     sums, given
@@ -158,6 +163,16 @@ def groups_of(n: int) -> list[slice]:
     """Return the groups of ``n`` target rows, each of whole chunks but for the last."""
     chunks = -(-n // CHUNK)
     return list(cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
+
+
+def rows_of_task(metric: Metric, groups: list[slice], is_watched: bool) -> int:
+    """Return how many source rows a task of a scan has: fewer where somebody looks on."""
+    if metric.is_expensive:
+        return _FEW if is_watched and metric.is_by_pairs else TILE
+    if not is_watched:
+        return _RUN
+    n_tiles = _WATCHED_CELLS // (TILE * max(_length(group) for group in groups))
+    return min(_RUN, TILE * max(1, n_tiles))
 
 
 def _length(cut: slice) -> int:

@@ -363,8 +363,9 @@ class Selection(Plots, Attachable, Answers):
         name = self.metric if isinstance(self.metric, str) else self.metric.name
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
         shown = ", ".join(str(i) for i in self.indices[:8]) + (", …" if self.k > 8 else "")
+        found = f"{self.k} prototype{'' if self.k == 1 else 's'}"
         lines = (
-            f"Selection of {self.k} prototype{'' if self.k == 1 else 's'} by {self.method} ({name})",
+            f"Selection of {found} by {self.method} ({name})",
             f"  indices      {shown}",
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",

@@ -53,6 +53,7 @@ def _properties(name: str, *, bound: float | None) -> dict[str, Any]:
         "bound": bound,
         "kinds": frozenset({"objects"}),
         "is_expensive": True,
+        "is_by_pairs": True,
     }
 
 

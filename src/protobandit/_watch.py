@@ -200,6 +200,9 @@ class Watch(Onlooker):
         self._count_as(counts)
         self._replayed = seconds
 
+    def catch_up(self) -> None:
+        self._replayed = None
+
     def _count_as(self, counts: Ids) -> None:
         """Set what has been counted; what was really spent stays the same."""
         counters = (self.oracle.evaluations, self.oracle.lookups)
@@ -263,7 +266,7 @@ class Watch(Onlooker):
         notes = self._notes if work.name else None
         record = None if notes is None else notes.begin(work)
         n_done = 0 if record is None else self._fill_in(work, record)
-        size = len(work.tasks) if work.effort < _AT_ONCE else 1
+        size = len(work.tasks) if work.effort < _AT_ONCE else work.n_workers
         while n_done < len(work.tasks):
             some, begun = work.tasks[n_done : n_done + size], perf_counter()
             work.do(some)
@@ -271,7 +274,7 @@ class Watch(Onlooker):
             if notes is not None and record is not None:
                 notes.advance(record, n_done)
             if work.effort >= _AT_ONCE:
-                size = _next_size(size, perf_counter() - begun)
+                size = max(work.n_workers, _next_size(size, perf_counter() - begun))
                 self._look(may_halt=True)
 
     def _fill_in(self, work: Work, record: Record) -> int:
@@ -379,4 +382,4 @@ def _next_size(size: int, seconds: float) -> int:
     """Return how many tasks to do before the next look."""
     if seconds < _LOOK / 2:
         return 2 * size
-    return max(1, size // 2) if seconds > 2 * _LOOK else size
+    return size // 2 if seconds > 2 * _LOOK else size

@@ -1,7 +1,9 @@
 """What ``protobandit select`` refuses, inside this process."""
 
+import numpy as np
 import pytest
 
+import protobandit as pb
 from cli.calling import call, names, only_line
 
 
@@ -95,6 +97,16 @@ def test_a_checkpoint_left_over_is_refused(points, capsys):
     assert names(points.parent) == ["points-prototypes.checkpoint", "points.npy"]
     assert call("select", "points.npy", "-k", 2, "--checkpoint", "--force", "-q") == 0
     assert names(points.parent) == ["points-prototypes", "points.npy"]
+
+
+def test_a_checkpoint_of_another_call_is_refused_in_words_of_options(points, capsys):
+    left = points.with_name("points-prototypes.checkpoint")
+    pb.select(np.load(points), k=3, random_state=0, checkpoint=left)
+    assert call("select", "points.npy", "-k", 2, "--resume", "-q") == 2
+    line = only_line(capsys.readouterr().err)
+    assert "another k: 3, not 2. Pass --checkpoint and --force without --resume to begin" in line
+    assert line.endswith("or pass another --out.")
+    assert call("select", "points.npy", "-k", 2, "--checkpoint", "--force", "-q") == 0
 
 
 def test_a_checkpoint_of_another_run_is_left_alone(points):

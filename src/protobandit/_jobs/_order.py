@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from protobandit._checkpoint import Checkpoint
+from protobandit._checkpoint import Checkpoint, CheckpointRefused
 from protobandit._errors import InvalidInput
 from protobandit._jobs._files import REPORT, SELECTION, require_free, write_results
 from protobandit._jobs._page import report_page
@@ -22,6 +22,7 @@ from protobandit._selection import Selection
 from protobandit._watch import Interrupt, Progress
 
 EVERY = 5.0  # seconds
+_BEGIN_ANEW = "Pass --checkpoint and --force without --resume to begin anew"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,13 +106,18 @@ class Order:
     def selected(self, posed: Posed, progress: Callable[[Progress], Any]) -> Selection:
         """Search."""
         every = EVERY if self.every is None else self.every
-        selection = posed.selected(
-            progress=progress,
-            checkpoint=Checkpoint(self.checkpoint, seconds=every)
-            if self._keeps_checkpoint
-            else None,
-            interrupt=self.interrupt if self.keeps_partial else None,
-        )
+        kept = Checkpoint(self.checkpoint, seconds=every) if self._keeps_checkpoint else None
+        try:
+            selection = posed.selected(
+                progress=progress,
+                checkpoint=kept,
+                interrupt=self.interrupt if self.keeps_partial else None,
+            )
+        except CheckpointRefused as error:
+            advice = "Wait for it to end" if error.is_in_use else _BEGIN_ANEW
+            raise InvalidInput(
+                f"{str(error.path)!r} {error.what}. {advice}, or pass another --out."
+            ) from None
         remarks = [each.remark for each in (posed.source, posed.target) if each.remark]
         status = " ".join([selection.status, *dict.fromkeys(remarks)])
         return replace(selection, status=status)

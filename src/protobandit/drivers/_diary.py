@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -48,10 +48,15 @@ class Diary:
         return bool(self._earlier)
 
     def earlier(self) -> Iterator[Noted]:
-        """Yield the picks of an earlier run."""
+        """Yield the picks of an earlier run, those of rows that were fixed among them."""
         for pick in self._earlier:
             self._picks.append(pick)
             yield pick
+        self._watch.catch_up()
+
+    def go_back(self, pick: Noted) -> None:
+        """Count as the earlier run had when it made a pick."""
+        self._watch.go_back(pick.counts, pick.seconds)
 
     def note(
         self,
@@ -60,15 +65,15 @@ class Diary:
         is_proven: bool,
         *,
         bounds: Bounds | None = None,
-        besides: Mapping[str, Any] | None = None,
+        besides: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """Write down a pick, and what the next round needs to know."""
+        """Write down a pick, and what the next round needs to know, which ``besides`` returns."""
         if not self._watch.is_noting:
             return
         counts, seconds = self._watch.counts(), self._watch.seconds
         self._picks.append(Noted(arms, gains, is_proven, counts, seconds))
         values: dict[str, Any] = {}
-        arrays = {**_columns(self._picks), **(besides or {})}
+        arrays = {**_columns(self._picks), **besides()}
         if bounds is not None:
             own = {field.name: getattr(bounds, field.name) for field in fields(bounds)}
             arrays["upper"] = own.pop("upper")

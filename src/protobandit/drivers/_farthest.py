@@ -34,15 +34,16 @@ def farthest_first(
     found, unless source and target are the same rows.
     """
     coverage, homes = Coverage.of(oracle), _Homes(oracle)
-    rules = oracle.problem.rules
-    if len(rules.fixed):
+    rules, diary = oracle.problem.rules, Diary(watch)
+    if len(rules.fixed) and not diary.is_resumed:
         pick, coverage = _picked(coverage, rules.fixed, k)
-        yield replace(pick, gains=np.full(len(pick.arms), np.nan))
-    diary = Diary(watch)
+        unknown = np.full(len(pick.arms), np.nan)
+        diary.note(pick.arms, unknown, pick.is_proven, besides=homes.notes)
+        yield replace(pick, gains=unknown)
     for noted in diary.earlier():
         pick, coverage = _picked(coverage, noted.arms, k)
-        watch.go_back(noted.counts, noted.seconds)
-        yield pick
+        diary.go_back(noted)
+        yield replace(pick, gains=noted.gains)
     if diary.is_resumed:
         homes.recall(diary.arrays)
     while (n_left := k - len(coverage.prototypes)) > 0:
@@ -50,8 +51,7 @@ def farthest_first(
         is_over = home is None
         arms = rules.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
         pick, coverage = _picked(coverage, arms, k)
-        if watch.is_noting:
-            diary.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes())
+        diary.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes)
         yield pick
 
 

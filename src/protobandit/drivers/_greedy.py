@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,13 +58,15 @@ def greedy(
     as each other, and are drawn at random all at once.
     """
     rules = Rules.none(n_source) if rules is None else rules
-    if len(rules.fixed):
-        pick = given(objective, rules.fixed)
+    diary, members = Diary(watch), rules.fixed
+    if diary.is_resumed:
+        members = members[:0]  # they are among the picks of the earlier run
+    elif len(members):
+        pick = given(objective, members)
         objective = pick.objective or objective
+        diary.note(members, pick.gains, pick.is_proven, besides=_besides(objective))
         yield pick
-    yield from grow(
-        strategy, objective, rules.fixed, rules=rules, k=k, r=r, random=random, watch=watch
-    )
+    yield from grow(strategy, objective, members, rules=rules, k=k, r=r, random=random, diary=diary)
 
 
 def given(objective: Objective, arms: Ids) -> Pick:
@@ -87,18 +90,18 @@ def grow(
     r: int = 1,
     random: np.random.Generator,
     bounds: Bounds | None = None,
-    watch: Onlooker = NOBODY,
+    diary: Diary | None = None,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until ``members`` have grown to ``k``.
 
     Where rows have prices, it ends when none that gains anything can be paid for. Picks that
-    ``watch`` knows of an earlier run are taken as they were.
+    ``diary`` knows of an earlier run are taken as they were.
     """
-    diary = Diary(watch)
+    diary = Diary(NOBODY) if diary is None else diary
     for noted in diary.earlier():
         members = np.append(members, noted.arms)
         before, objective = objective, objective.commit(noted.arms)
-        watch.go_back(noted.counts, noted.seconds)
+        diary.go_back(noted)
         yield Pick(
             arms=noted.arms,
             gains=noted.gains,
@@ -130,9 +133,7 @@ def grow(
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)
-        if watch.is_noting:
-            besides = objective.notes() if isinstance(objective, SampledCoverage) else {}
-            diary.note(taken, gains, choice.is_proven, bounds=bounds, besides=besides)
+        diary.note(taken, gains, choice.is_proven, bounds=bounds, besides=_besides(objective))
         yield Pick(
             arms=taken,
             gains=gains,
@@ -140,6 +141,11 @@ def grow(
             before=before,
             is_proven=choice.is_proven,
         )
+
+
+def _besides(objective: Objective) -> Callable[[], dict[str, Any]]:
+    """Return who tells what another run must know besides the picks."""
+    return objective.notes if isinstance(objective, SampledCoverage) else dict
 
 
 def _worthwhile(choice: Choice, is_settled: bool) -> tuple[Ids, Doubles]:

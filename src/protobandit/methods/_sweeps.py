@@ -152,7 +152,12 @@ def _run(medoids: Medoids, passes: Passes, watch: Watch, max_iter: int, name: st
                 return Sweeps(n_swaps, n_passes, watch.stopped)
             if n_passes == max_iter:
                 return Sweeps(n_swaps, n_passes, f"{name}={max_iter}")
-        done = next(going)
+        n_before = medoids.n_exchanged
+        try:
+            done = next(going)
+        except Halt:
+            watch.halted()
+            return Sweeps(n_swaps + medoids.n_exchanged - n_before, n_passes, watch.stopped)
         n_swaps, n_passes = n_swaps + done.n_swaps, n_passes + 1
         if watch.is_noting:
             values = {"n_swaps": n_swaps, "n_passes": n_passes, "done": list(astuple(done))}

@@ -49,6 +49,7 @@ class Medoids:
         self.near, self.second = (np.zeros(n_rows, dtype=np.int32) for _ in range(2))
         self.D, self.E = (np.zeros(n_rows, dtype=table.dtype) for _ in range(2))
         self.losses = np.zeros(len(members))
+        self.n_exchanged = 0
         self._rules = rules
         self._groups = rules.groups[table.arms]
         self._allowed = rules.allowed(table.arms[members])
@@ -108,6 +109,7 @@ class Medoids:
 
     def exchange(self, slot: int, arm: int) -> None:
         """Put ``arm`` in the place of the prototype in ``slot``."""
+        self.n_exchanged += 1
         self.put(slot, arm)
         line = self.table.column(arm)
         n_open = kernels.enter(line, slot, self.near, self.second, self.D, self.E, self._rows)
@@ -147,11 +149,14 @@ class Medoids:
         return self._allowed[self._groups[arms], slot]
 
     def share(self, compute: Callable[[slice], None], n: int, work: int = 1) -> None:
-        """Call ``compute`` with cuts of ``n`` arms; ``work`` is how often each reads its row."""
+        """Call ``compute`` with cuts of ``n`` arms; ``work`` is how often each reads its row.
+
+        An interruption may end it: prototypes must be as they are between two swaps.
+        """
         n_entries = n * len(self.D)
         self.table.oracle.look_up(n_entries * work)
         size = max(1, _TASK_ENTRIES // (len(self.D) * work))
-        self.table.oracle.share(compute, cuts(n, size), n_entries * work)
+        self.table.oracle.share(compute, cuts(n, size), n_entries * work, may_halt=True)
 
     def _state(self, first: int, allowed: Any) -> tuple[Any, ...]:
         """Return what kernels take, for the arms from ``first`` on."""
