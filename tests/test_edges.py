@@ -341,18 +341,22 @@ def test_repeated_calls_do_not_grow(name):
         for seed in range(times):
             pb.select(rows[:60], rows, k=3, method=name, random_state=seed, n_jobs=2)
 
-    run(30)  # the same calls as below: whatever they compile is compiled
-    gc.collect()
+    run(5)
     tracemalloc.start()
     try:
-        run(5)
-        before = tracemalloc.get_traced_memory()[0]
-        run(30)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
+        # Something else may be loaded or compiled once; a leak grows every time.
+        grown = min(_growth(lambda: run(30)) for _ in range(3))
     finally:
         tracemalloc.stop()
     assert grown < 50_000, "thirty calls, each with 96 kB of distances"
+
+
+def _growth(work):
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    work()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before
 
 
 def test_memory_does_not_grow_with_the_number_of_prototypes():
