@@ -9,11 +9,13 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
 from cli.calling import call, names, only_line, process, started
+from locking import unprivileged
 
 N = 24  # rows of each file: three clumps, one after the other
 
@@ -215,13 +217,26 @@ def test_a_bad_file_as_a_user_has_it(tmp_path):
     assert names(tmp_path) == ["cut.npy"]
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser reads anything")
-def test_a_locked_file(tmp_path):
-    write_npy(tmp_path)
-    (tmp_path / "rows.npy").chmod(0)
-    done = process("select", "rows.npy", "-k", "2", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Permission denied" in only_line(done.stderr)
+@pytest.mark.skipif(os.name != "posix", reason="files are locked otherwise there")
+def test_a_locked_file(capsys):
+    with TemporaryDirectory() as folder:  # not pytest's own, into which only its user may look
+        _refuse_a_locked_file(Path(folder), capsys)
+
+
+def _refuse_a_locked_file(folder, capsys):
+    folder.chmod(0o777)
+    write_npy(folder)
+    path = folder / "rows.npy"
+    arguments = ["select", path, "-k", "2", "--out", folder / "out"]
+    assert call(*arguments, "--dry-run") == 0  # loads what the next call needs
+    capsys.readouterr()
+    path.chmod(0)
+    with unprivileged():
+        code = call(*arguments)
+    shown = capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert "Permission denied" in only_line(shown.err)
+    assert names(folder) == ["rows.npy"]
 
 
 # -- disks that take nothing ----------------------------------------------------------------------
