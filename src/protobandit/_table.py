@@ -216,18 +216,16 @@ class Patchwork:
         limits
             For each row there was, the distance from which on nothing needs to be kept.
         """
-        before, added = self._n_within(kept, limits), np.diff(cell_starts)[homes]
+        before = np.empty(len(kept), dtype=np.int64)
+        nowhere = self.columns[:0], self.values[:0]
+        self._keep(kept, limits, before, np.zeros_like(kept), *nowhere)
+        added = np.diff(cell_starts)[homes]
         added[~is_measured] = 0
         added[homes < 0] = 0
         starts = np.concatenate([[0], np.cumsum(before + added.sum(axis=1))])
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.values.dtype)
-        self._each_cut(
-            kept,
-            lambda cut: kernels.copy_within(
-                *self.entries, kept[cut], limits, starts[:-1][cut], columns, values
-            ),
-        )
+        self._keep(kept, limits, before, starts[:-1], columns, values)
         # Each arm's patches stand one after the other, in the order of its homes.
         places = ((starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added).ravel()
         arms = self.arms[kept]
@@ -251,13 +249,16 @@ class Patchwork:
             values=values,
         )
 
-    def _n_within(self, arms: Ids, limits: Floats) -> Ids:
-        counts = np.empty(len(arms), dtype=np.int64)
-        self._each_cut(
-            arms,
-            lambda cut: kernels.count_within(*self.entries, arms[cut], limits, counts[cut]),
-        )
-        return counts
+    def _keep(
+        self, arms: Ids, limits: Floats, counts: Ids, places: Ids, columns: Any, values: Floats
+    ) -> None:
+        """Count the arms' entries within the limits, and copy them unless there is nowhere to."""
+
+        def keep(cut: slice) -> None:
+            to = counts[cut], places[cut], columns, values
+            kernels.keep_within(*self.entries, arms[cut], limits, *to)
+
+        self._each_cut(arms, keep)
 
     def _each_cut(self, arms: Ids, compute: Callable[[slice], None]) -> None:
         """Call ``compute`` with cuts of these arms of about as many entries each."""

@@ -37,10 +37,12 @@ def ragged(full, *, share=1.0, seed=0):
 
 def standing(way, members, beyond=0.0):
     """Return near, second, D and E of every column; E of a lone prototype is ``beyond``."""
-    n = members.shape[1]
-    near, second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    D, E = np.empty(n, dtype=members.dtype), np.full(n, beyond, dtype=members.dtype)
-    way(kernels.two_nearest)(members, near, second, D, E)
+    n, is_lone = members.shape[1], len(members) == 1
+    near, second = np.full((2, n), 0 if is_lone else -1)
+    D, E = np.full((2, n), np.inf, dtype=members.dtype)
+    E[:] = beyond if is_lone else np.inf
+    for slot, row in enumerate(members):
+        way(kernels.exchange)(members, slot, row.copy(), near, second, D, E)
     return near, second, D, E
 
 

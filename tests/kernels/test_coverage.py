@@ -78,15 +78,6 @@ def test_rewards_never_sum_to_more_than_their_number(dtype, way):
 
 @every_type
 @both_ways
-def test_absorb_keeps_the_nearer_and_the_earlier(dtype, way):
-    nearest, labels = np.array([1, 2, 3, np.inf], dtype=dtype), np.array([0, 0, 0, -1])
-    way(kernels.absorb)(np.array([2, 2, 1, 7], dtype=dtype), 4, nearest, labels)
-    assert nearest.tolist() == [1, 2, 1, 7]
-    assert labels.tolist() == [0, 0, 4, 4]
-
-
-@every_type
-@both_ways
 @pytest.mark.parametrize("n", [1, 2, 31, 1000])
 def test_gains_never_grow_when_the_nearest_shrinks(dtype, way, n):
     """Bit by bit: an old gain is an upper bound also after rounding."""

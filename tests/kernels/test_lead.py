@@ -14,6 +14,7 @@ tied = pytest.mark.parametrize("is_tied", [False, True], ids=["distinct", "tied"
 def lead(way, full, weights, nearest, upper, heap, k):
     chosen, gains = np.full(k, -1, dtype=np.int64), np.zeros(k)
     total = float(weights.sum())
+    heap[:] = heap[np.argsort(-upper[heap])]
     n = way(kernels.lead)(full, weights, total, nearest, upper, heap, chosen, gains)
     return chosen, gains, n
 

@@ -156,7 +156,7 @@ def instance(k, *, dtype, share=1.0, is_tied=False, seed=0, n_arms=25):
 def found(way, entries, arms, start, least, is_open, members, weights):
     _, near, _, D, E, _, losses = state_of(way, members, weights)
     return way(kernels.next_helpful)(
-        *entries, arms, start, least, is_open, near, D, E, weights, losses
+        *entries, arms, start, least, is_open, near, D, E, weights, losses, np.empty(len(losses))
     )
 
 

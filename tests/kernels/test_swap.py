@@ -25,7 +25,7 @@ def changes_of(way, entries, arms, near, D, E, weights, losses, rules=None):
     changes, slots = np.full(len(arms), np.nan), np.full(len(arms), -1)
     free = np.zeros(len(entries[0]) - 1, dtype=np.int64), np.ones((1, len(losses)), dtype=bool)
     state = *(rules or free), near, D, E, weights, losses
-    way(kernels.swap_changes)(*entries, arms, *state, changes, slots)
+    way(kernels.swap_changes)(*entries, arms, *state, np.empty(len(losses)), changes, slots)
     return changes, slots
 
 
@@ -230,7 +230,7 @@ def test_arms_take_the_best_of_the_slots_they_may_take(dtype, way):
 
 def homes_of(way, entries, arms, near, E, weights, n_cells, n_homes):
     homes = np.full((len(arms), n_homes), -1)
-    way(kernels.home_cells)(*entries, arms, near, E, weights, n_cells, homes)
+    way(kernels.home_cells)(*entries, arms, near, E, weights, np.empty(n_cells), homes)
     return homes
 
 
@@ -319,12 +319,15 @@ def test_entries_below_limits_are_counted_and_copied_to_their_places(
         kept |= {min(own)[1]} if own else set()
         truth.append(sorted(kept))
     counts = np.full(len(arms), -1)
-    way(kernels.count_within)(starts, columns, values, arms, limits, counts)
+    entries, nowhere = (starts, columns, values), (columns[:0], values[:0])
+    way(kernels.keep_within)(*entries, arms, limits, counts, np.zeros_like(arms), *nowhere)
     assert counts.tolist() == [len(kept) for kept in truth]
     places = np.cumsum(counts + gap) - counts
     to = np.full(counts.sum() + (len(arms) + 1) * gap, -1, dtype=np.int32)
     at = np.full(len(to), -1, dtype=dtype)
-    way(kernels.copy_within)(starts, columns, values, arms, limits, places, to, at)
+    again = np.full(len(arms), -1)
+    way(kernels.keep_within)(*entries, arms, limits, again, places, to, at)
+    assert again.tolist() == counts.tolist()
     written = np.zeros(len(to), dtype=bool)
     for place, kept in zip(places, truth, strict=True):
         there = slice(place, place + len(kept))

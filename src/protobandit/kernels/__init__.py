@@ -1,6 +1,6 @@
 """HOW FAST? Arrays in, arrays out; serial, without the interpreter lock, nothing allocated."""
 
-from protobandit.kernels._coverage import absorb, costs, gains, rewards
+from protobandit.kernels._coverage import costs, gains, rewards
 from protobandit.kernels._lead import lead
 from protobandit.kernels._medoids import (
     cell_costs,
@@ -15,28 +15,24 @@ from protobandit.kernels._neighbours import first_better
 from protobandit.kernels._permutation import permuted
 from protobandit.kernels._shake import next_helpful, put
 from protobandit.kernels._swap import (
-    copy_within,
-    count_within,
     exchange,
     home_cells,
+    keep_within,
     removal_losses,
     scatter,
     swap_changes,
-    two_nearest,
 )
 
 __all__ = [
-    "absorb",
     "cell_costs",
-    "copy_within",
     "costs",
-    "count_within",
     "enter",
     "exchange",
     "first_better",
     "gain_moments",
     "gains",
     "home_cells",
+    "keep_within",
     "lead",
     "nearest_arms",
     "next_helpful",
@@ -49,6 +45,5 @@ __all__ = [
     "slot_changes",
     "swap_changes",
     "swap_moments",
-    "two_nearest",
     "two_nearest_of",
 ]

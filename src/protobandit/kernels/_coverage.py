@@ -36,7 +36,7 @@ def gains(matrix, rows, first, nearest, weights, chunk, out):  # type: ignore[no
     n = len(nearest)
     for i in range(len(rows)):
         for start in range(0, n, chunk):
-            stop = min(start + chunk, n)
+            stop = start + chunk if start + chunk < n else n
             line = matrix[rows[i], first + start : first + stop]
             limit, weight = nearest[start:stop], weights[start:stop]
             part = 0.0
@@ -62,7 +62,7 @@ def costs(matrix, rows, first, weights, chunk, out):  # type: ignore[no-untyped-
     n = len(weights)
     for i in range(len(rows)):
         for start in range(0, n, chunk):
-            stop = min(start + chunk, n)
+            stop = start + chunk if start + chunk < n else n
             line, weight = matrix[rows[i], first + start : first + stop], weights[start:stop]
             part = 0.0
             for j in range(len(line)):
@@ -95,18 +95,3 @@ def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-d
             twice += reward * reward
         total[i] += min(once / scale, float(n))
         squares[i] += min(twice / scale / scale, float(n))
-
-
-def absorb_reference(distances: Floats, label: int, nearest: Floats, labels: Ids) -> None:
-    """Lower ``nearest`` to ``distances`` where they are smaller, and write ``label`` there."""
-    closer = distances < nearest
-    nearest[closer] = distances[closer]
-    labels[closer] = label
-
-
-@kernel(absorb_reference)
-def absorb(distances, label, nearest, labels):  # type: ignore[no-untyped-def]
-    for j in range(len(nearest)):
-        if distances[j] < nearest[j]:
-            nearest[j] = distances[j]
-            labels[j] = label

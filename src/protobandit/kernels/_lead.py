@@ -38,7 +38,7 @@ def lead_reference(
     upper
         For each arm what it can gain at most; made tighter.
     heap
-        The arms to choose from; put in another order.
+        The arms to choose from, sorted, the largest ``upper`` first; put in another order.
     chosen, gains
         What was chosen, best first. The rest is left as it is when no arm gains anything.
     """
@@ -59,17 +59,6 @@ def lead_reference(
 @kernel(lead_reference)
 def lead(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: ignore[no-untyped-def]
     size, n = len(heap), len(nearest)
-    for start in range(size // 2 - 1, -1, -1):
-        at, arm = start, heap[start]
-        while True:
-            child = 2 * at + 1
-            if child + 1 < size and upper[heap[child + 1]] > upper[heap[child]]:
-                child += 1
-            if child >= size or upper[heap[child]] <= upper[arm]:
-                break
-            heap[at] = heap[child]
-            at = child
-        heap[at] = arm
     n_looked = 0
     for turn in range(len(chosen)):
         best, winner, n_out = 0.0, -1, 0
@@ -96,7 +85,8 @@ def lead(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: 
                 drop = nearest[j] - line[j]
                 part += weights[j] * (float(drop) if drop > 0 else 0.0)
             gain = part / total
-            upper[arm] = min(upper[arm], gain)
+            if gain < upper[arm]:
+                upper[arm] = gain
             if gain > best or (gain == best and (winner < 0 or arm < winner)):
                 best, winner = gain, arm
         n_looked += n_out

@@ -95,11 +95,13 @@ def next_helpful_reference(
     E: Floats,
     weights: Doubles,
     losses: Doubles,
+    scratch: Doubles,
 ) -> tuple[int, int]:
     """Return the place in ``arms``, from ``start`` on, of the first that lowers the summed cost.
 
     It must lower it by more than ``least``, in the slot that is returned with it; ``is_open`` tells
     for each arm and slot whether that is allowed. If there is none, the place is beyond the last.
+    ``scratch`` has a number for each slot.
     """
     for place in range(start, len(arms)):
         own = slice(starts[arms[place]], starts[arms[place] + 1])
@@ -128,10 +130,10 @@ def next_helpful(
     E: Floats,
     weights: Doubles,
     losses: Doubles,
+    scratch: Doubles,
 ) -> tuple[int, int]:
     """Return as the reference does."""
-    k = len(losses)
-    by_slot = np.empty(k)
+    k, by_slot = len(losses), scratch
     for place in range(start, len(arms)):
         for m in range(k):
             by_slot[m] = losses[m]

@@ -26,41 +26,6 @@ from protobandit._typing import Doubles, Floats, Ids
 from protobandit.kernels._compile import kernel
 
 
-def two_nearest_reference(members: Floats, near: Ids, second: Ids, D: Floats, E: Floats) -> None:
-    """Fill in the two nearest prototypes of every column; a lone one leaves ``E`` as it is."""
-    order = np.argsort(members, axis=0, kind="stable")
-    columns = np.arange(members.shape[1])
-    near[:] = order[0]
-    D[:] = members[near, columns]
-    if len(members) > 1:
-        second[:] = order[1]
-        E[:] = members[second, columns]
-
-
-@kernel(two_nearest_reference)
-def two_nearest(members: Floats, near: Ids, second: Ids, D: Floats, E: Floats) -> None:
-    """Fill in the two nearest prototypes of every column; a lone one leaves ``E`` as it is."""
-    is_lone = members.shape[0] == 1
-    for j in range(len(D)):
-        D[j] = np.inf
-        near[j] = 0
-        if not is_lone:
-            E[j] = np.inf
-            second[j] = 0
-    for m in range(members.shape[0]):
-        for j in range(len(D)):
-            d = members[m, j]
-            if d < D[j]:
-                if not is_lone:
-                    E[j] = D[j]
-                    second[j] = near[j]
-                D[j] = d
-                near[j] = m
-            elif not is_lone and d < E[j]:
-                E[j] = d
-                second[j] = m
-
-
 def removal_losses_reference(
     near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles
 ) -> None:
@@ -81,16 +46,32 @@ def removal_losses(near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Do
 def exchange_reference(
     members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
 ) -> None:
-    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date."""
+    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date.
+
+    Of none yet, which are the slots -1 at infinity, the two nearest come out when all slots have
+    been put in order. A lone prototype leaves ``near`` and ``E`` as they are.
+    """
     members[slot] = row
-    two_nearest_reference(members, near, second, D, E)
+    if len(members) == 1:
+        D[:] = row
+        return
+    is_stale = (near == slot) | (second == slot)
+    is_first = ~is_stale & (row < D)
+    is_next = ~is_stale & ~is_first & (row < E)
+    E[is_first], second[is_first] = D[is_first], near[is_first]
+    D[is_first], near[is_first] = row[is_first], slot
+    E[is_next], second[is_next] = row[is_next], slot
+    stale = members[:, is_stale]
+    order = np.argsort(stale, axis=0, kind="stable")[:2]
+    near[is_stale], second[is_stale] = order
+    D[is_stale], E[is_stale] = np.take_along_axis(stale, order, axis=0)
 
 
 @kernel(exchange_reference)
 def exchange(
     members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
 ) -> None:
-    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date."""
+    """Put an arm in ``slot`` as the reference does."""
     k = members.shape[0]
     for j in range(len(D)):
         members[slot, j] = row[j]
@@ -125,13 +106,14 @@ def swap_changes_reference(
     E: Floats,
     weights: Doubles,
     losses: Doubles,
+    scratch: Doubles,
     changes: Doubles,
     slots: Ids,
 ) -> None:
     """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
 
     An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
-    infinite.
+    infinite. ``scratch`` has a number for each slot.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
@@ -157,16 +139,12 @@ def swap_changes(
     E: Floats,
     weights: Doubles,
     losses: Doubles,
+    scratch: Doubles,
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
-
-    An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
-    infinite.
-    """
-    k = len(losses)
-    by_slot = np.empty(k)
+    """Fill in ``changes`` and ``slots`` as the reference does."""
+    k, by_slot = len(losses), scratch
     for i in range(len(arms)):
         for m in range(k):
             by_slot[m] = losses[m]
@@ -196,7 +174,7 @@ def home_cells_reference(
     near: Ids,
     E: Floats,
     weights: Doubles,
-    n_cells: int,
+    scratch: Doubles,
     homes: Ids,
 ) -> None:
     """Fill ``homes[i]`` with the cells in which arm i comes closest to beating the second.
@@ -204,13 +182,13 @@ def home_cells_reference(
     The first is the cell of the row nearest to the arm, which is the arm's own even where
     prototypes are so close together that it cannot save anything; the others follow by how much
     nearer than E the arm is to their rows, equal ones by number. Where it is not, there are fewer
-    homes, and -1 for the rest.
+    homes, and -1 for the rest. ``scratch`` has a number for each cell.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
         at = columns[own]
         closer = np.maximum(E[at].astype(np.float64) - values[own], 0)
-        affinities = np.bincount(near[at], weights[at] * closer, minlength=n_cells)
+        affinities = np.bincount(near[at], weights[at] * closer, minlength=len(scratch))
         if len(at):
             affinities[near[at[values[own].argmin()]]] = np.inf
         order = np.argsort(-affinities, kind="stable")[: homes.shape[1]]
@@ -226,12 +204,11 @@ def home_cells(
     near: Ids,
     E: Floats,
     weights: Doubles,
-    n_cells: int,
+    scratch: Doubles,
     homes: Ids,
 ) -> None:
     """Fill ``homes`` as the reference does."""
-    n_homes = homes.shape[1]
-    affinities = np.empty(n_cells)
+    n_homes, n_cells, affinities = homes.shape[1], len(scratch), scratch
     for i in range(len(arms)):
         for m in range(n_cells):
             affinities[m] = 0.0
@@ -249,92 +226,73 @@ def home_cells(
         for m in range(n_cells):
             if n_found == n_homes and affinities[m] <= affinities[homes[i, n_homes - 1]]:
                 continue
-            place = min(n_found, n_homes - 1)
+            place = n_found if n_found < n_homes else n_homes - 1
             while place > 0 and affinities[homes[i, place - 1]] < affinities[m]:
                 homes[i, place] = homes[i, place - 1]
                 place -= 1
             homes[i, place] = m
-            n_found = min(n_found + 1, n_homes)
+            if n_found < n_homes:
+                n_found += 1
         for place in range(n_homes):
             if not affinities[homes[i, place]] > 0:
                 homes[i, place] = -1
 
 
-def count_within_reference(
-    starts: Ids, columns: Any, values: Floats, arms: Ids, limits: Floats, counts: Ids
+def keep_within_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    limits: Floats,
+    counts: Ids,
+    places: Ids,
+    to: Any,
+    at: Floats,
 ) -> None:
-    """Count each arm's entries that are below the limit of their column, or the arm's least."""
+    """Copy each arm's entries below the limit of their column, and its least one, and count them.
+
+    Those of arm i go to ``places[i]`` and on, in ``to`` and ``at``; where these are empty, entries
+    are counted and not copied.
+    """
     for i, arm in enumerate(arms):
-        counts[i] = _within(starts, columns, values, arm, limits).sum()
-
-
-def copy_within_reference(
-    starts: Ids,
-    columns: Any,
-    values: Floats,
-    arms: Ids,
-    limits: Floats,
-    places: Ids,
-    to: Any,
-    at: Floats,
-) -> None:
-    """Copy the entries that `count_within` counts to ``places[i]`` and on, in ``to`` and ``at``."""
-    for arm, place in zip(arms, places, strict=True):
         own = slice(starts[arm], starts[arm + 1])
-        is_within = _within(starts, columns, values, arm, limits)
-        there = slice(place, place + is_within.sum())
-        to[there], at[there] = columns[own][is_within], values[own][is_within]
+        is_within = values[own] < limits[columns[own]]
+        if len(is_within):
+            is_within[values[own].argmin()] = True
+        counts[i] = is_within.sum()
+        if len(to):
+            there = slice(places[i], places[i] + counts[i])
+            to[there], at[there] = columns[own][is_within], values[own][is_within]
 
 
-def _within(starts: Ids, columns: Any, values: Floats, arm: int, limits: Floats) -> Any:
-    own = slice(starts[arm], starts[arm + 1])
-    is_within = values[own] < limits[columns[own]]
-    if len(is_within):
-        is_within[values[own].argmin()] = True
-    return is_within
-
-
-@kernel(count_within_reference)
-def count_within(
-    starts: Ids, columns: Any, values: Floats, arms: Ids, limits: Floats, counts: Ids
-) -> None:
-    """Count as the reference does."""
-    for i in range(len(arms)):
-        first, last = starts[arms[i]], starts[arms[i] + 1]
-        n, nearest = 0, first
-        for e in range(first, last):
-            n += values[e] < limits[columns[e]]
-            if values[e] < values[nearest]:
-                nearest = e
-        if first < last and not values[nearest] < limits[columns[nearest]]:
-            n += 1
-        counts[i] = n
-
-
-@kernel(copy_within_reference)
-def copy_within(
+@kernel(keep_within_reference)
+def keep_within(
     starts: Ids,
     columns: Any,
     values: Floats,
     arms: Ids,
     limits: Floats,
+    counts: Ids,
     places: Ids,
     to: Any,
     at: Floats,
 ) -> None:
-    """Copy as the reference does."""
+    """Copy and count as the reference does."""
+    is_copied = len(to) > 0
     for i in range(len(arms)):
         first, last = starts[arms[i]], starts[arms[i] + 1]
         nearest = first
         for e in range(first, last):
             if values[e] < values[nearest]:
                 nearest = e
-        place = places[i]
+        n = 0
         for e in range(first, last):
             if values[e] < limits[columns[e]] or e == nearest:
-                to[place] = columns[e]
-                at[place] = values[e]
-                place += 1
+                if is_copied:
+                    to[places[i] + n] = columns[e]
+                    at[places[i] + n] = values[e]
+                n += 1
+        counts[i] = n
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:

@@ -127,7 +127,9 @@ class Coverage:
     def commit(self, arms: Ids) -> Coverage:
         nearest, labels, costs = self.nearest.copy(), self.labels.copy(), list(self.costs)
         for label, arm in enumerate(arms, start=len(self.prototypes)):
-            kernels.absorb(self.board.column(int(arm)), label, nearest, labels)
+            distances = self.board.column(int(arm))
+            labels[distances < nearest] = label
+            np.minimum(nearest, distances, out=nearest)
             costs.append(float(nearest.astype(np.float64) @ self.weights / self.weights.sum()))
         return replace(
             self,

@@ -38,6 +38,7 @@ class Finalists:
         self.near, self.second = standing.near.copy(), standing.second.copy()
         self.D, self.E = standing.D.copy(), standing.E.copy()
         self.weights, self.losses = standing.weights, standing.losses.copy()
+        self._by_slot = np.empty(len(self.losses))
         self.least = least * float(self.weights.sum())
         is_same = rules.groups[:, None] == rules.groups[self.members][None, :]
         self.is_open = is_same & ~np.isin(self.members, rules.fixed)[None, :]
@@ -61,6 +62,7 @@ class Finalists:
             self.E,
             self.weights,
             self.losses,
+            self._by_slot,
         )
         return place, slot
 

@@ -20,8 +20,9 @@ def lead(
     chosen, gains = np.full(n, -1, dtype=np.int64), np.zeros(n)
     weights, nearest = coverage.weights, coverage.nearest.copy()
     total, n_rows = float(weights.sum()), len(nearest)
+    heap = arms[np.argsort(-upper[arms], kind="stable")]
     n_looked = kernels.lead(
-        table.matrix, weights, total, nearest, upper.copy(), arms.copy(), chosen, gains
+        table.matrix, weights, total, nearest, upper.copy(), heap, chosen, gains
     )
     found = chosen >= 0
     table.oracle.look_up((n_looked + int(found.sum())) * n_rows)

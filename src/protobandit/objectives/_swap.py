@@ -34,15 +34,17 @@ class Standing:
         self.members = members.copy()
         self.matrix = matrix
         self.weights = weights
-        self.near, self.second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self.D = np.empty(n, dtype=matrix.dtype)
-        self.E = np.zeros(n, dtype=matrix.dtype)
+        nobody, beyond = (0, 0.0) if len(members) == 1 else (-1, np.inf)
+        self.near, self.second = np.full(n, nobody), np.full(n, nobody)
+        self.D = np.full(n, np.inf, dtype=matrix.dtype)
+        self.E = np.full(n, beyond, dtype=matrix.dtype)
         self.losses = np.zeros(len(members))
         self._total = float(weights.sum())
         self._one, self._slot = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        self._change = np.zeros(1)
+        self._change, self._by_slot = np.zeros(1), np.zeros(len(members))
         self._anywhere = np.ones((1, len(members)), dtype=bool)
-        kernels.two_nearest(matrix, self.near, self.second, self.D, self.E)
+        for slot, row in enumerate(matrix):
+            kernels.exchange(matrix, slot, row, self.near, self.second, self.D, self.E)
         self._update_losses()
         self._put_second_beyond(matrix)
 
@@ -73,6 +75,7 @@ class Standing:
                 self.E,
                 self.weights,
                 self.losses,
+                np.empty(len(self.losses)),
                 changes[cut],
                 slots[cut],
             )
@@ -94,6 +97,7 @@ class Standing:
             self.E,
             self.weights,
             self.losses,
+            self._by_slot,
             self._change,
             self._slot,
         )
@@ -116,7 +120,7 @@ class Standing:
                 self.near,
                 self.E,
                 self.weights,
-                k,
+                np.empty(k),
                 homes[cut],
             )
 
