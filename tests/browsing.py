@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from importlib.util import find_spec
@@ -29,7 +30,7 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-__all__ = ["PAGES", "Keys", "Page", "Select", "absent"]
+__all__ = ["PAGES", "ROWS", "Keys", "Page", "Select", "absent", "critical", "mixture", "wide"]
 
 ROWS = np.random.default_rng(0).normal(size=(120, 3)) + 6 * (np.arange(120) % 3)[:, None]
 HOSTILE = (
@@ -90,12 +91,90 @@ def thousand_page():
     return report.findings(selection, rows, source=own, target=own, layout="pca")
 
 
+def records_page(selection, source, target=None, **options):
+    """Return a page of rows of numbers, whose columns are numbered."""
+    sides = (source,) if target is None else (source, target)
+    looks = [
+        look(
+            "records",
+            lambda ids, own=rows: {str(c): own[ids, c] for c in range(own.shape[1])},
+            n=len(rows),
+        )
+        for rows in sides
+    ]
+    return report.findings(
+        selection, sides[-1], source=looks[0], target=looks[-1], layout="pca", **options
+    )
+
+
+def weightless_page():
+    weights = np.arange(120) % 2
+    return records_page(pb.select(ROWS, k=3, weights=weights), ROWS, weights=weights)
+
+
+def colour_page():
+    images = np.zeros((120, 4, 10, 3), dtype=np.uint8)
+    images[:, :, :5, 0], images[:, :, 5:, 2] = 200, 100  # half red, half blue
+    own = look("images", lambda ids: images[ids])
+    return report.findings(pb.select(ROWS, k=5), ROWS, source=own, target=own, layout="pca")
+
+
+def mixed_page():
+    labels = [1, "1", 1.0, None, float("nan"), "b"] * 20
+    own = look("texts", lambda ids: [f"text {i}" for i in ids], labels=labels)
+    return report.findings(pb.select(ROWS, k=6), ROWS, source=own, target=own, layout="pca")
+
+
+def wide(ids):
+    """Return twenty columns: first those whose numbers a page must neither round nor group."""
+    ids = np.asarray(ids)
+    shown = {
+        "year": 1990 + ids % 35,
+        "stamp": 1_700_000_000 + ids,
+        "price": 12345.67 + ids,
+        "total": 1234567.0 + ids,
+        "single": (ids + 0.1).astype(np.float32),
+        "quarter": 1234567.25 + ids,
+        "clock": 1_700_000_000.125 + ids,
+        "large": [2**60 + int(i) for i in ids],
+        "tiny": np.full(len(ids), 1.5e-7),
+        "gap": [None for _ in ids],
+    }
+    return shown | {f"x{c}": ROWS[ids, c % 3] for c in range(10)}
+
+
+def wide_page():
+    own = look("records", wide, n=120)
+    return report.findings(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
+
+
+def critical():
+    """Return a selection with criticisms."""
+    method = pb.methods.MMDCritic(gamma=0.1, n_criticisms=7)
+    return pb.select(ROWS, k=3, method=method)
+
+
+def mixture():
+    """Return a selection with coefficients."""
+    return pb.select(ROWS, k=4, method=pb.methods.ProtoDash(gamma=0.1))
+
+
 PAGES = {
     "images": images_page,
     "texts": lambda: hostile_page("texts"),
     "records": lambda: hostile_page("records"),
     "single": single_page,
     "thousand": thousand_page,
+    "every": lambda: records_page(pb.select(ROWS[:70], k=70), ROWS[:70]),
+    "constant": lambda: records_page(pb.select(np.ones((30, 2)), k=3), np.ones((30, 2))),
+    "lone": lambda: records_page(pb.select(ROWS, ROWS[:1], k=2), ROWS, ROWS[:1]),
+    "weightless": weightless_page,
+    "auto": lambda: records_page(pb.select(ROWS, k="auto"), ROWS),
+    "colour": colour_page,
+    "mixed": mixed_page,
+    "wide": wide_page,
+    "critical": lambda: records_page(critical(), ROWS, n_sample=60),
+    "mixture": lambda: records_page(mixture(), ROWS),
 }
 
 
@@ -142,6 +221,18 @@ class Page:
             element,
         )
 
+    def data(self):
+        """Return what the script reads."""
+        return json.loads(self.run("return document.getElementById('data').textContent"))
+
+    def seek(self, text):
+        """Type a whole text into the search at once."""
+        self.run(
+            "const s = document.getElementById('search'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('input'))",
+            text,
+        )
+
     def ranks(self):
         return [int(text) for text in self.texts("#gallery .card .line b:first-child")]
 
@@ -161,6 +252,9 @@ class Page:
 
     def focused(self):
         return self.run("return document.activeElement.getAttribute('aria-label') || ''")
+
+    def active(self):
+        return self.run("return document.activeElement.id")
 
     def background(self):
         return self.run("return getComputedStyle(document.body).backgroundColor")

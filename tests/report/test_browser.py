@@ -12,7 +12,7 @@ from browsing import PAGES, Keys, Page, absent
 def test_every_page_loads_whole(visit, name):
     page = visit(name)
     assert int(page.run("return document.documentElement.dataset.ready")) < 10_000
-    k = page.run("return JSON.parse(document.getElementById('data').textContent).k")
+    k = page.data()["k"]
     assert len(page.all("#gallery .card")) == min(k, 60)
     assert page.run("return [...document.images].every((i) => i.src.startsWith('data:'))")
     assert page.run("return document.querySelectorAll('#curve path, #spread .bin').length") > 40
@@ -85,7 +85,7 @@ const speaks = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.t
 const found = [];
 for (const e of document.querySelectorAll('main *, .bar *, dialog *')) {
   if (e.closest('svg') || !speaks(e)) continue;
-  if (!e.getClientRects().length || e.disabled) continue;
+  if (!e.getClientRects().length) continue;
   const pair = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => b - a);
   const ratio = (pair[0] + 0.05) / (pair[1] + 0.05);
   if (ratio < 4.5) found.push([e.className, e.textContent.slice(0, 30), ratio]);
@@ -94,13 +94,43 @@ return found;
 """
 
 
+@pytest.mark.parametrize("name", ["images", "critical", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_stand_out_from_what_is_behind_them(visit, scheme):
-    page = visit("images")
+def test_all_words_stand_out_from_what_is_behind_them(visit, scheme, name):
+    page = visit(name)
     page.scheme(scheme)
     assert page.run(LUMINANCE) == []
     page.find("#gallery .card").click()
     assert page.run(LUMINANCE) == []
+
+
+GRAPHICS = """
+const style = getComputedStyle(document.documentElement);
+const parts = (name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/g)
+  .map((pair) => parseInt(pair, 16));
+const light = (rgb) => { const [r, g, b] = rgb.map((v) => v / 255)
+  .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const ratio = (name, behind, opacity) => {
+  const [own, base] = [parts(name), parts(behind)];
+  const seen = own.map((v, i) => opacity * v + (1 - opacity) * base[i]);
+  const [high, low] = [light(seen), light(base)].sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05); };
+const numbered = (letter, n) => [...Array(n).keys()].map((i) => `--${letter}${i}`);
+const point = Number(style.getPropertyValue('--point'));
+return [...numbered('c', 10), ...numbered('s', 6), '--rest']
+  .map((name) => [name, ratio(name, '--surface', point)])
+  .concat(['--source', '--target', '--mass'].map((name) => [name, ratio(name, '--page', 1)]))
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_points_and_bars_stand_out_from_what_is_behind_them(visit, scheme):
+    page = visit("images")
+    page.scheme(scheme)
+    ratios = page.run(GRAPHICS)
+    assert len(ratios) == 20
+    assert [name for name, ratio in ratios if ratio < 3] == []
 
 
 @pytest.mark.parametrize("name", ["texts", "records"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -34,16 +32,12 @@ def test_labels_and_groups_filter(visit):
 
 def test_sorting(visit):
     page = visit("images")
-    mass = page.run(
-        "return JSON.parse(document.getElementById('data').textContent).prototypes.mass"
-    )
+    mass = page.data()["prototypes"]["mass"]
     assert page.ranks() == [*range(1, 61)]
     Select(page.find("#sort")).select_by_value("mass")
     assert page.ranks() == [i + 1 for i in np.argsort(-np.array(mass), kind="stable")[:60]]
     Select(page.find("#sort")).select_by_value("mean")
-    means = page.run(
-        "return JSON.parse(document.getElementById('data').textContent).prototypes.means"
-    )
+    means = page.data()["prototypes"]["means"]
     assert page.ranks() == [i + 1 for i in np.argsort(-np.array(means), kind="stable")[:60]]
 
 
@@ -60,7 +54,7 @@ def test_a_click_opens_members_and_escape_closes(visit):
     page.find("#gallery li:nth-child(3) .card").click()
     assert page.is_open()
     assert page.find("#panel-title").text.startswith("Prototype 3")
-    data = json.loads(page.run("return document.getElementById('data').textContent"))
+    data = page.data()
     shown = [float(text) for text in page.texts("#panel .distance")]
     rows = data["prototypes"]["near"][2] + data["prototypes"]["far"][2]
     assert shown == pytest.approx([data["rows"]["distances"][r] for r in rows], rel=1e-3)
@@ -68,7 +62,7 @@ def test_a_click_opens_members_and_escape_closes(visit):
     assert page.find("#panel-title").text.startswith("Prototype 4")
     page.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     assert page.find("#panel-title").text.startswith("Prototype 1")
-    assert not page.find("#previous").is_enabled()
+    assert page.find("#previous").get_attribute("aria-disabled") == "true"
     page.press(Keys.ESCAPE)
     assert not page.is_open()
     assert page.focused().startswith("Prototype 1,")
@@ -136,7 +130,7 @@ def test_the_map_reads_out_prototypes_and_rows(visit):
     canvas = page.find("#map-marks")
     page.show(canvas)
     page.press(Keys.ARROW_RIGHT)
-    assert "Prototype 1" in page.tip()
+    assert "Prototype 2" in page.tip()
     page.press(Keys.ESCAPE)
     assert page.tip() == ""
     box = canvas.size
@@ -155,7 +149,7 @@ def test_a_point_of_the_map_opens_its_prototype(visit):
     canvas = page.find("#map-marks")
     page.show(canvas)
     page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
-    assert page.find("#panel-title").text.startswith("Prototype 2")
+    assert page.find("#panel-title").text.startswith("Prototype 3")
 
 
 def ink(page):

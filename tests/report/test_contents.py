@@ -5,6 +5,7 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
+from protobandit import InvalidInput
 from protobandit.report import Exhibit
 from protobandit.report import _contents as subject
 from protobandit.report._contents import contents, hang, shrunk
@@ -65,6 +66,34 @@ def test_records_keep_their_first_columns():
     assert shown.columns == ("a", "b")
     assert shown.items == [[1, None], [2, "x"], [3, 2.5]]
     assert shown.is_cut
+
+
+def test_records_keep_every_digit_that_tells_values_apart():
+    columns = {"a": np.array([12345.67, 1234567.0]), "b": [1_700_000_000, 2021]}
+    take = lambda ids: {n: [v[i] for i in ids] for n, v in columns.items()}  # noqa: E731
+    shown = contents(Exhibit(kind="records", take=take), np.arange(2), 9)
+    assert shown.items == [[12345.67, 1_700_000_000], [1_234_567, 2021]]
+
+
+def late(before, after):
+    """Return a function of row numbers that answers otherwise from row 256 on."""
+    return lambda ids: before(len(ids)) if ids[0] < 256 else after(len(ids))
+
+
+def test_columns_that_change_are_refused():
+    take = late(lambda n: {"a": [0] * n}, lambda n: {"b": [0] * n})
+    with pytest.raises(InvalidInput, match=r"columns \['a'\] for some rows and \['b'\] for others"):
+        contents(Exhibit(kind="records", take=take), np.arange(300), 9)
+
+
+@pytest.mark.parametrize("shape", [(4, 7), (4, 6, 3)])
+def test_images_that_change_are_refused(shape):
+    def black(*shape):
+        return lambda n: np.zeros((n, *shape), dtype=np.uint8)
+
+    take = late(black(4, 6), black(*shape))
+    with pytest.raises(InvalidInput, match="images of different sizes"):
+        contents(Exhibit(kind="images", take=take), np.arange(300), 64)
 
 
 def hung(monkeypatch, budget):

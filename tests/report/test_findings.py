@@ -22,7 +22,8 @@ SOURCE = np.random.default_rng(1).normal(size=(30, 3))
 TARGET = np.random.default_rng(2).normal(size=(200, 3))
 WEIGHTS = np.random.default_rng(3).integers(0, 4, 200).astype(float)
 SELECTION = pb.select(SOURCE, TARGET, k=6, weights=WEIGHTS, method="lazygreedy")
-DISTANCES = cdist(TARGET, SOURCE[SELECTION.indices])
+COUNTED = np.flatnonzero(WEIGHTS)  # rows of weight 0 are no part of what is to be stood for
+DISTANCES = cdist(TARGET, SOURCE[SELECTION.indices])[COUNTED]
 OWN_LABELS = [f"s{i % 3}" for i in range(30)]
 LABELS = [f"s{i % 4}" for i in range(200)]
 
@@ -48,10 +49,12 @@ FOUND = found()
 
 
 def test_the_nearest_prototypes_are_those_of_brute_force():
+    np.testing.assert_array_equal(FOUND.sample.ids, COUNTED)
     np.testing.assert_array_equal(FOUND.sample.labels, DISTANCES.argmin(axis=1))
     np.testing.assert_allclose(FOUND.sample.distances, DISTANCES.min(axis=1), rtol=1e-6)
-    np.testing.assert_allclose(FOUND.sample.weights, WEIGHTS / WEIGHTS.sum())
+    np.testing.assert_allclose(FOUND.sample.weights, WEIGHTS[COUNTED] / WEIGHTS.sum())
     assert FOUND.sample.is_whole
+    assert FOUND.sample.is_weighted
 
 
 @pytest.mark.parametrize("i", range(6))
@@ -64,7 +67,7 @@ def test_members_are_the_nearest_and_the_farthest_rows(i):
     assert near.tolist() == own[:n_near].tolist()
     assert far.tolist() == own[n_near:][::-1][:most].tolist()
     assert FOUND.members.counts[i] == len(own)
-    mean = np.average(DISTANCES[own, i], weights=WEIGHTS[own])
+    mean = np.average(DISTANCES[own, i], weights=WEIGHTS[COUNTED][own])
     assert FOUND.members.means[i] == pytest.approx(mean)
 
 
@@ -85,7 +88,7 @@ def test_a_prototype_without_rows_has_no_members_and_no_mean():
 
 
 def test_the_histogram_holds_every_row_and_all_the_weight():
-    assert FOUND.spread.counts.sum() == 200
+    assert FOUND.spread.counts.sum() == len(COUNTED) < 200
     assert FOUND.spread.heights.sum() == pytest.approx(1)
     nearest = DISTANCES.min(axis=1)
     for low, high, count in zip(
@@ -97,7 +100,7 @@ def test_the_histogram_holds_every_row_and_all_the_weight():
 
 
 def test_quantiles_are_those_of_the_rows_repeated_by_weight():
-    repeated = np.sort(np.repeat(DISTANCES.min(axis=1), WEIGHTS.astype(int)))
+    repeated = np.sort(np.repeat(DISTANCES.min(axis=1), WEIGHTS[COUNTED].astype(int)))
     expected = [repeated[int(np.ceil(share * len(repeated))) - 1] for share in SHARES]
     np.testing.assert_allclose(FOUND.spread.quantiles, expected, rtol=1e-6)
     assert FOUND.spread.mean == pytest.approx(SELECTION.cost)
@@ -163,8 +166,10 @@ def test_very_many_values_are_added_up_in_the_last():
 
 def test_agreement_is_the_weight_of_rows_that_carry_their_prototypes_label():
     of = [OWN_LABELS[SELECTION.indices[i]] for i in DISTANCES.argmin(axis=1)]
-    same = sum(w for w, a, b in zip(WEIGHTS, of, LABELS, strict=True) if a == b)
-    assert FOUND.agreement == pytest.approx(same / WEIGHTS.sum())
+    rows = zip(WEIGHTS[COUNTED], of, [LABELS[i] for i in COUNTED], strict=True)
+    same = sum(w for w, a, b in rows if a == b)
+    assert FOUND.agreement.share == pytest.approx(same / WEIGHTS.sum())
+    assert FOUND.agreement.n_left_out == 0
 
 
 def test_groups_make_a_composition_of_their_own():
@@ -188,25 +193,26 @@ def test_groups_are_the_targets_too_where_it_is_the_source():
 
 def test_what_the_page_holds_covers_every_list():
     listed = [FOUND.members.nearest, FOUND.members.farthest, FOUND.spread.worst, FOUND.points]
-    wanted = {int(i) for part in listed for i in np.ravel(part) if i >= 0}
-    assert wanted == set(FOUND.shown.tolist())
-    assert len(FOUND.shown) == len(set(FOUND.shown.tolist())) == len(FOUND.wall.rows.items)
-    for at, position in enumerate(FOUND.shown):
-        assert FOUND.wall.rows.items[at] == [pytest.approx(TARGET[position, 0], rel=1e-5)]
-        assert FOUND.rows.labels[at] == LABELS[position]
+    wanted = {int(COUNTED[i]) for part in listed for i in np.ravel(part) if i >= 0}
+    assert wanted == set(FOUND.rows.ids.tolist())
+    assert len(FOUND.rows.ids) == len(wanted) == len(FOUND.wall.rows.items)
+    for at, row in enumerate(FOUND.rows.ids):
+        assert FOUND.wall.rows.items[at] == [pytest.approx(TARGET[row, 0], rel=1e-14)]
+        assert FOUND.rows.labels[at] == LABELS[row]
+        place = np.searchsorted(COUNTED, row)
+        assert FOUND.rows.nearest[at] == DISTANCES[place].argmin()
+        assert FOUND.rows.distances[at] == pytest.approx(DISTANCES[place].min(), rel=1e-6)
 
 
-def test_a_sample_is_drawn_by_the_seed_and_said_so():
+def test_a_sample_is_drawn_by_the_seed():
     first, again, other = (found(n_sample=50, random_state=seed) for seed in (0, 0, 1))
     assert first.sample.ids.tolist() == again.sample.ids.tolist()
     assert first.sample.ids.tolist() != other.sample.ids.tolist()
     assert len(first.sample) == 50
     assert len(set(first.sample.ids.tolist())) == 50
-    np.testing.assert_array_equal(first.sample.labels, DISTANCES.argmin(axis=1)[first.sample.ids])
-    assert first.notes[0] == (
-        "Members, distances and worst-covered rows are those of 50 target rows drawn at random "
-        "from 200."
-    )
+    places = np.searchsorted(COUNTED, first.sample.ids)
+    np.testing.assert_array_equal(COUNTED[places], first.sample.ids)
+    np.testing.assert_array_equal(first.sample.labels, DISTANCES.argmin(axis=1)[places])
     assert report.page(first) == report.page(again)
 
 
@@ -246,11 +252,11 @@ def test_a_memory_map_is_read_at_the_sampled_rows_only(tmp_path):
 def test_texts_and_matrices_have_findings():
     words = ["a" * n for n in range(1, 40)]
     texts = report.Exhibit(kind="texts", take=lambda ids: [words[i] for i in ids])
-    selection = pb.select(words, k=4, metric=lambda a, b: abs(len(a) - len(b)))
+    selection = pb.select(words, k=4, metric=lambda a, b: abs(len(a) - len(b)), method="lazygreedy")
     shown = report.findings(selection, words, source=texts, target=texts, layout="pca")
     assert shown.wall.prototypes.items == [words[i] for i in selection.indices]
     matrix = np.abs(np.subtract.outer(np.arange(39.0), np.arange(39.0)))
-    same = pb.select(matrix, k=4, metric="precomputed")
+    same = pb.select(matrix, k=4, metric="precomputed", method="lazygreedy")
     numbers = report.findings(same, matrix, source=texts, target=texts, layout="pca")
     np.testing.assert_allclose(numbers.sample.distances, shown.sample.distances)
 
@@ -316,6 +322,8 @@ def test_classes_are_labels_where_no_others_are_given():
         ({"target": look(TARGET, n=3)}, "target shows 3 rows but target_rows has 200"),
         ({"source": look(SOURCE, n=2)}, "source shows 2 rows"),
         ({"groups": [1]}, "groups has 1 values"),
+        ({"groups": [1] * 29}, "groups has 29 values but the source 30 rows"),
+        ({"groups": [1] * 31}, "groups has 31 values but the source 30 rows"),
         ({"layout": "tsne"}, "layout='tsne'"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 
 import protobandit as pb
 from protobandit import report
-from protobandit.report._page import _count, _ratio, _time
+from protobandit._certificate import rounded_up
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 SELECTION = pb.select(ROWS, k=5, method="lazygreedy")
@@ -123,10 +124,102 @@ def test_the_head_says_what_was_done():
     assert str(SELECTION.guarantee).replace("*", "*") in text
 
 
+def tile(text, name):
+    """Return what a fact says: its value and its note."""
+    found = re.search(rf"<dt>{name}</dt><dd><b>(.*?)</b><span>(.*?)</span>", text)
+    return None if found is None else tuple(map(html.unescape, found.groups()))
+
+
+def details(text):
+    return {
+        html.unescape(name): html.unescape(value)
+        for name, value in re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", text)
+    }
+
+
+@pytest.mark.parametrize("cost_ratio", [1.0, 1.00004, 1.23456789, 12.000001, 10000.4])
+def test_a_certificate_is_rounded_up_and_says_how_sure_it_is(cost_ratio):
+    certified = SELECTION.certified()
+    certificate = replace(
+        certified.certificate, cost_ratio=cost_ratio, kind="rigorous", confidence=0.9
+    )
+    text = page(replace(certified, certificate=certificate))
+    bound, note = tile(text, "Certificate")
+    assert bound == f"≤ {rounded_up(cost_ratio)} ×"
+    assert float(bound.split()[1]) >= cost_ratio * (1 - 1e-6)
+    assert note == "the best possible cost, with probability ≥ 0.9"
+
+
 def test_a_certificate_is_shown_where_there_is_one():
-    text = " ".join(Reader(page(SELECTION.certified())).text)
-    assert "≤ " in text
-    assert "For certain, the cost is at most" in text
+    text = page(SELECTION.certified())
+    assert tile(text, "Certificate")[1] == "the best possible cost, for certain"
+    assert details(text)["Certificate"].startswith("For certain, the cost is at most")
+    assert tile(PAGE, "Certificate") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(0.0, "exact"), (0.0123, "± 0.012 standard error"), (np.nan, "its error is not known")],
+)
+def test_the_cost_says_how_sure_it_is(error, said):
+    text = page(replace(SELECTION, cost_error=error))
+    assert tile(text, "Cost")[1] == f"mean distance to the nearest prototype, {said}"
+
+
+def test_agreement_says_of_which_rows_it_is():
+    labels = np.array([f"c{i % 2}" for i in range(40)], dtype=object)
+    assert tile(page(labels=labels), "Same label")[1] == (
+        "of target rows carry their prototype's label"
+    )
+    weights = 1.0 + np.arange(40)
+    assert tile(page(labels=labels, weights=weights, n_sample=9), "Same label")[1] == (
+        "of 9 rows drawn from the target, by weight, carry their prototype's label"
+    )
+    labels[[1, 2]] = None
+    assert "nearest prototype; 2 rows without a label left out." in page(labels=labels)
+
+
+def test_distances_say_what_they_are():
+    assert "All 40 rows of the target; euclidean distance.</p>" in PAGE
+    weights = np.arange(40.0)
+    by_weight = pb.select(
+        ROWS, k=3, weights=weights, method="lazygreedy", metric=pb.metric("minkowski", {"p": 3})
+    )
+    assert (
+        "All 39 rows of the target that have weight, by weight; minkowski (p=3) distance.</p>"
+    ) in page(by_weight)
+    prepared = pb.select(ROWS, k=3, preparation=pb.Preparation(standardize=True))
+    assert "euclidean distance of prepared rows" in page(prepared)
+
+
+def test_a_mean_that_is_not_the_cost_is_explained():
+    assert "The mean is that of" not in PAGE
+    told = "The mean is that of {}, the cost above that of {}."
+    assert told.format("this sample", "all rows") in page(n_sample=9)
+    estimated = replace(SELECTION, costs=SELECTION.costs * 1.1, cost_error=0.1)
+    assert told.format("these rows", "other rows, which the method drew") in page(estimated)
+    assert told.format("this sample", "other rows, which the method drew") in page(
+        estimated, n_sample=9
+    )
+    assert told.format("these rows", "the rows the selection was made for") in page(
+        weights=1.0 + np.arange(40)
+    )
+
+
+def test_the_details_say_what_was_asked_for():
+    rules = pb.Constraints(costs=np.full(40, 2.0), budget=5)
+    shown = details(page(pb.select(ROWS, k=None, constraints=rules)))
+    assert shown["Spent"] == "4 of a budget of 5"
+    assert "Preparation" not in shown
+    shown = details(
+        page(pb.select(ROWS, k=4, by=["a", "b"] * 20, preparation=pb.Preparation(normalize=True)))
+    )
+    assert shown["Classes"].endswith("for 2 classes.")
+    assert "normalize=True" in shown["Preparation"]
+
+
+def test_where_nothing_is_proven_nothing_is_said_of_heuristics():
+    assert details(page(replace(SELECTION, guarantee=None)))["Guarantee"] == "none"
 
 
 def test_no_command_no_copy_button():
@@ -196,34 +289,6 @@ def test_the_plane_keeps_its_proportions():
     place = {row: at[i] for i, row in enumerate(np.array(data["rows"]["ids"])[data["map"]["rows"]])}
     drawn = np.linalg.norm(place[0] - place[1]) / np.linalg.norm(place[2] - place[3])
     assert drawn == pytest.approx(far, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "said"),
-    [
-        (0, 5, "none of"),
-        (5, 5, "as many as"),
-        (1, 2840, "1/2,840 of"),
-        (2, 3, "1/1.5 of"),
-        (6, 4, "1.5 times"),
-    ],
-)
-def test_ratios_read_well(part, whole, said):
-    assert _ratio(part, whole) == said
-
-
-@pytest.mark.parametrize(
-    ("n", "said"), [(7, "7"), (1234, "1,234"), (9.5e6, "9.5 million"), (2.7e10, "27 billion")]
-)
-def test_counts_read_well(n, said):
-    assert _count(n) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(0.02, "20 ms"), (3.14159, "3.14 s"), (600, "10 min")]
-)
-def test_times_read_well(seconds, said):
-    assert _time(seconds) == said
 
 
 def test_long_labels_that_begin_alike_stay_two():

@@ -94,9 +94,29 @@ def test_a_prototype_without_members_stands_in_the_middle():
     np.testing.assert_allclose(found.prototypes[1], found.rows.mean(axis=0))
 
 
-def test_rows_all_alike_have_a_place():
-    rows = np.ones((5, 3))
-    assert np.isfinite(placed(pb.select(rows, k=2), rows).rows).all()
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8 + 0.1])
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_rows_all_alike_have_one_place(value, as_rows):
+    rows = np.full((1000, 3), value)
+    found = placed(pb.select(as_rows(rows), k=2), as_rows(rows))
+    assert (found.rows == found.rows[0]).all()
+    assert (found.prototypes == found.rows[0]).all()
+    assert found.note == "The rows are all alike."
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_rows_far_from_0_keep_their_variance(as_rows):
+    rows = generator().normal(size=(700, 4)) * [8.0, 4.0, 2.0, 1.0]
+    near, far = (components(as_rows(each), 2, generator()) for each in (rows, rows + 1e8))
+    np.testing.assert_allclose(far[2], near[2], rtol=1e-4)
+    assert far[2].sum() < 1
+    np.testing.assert_allclose(np.abs(far[1]), np.abs(near[1]), atol=1e-4)
+
+
+def test_shares_of_variance_never_exceed_all_of_it():
+    rows = generator().normal(size=(50, 2)) + 1e12
+    assert components(rows, 2, generator())[2].sum() <= 1
+    assert "100\u00a0% of their variance" in placed(pb.select(rows, k=2), rows).note
 
 
 def test_umap_is_used_where_it_is_installed(monkeypatch):

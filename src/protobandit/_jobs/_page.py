@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, overload
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from protobandit._typing import Ids
 from protobandit.data import Opened
 from protobandit.report import Exhibit, findings, page
 
-_SHOWN_FEATURES = 32  # of rows whose columns have no names
+_SHOWN = 32  # columns that a page shows at most
 
 
 def report_page(
@@ -38,7 +41,8 @@ def report_page(
         command=command,
         random_state=seed,
     )
-    return page(found)
+    said = dict.fromkeys((*_vector_notes(source), *_vector_notes(target)))
+    return page(replace(found, notes=(*found.notes, *said)))
 
 
 def exhibit(opened: Opened, reading: Reading) -> Exhibit:
@@ -52,10 +56,36 @@ def exhibit(opened: Opened, reading: Reading) -> Exhibit:
     return Exhibit(
         kind=kind,
         take=takes[kind],
-        names=_column(opened, reading.id),
+        names=_names(opened, reading),
         labels=_column(opened, reading.label or reading.by),
         n=len(opened),
     )
+
+
+def _names(opened: Opened, reading: Reading) -> Any:
+    """Return ids or names of files; of a sample, whose order is its own, numbers in the file."""
+    named = _column(opened, reading.id or ("file" if opened.format == "images" else None))
+    return _Numbered(opened.numbers) if named is None and opened.numbers is not None else named
+
+
+class _Numbered(Sequence[str]):
+    """Names of rows that are made as they are asked for."""
+
+    def __init__(self, numbers: Ids) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> _Numbered: ...
+
+    def __getitem__(self, i: int | slice) -> str | _Numbered:
+        found = self._numbers[i]
+        return _Numbered(found) if isinstance(i, slice) else f"row {int(found):,}"
 
 
 def _column(opened: Opened, name: str | None) -> Any:
@@ -66,11 +96,33 @@ def _texts(opened: Opened, ids: Ids) -> list[Any]:
     return [opened.rows[i] for i in ids]
 
 
-def _records(opened: Opened, ids: Ids) -> dict[str, list[Any]]:
-    records = opened.records(ids)
-    if records:
+def _records(opened: Opened, ids: Ids) -> dict[str, Any]:
+    """Return the columns of these rows, and then the features that are in none of them."""
+    records: dict[str, Any] = dict(opened.records(ids))
+    found = ((at, name) for at, name in enumerate(opened.features) if name not in records)
+    others = list(islice(found, _SHOWN + 1))  # one more, so that the page says what it cuts
+    if not others:
         return records
-    block = opened.rows[ids]
-    block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-    names = opened.features or tuple(map(str, range(block.shape[1])))
-    return {name: block[:, at].tolist() for at, name in enumerate(names[:_SHOWN_FEATURES])}
+    block = getattr(opened.rows, "numbers", opened.rows)[ids]
+    if hasattr(block, "toarray"):
+        block = block[:, : others[-1][0] + 1].toarray()
+    return records | {name: np.asarray(block[:, at]) for at, name in others}
+
+
+def _vector_notes(opened: Opened) -> list[str]:
+    """Say what is seen of columns that hold vectors."""
+    if opened.kind not in ("numbers", "mixed") or not opened.names:
+        return []
+    shown = opened.records(np.zeros(1, dtype=np.int64))
+    widths = Counter(feature.rpartition("[")[0] for feature in opened.features)
+    room, notes = _SHOWN - len(shown), []
+    for name in (name for name in opened.names if name not in shown):
+        width = widths.get(name, 0)
+        if width == 0 or room <= 0:
+            notes.append(f"Column {name!r} holds vectors, which are not shown.")
+        elif width > room:
+            notes.append(
+                f"Column {name!r} holds vectors of {width:,} numbers, of which the first are shown."
+            )
+        room -= width
+    return notes

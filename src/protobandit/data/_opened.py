@@ -87,6 +87,8 @@ class Opened:
         A sentence the status should carry, or "".
     names
         All columns that can be asked for by name.
+    numbers
+        Of a sample, the number in the files of each of its rows; else None.
     """
 
     path: str
@@ -99,6 +101,7 @@ class Opened:
     image_shape: tuple[int, ...] | None = None
     remark: str = ""
     besides: Besides = field(default_factory=Listed, repr=False)
+    numbers: Ids | None = field(default=None, repr=False)
 
     @property
     def has_names(self) -> bool:

@@ -63,6 +63,7 @@ def open_tables(paths: Sequence[Path], asked: Asked, *, form: str) -> Opened:
         names=table.names,
         remark="" if draw is None else _remark(table, draw, asked),
         besides=besides,
+        numbers=None if draw is None else draw.in_order,
     )
 
 

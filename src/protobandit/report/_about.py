@@ -8,15 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.report._words import clean
+from protobandit.report._words import clean, plain, shortened
+
+_MOST_VALUE = 200  # characters
+# How sure a certificate is, by its kind.
+_SURELY = {
+    "exact": "for certain",
+    "rigorous": "with probability ≥ {:g}",
+    "asymptotic": "with probability of about {:g}",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
     """The facts of a selection.
 
-    ``n_source`` is None where it is not known. ``guarantee``, ``certificate`` and ``command`` are
-    "" where there is none; ``certified`` is the certificate's bound on cost / best cost.
+    ``n_source`` is None where it is not known. ``guarantee``, ``certificate``, ``certainty`` (how
+    sure the certificate is), ``preparation``, ``classes``, ``spent`` and ``command`` are "" where
+    there is none; ``metric`` has its parameters with it; ``certified`` is the certificate's bound
+    on cost / best cost.
     """
 
     k: int
@@ -24,6 +34,9 @@ class About:
     n_target: int
     method: str
     metric: str
+    preparation: str
+    classes: str
+    spent: str
     cost: float
     cost_error: float
     evaluations: int
@@ -34,6 +47,7 @@ class About:
     guarantee: str
     certificate: str
     certified: float | None
+    certainty: str
     parameters: Mapping[str, str]
     command: str
 
@@ -64,7 +78,10 @@ def describe(selection: Any, *, n_source: int | None, n_target: int, command: st
         n_source=n_source,
         n_target=n_target,
         method=clean(selection.method),
-        metric=clean(getattr(selection.metric, "name", selection.metric)),
+        metric=_metric(selection.metric),
+        preparation=_words(getattr(selection, "preparation", None)),
+        classes=_classes(getattr(selection, "prototype_labels", None)),
+        spent=_spent(selection, problem),
         cost=float(selection.cost),
         cost_error=float(selection.cost_error),
         evaluations=int(selection.evaluations),
@@ -72,12 +89,40 @@ def describe(selection: Any, *, n_source: int | None, n_target: int, command: st
         lookups=int(selection.lookups),
         seconds=float(selection.seconds),
         status=clean(selection.status),
-        guarantee="" if selection.guarantee is None else clean(selection.guarantee),
-        certificate="" if certificate is None else clean(certificate),
+        guarantee=_words(selection.guarantee),
+        certificate=_words(certificate),
         certified=_bound(certificate),
+        certainty="" if certificate is None else _certainty(certificate),
         parameters={clean(name): _told(value) for name, value in selection.parameters.items()},
         command=clean(command),
     )
+
+
+def _words(value: Any) -> str:
+    return "" if value is None else clean(value)
+
+
+def _metric(metric: Any) -> str:
+    """Return a metric's name, with its parameters if it has any."""
+    name = clean(getattr(metric, "name", metric))
+    given = getattr(metric, "parameters", None) or {}
+    told = ", ".join(f"{clean(key)}={_told(plain(value))}" for key, value in given.items())
+    return f"{name} ({told})" if told else name
+
+
+def _classes(labels: Any) -> str:
+    if labels is None:
+        return ""
+    n = len({clean(label) for label in labels})
+    return f"Prototypes were chosen class by class (by=), for {n:,} class{'' if n == 1 else 'es'}."
+
+
+def _spent(selection: Any, problem: Any) -> str:
+    spent = getattr(selection, "spent", None)
+    if spent is None:
+        return ""
+    budget = getattr(getattr(problem, "rules", None), "budget", None)
+    return f"{spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
 
 
 def _bound(certificate: Any) -> float | None:
@@ -86,7 +131,14 @@ def _bound(certificate: Any) -> float | None:
     return float(certificate.cost_ratio)
 
 
+def _certainty(certificate: Any) -> str:
+    return _SURELY[certificate.kind].format(certificate.confidence)
+
+
 def _told(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return clean(value.__name__)
-    return clean(value if isinstance(value, str) else repr(value))
+    if isinstance(value, np.ndarray) and value.size > 1:
+        return f"numbers of shape {value.shape}"
+    value = value.item() if isinstance(value, np.generic) else value
+    return shortened(value if isinstance(value, str) else repr(value), _MOST_VALUE)

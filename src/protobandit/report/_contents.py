@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from protobandit._errors import InvalidInput
 from protobandit._typing import Ids
 from protobandit.report._exhibit import Exhibit
 from protobandit.report._png import HEAD, png
@@ -112,6 +113,7 @@ def contents(exhibit: Exhibit, ids: Ids, size: int) -> Contents:
     for where, item in zip(order, (i for part in parts for i in part.items), strict=True):
         items[int(where)] = item
     first = parts[0] if parts else Contents(kind=exhibit.kind, items=[])
+    _require_alike(parts)
     return Contents(
         kind=exhibit.kind,
         items=items,
@@ -119,6 +121,21 @@ def contents(exhibit: Exhibit, ids: Ids, size: int) -> Contents:
         columns=first.columns,
         is_cut=any(part.is_cut for part in parts),
     )
+
+
+def _require_alike(parts: list[Contents]) -> None:
+    """Refuse rows that look one way in some calls of ``take`` and another way in others."""
+    for part in parts[1:]:
+        if part.columns != parts[0].columns:
+            raise InvalidInput(
+                f"take returned columns {list(parts[0].columns)!r:.80} for some rows and "
+                f"{list(part.columns)!r:.80} for others. Return the same columns for all rows."
+            )
+        if part.head != parts[0].head:
+            raise InvalidInput(
+                "take returned images of different sizes for different rows. Return images of one "
+                "height and width, all grey or all in colour."
+            )
 
 
 def _taken(exhibit: Exhibit, ids: Ids) -> Iterator[Any]:

@@ -11,29 +11,26 @@ import numpy as np
 from protobandit._errors import InvalidInput
 from protobandit._typing import Doubles, Ids
 from protobandit.report._about import About, describe
+from protobandit.report._called import (
+    Called,
+    Rows,
+    prototype_labels,
+    prototypes_called,
+    rows_called,
+)
 from protobandit.report._contents import Wall, hang
 from protobandit.report._exhibit import Exhibit, picked
 from protobandit.report._members import NONE, Members, gather
 from protobandit.report._plane import Plane, plane
-from protobandit.report._sample import Sample, draw, taken
-from protobandit.report._shares import Composition, agreement, compose, told
+from protobandit.report._remarks import remarks
+from protobandit.report._sample import Sample, draw, length, taken, with_others
+from protobandit.report._shares import Agreement, Composition, agreement, compose
 from protobandit.report._spread import Spread, spread
-from protobandit.report._words import shortened
 
 _N_POINTS = 4_000  # of the map
 _N_WORST = 24
+_MOST_CRITICISMS = 60
 _MOST_MEMBERS, _LEAST_MEMBERS, _ALL_MEMBERS = 12, 3, 2_000  # of a prototype; of all of them
-_MOST_NAME = 120  # characters
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Called:
-    """What rows are called: number, name (None: the number), label and group (None: none)."""
-
-    ids: Ids
-    names: list[str] | None
-    labels: list[str] | None
-    groups: list[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,20 +45,24 @@ class Findings:
         The target rows looked at.
     prototypes
         The prototypes, best first, and what they are called.
-    mass, gains, costs, curve, knee
+    mass
+        The share of the target each stands for: of the sample if that is all of the target, else
+        as in the selection.
+    gains, costs, curve, knee, coefficients
         As in the selection.
+    criticisms
+        The first of the selection's criticisms, worst first: numbers of target rows.
     members, spread, plane, compositions
         What the sample says: `Members`, `Spread`, `Plane` (of ``points``), `Composition` each.
     points
         Positions in the sample of the rows in the plane.
-    shown
-        Positions in the sample of the rows the page holds; ``rows`` is what they are called, and
-        ``wall`` what they look like: of the first ones all, of the others only what they are
-        called.
+    rows
+        The target rows the page holds, and what they are called; ``wall`` is what they look like:
+        of the first ones all, of the others only what they are called.
     agreement
         The share of target rows that carry their prototype's label, where labels are known.
     notes
-        What was sampled, made smaller or left out, in sentences.
+        What was sampled, estimated, made smaller or left out, in sentences.
     """
 
     about: About
@@ -72,15 +73,16 @@ class Findings:
     costs: Doubles
     curve: Doubles | None
     knee: int | None
+    coefficients: Doubles | None
+    criticisms: Ids
     members: Members
     spread: Spread
     plane: Plane
     points: Ids
     compositions: tuple[Composition, ...]
-    shown: Ids
-    rows: Called
+    rows: Rows
     wall: Wall
-    agreement: float | None
+    agreement: Agreement | None
     notes: tuple[str, ...]
 
 
@@ -112,7 +114,7 @@ def findings(
     source, target
         How rows of each look; the same `Exhibit` twice where the target is the source.
     weights
-        The weights of all target rows; even by default.
+        The weights of all target rows; by default those of the problem, or even ones.
     groups
         The group of each source row, for a second composition.
     command
@@ -135,34 +137,40 @@ def findings(
     [2, 2]
     """
     random = np.random.default_rng(random_state)
+    if weights is None:
+        weights = _own_weights(selection, target_rows)
     sample = draw(selection, target_rows, weights=weights, n_sample=n_sample, random=random)
-    _require_lengths(selection, sample, source, target, groups)
-    k = len(selection.indices)
-    most = int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
-    members = gather(sample, k=k, most=most)
+    about = describe(selection, n_source=source.n_rows, n_target=sample.n_target, command=command)
+    _require_lengths(selection, sample, source, target)
+    _require_groups(groups, about, selection)
+    members = gather(sample, k=about.k, most=_n_members(about.k))
     distances = spread(sample, n_worst=_N_WORST)
     points = _drawn(len(sample), _N_POINTS, random)
-    essential, further = _wanted(members, distances, points)
-    wall = hang(
-        source,
-        target,
-        selection.indices,
-        essential=sample.ids[essential],
-        further=sample.ids[further],
+    criticisms = _criticisms(selection, sample.n_target)
+    essential, further = _wanted(sample, members, distances, criticisms, points)
+    wall = hang(source, target, selection.indices, essential=essential, further=further)
+    known = with_others(sample, criticisms, selection, target_rows)
+    prototypes = prototypes_called(selection, source, groups)
+    mass, same = _mass(selection, sample), _agreement(selection, sample, source, target)
+    said = remarks(
+        selection,
+        sample,
+        points=points,
+        members=members,
+        agreement=same,
+        n_criticisms=len(criticisms),
     )
-    shown = np.concatenate([essential, further])
-    prototypes, rows = _called(selection, source, groups), _rows_called(target, sample.ids[shown])
     return Findings(
-        about=describe(
-            selection, n_source=source.n_rows, n_target=sample.n_target, command=command
-        ),
+        about=about,
         sample=sample,
         prototypes=prototypes,
-        mass=np.asarray(selection.mass, dtype=np.float64),
+        mass=mass,
         gains=np.asarray(selection.gains, dtype=np.float64),
         costs=np.asarray(selection.costs, dtype=np.float64),
         curve=getattr(selection, "curve", None),
         knee=getattr(selection, "knee", None),
+        coefficients=getattr(selection, "coefficients", None),
+        criticisms=criticisms,
         members=members,
         spread=distances,
         plane=plane(
@@ -173,13 +181,23 @@ def findings(
             random=random,
         ),
         points=points,
-        compositions=_compositions(selection, prototypes, source, target, weights, groups),
-        shown=shown,
-        rows=rows,
+        compositions=_compositions(prototypes, mass, source, target, weights, groups),
+        rows=rows_called(target, known.of(np.concatenate([essential, further]))),
         wall=wall,
-        agreement=_agreement(sample, prototypes, target),
-        notes=(*_sampling_notes(sample, points, members), *wall.notes),
+        agreement=same,
+        notes=(*said, *wall.notes),
     )
+
+
+def _n_members(k: int) -> int:
+    """Return how many rows of a prototype to show at either end."""
+    return int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
+
+
+def _own_weights(selection: Any, rows: Any) -> Any:
+    """Return the weights the selection was made with, if they are those of these rows."""
+    own = getattr(getattr(selection, "problem", None), "weights", None)
+    return own if own is not None and len(own) == length(rows) else None
 
 
 def _drawn(n: int, most: int, random: np.random.Generator) -> Ids:
@@ -187,41 +205,40 @@ def _drawn(n: int, most: int, random: np.random.Generator) -> Ids:
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
-def _wanted(members: Members, distances: Spread, points: Ids) -> tuple[Ids, Ids]:
-    """Return the positions that lists show, and those that only the map shows."""
+def _criticisms(selection: Any, n_target: int) -> Ids:
+    given = getattr(selection, "criticisms", None)
+    if given is None:
+        return np.empty(0, dtype=np.int64)
+    found = np.asarray(given, dtype=np.int64)
+    if len(found) and int(found.max()) >= n_target:
+        raise InvalidInput(
+            f"criticisms go up to row {int(found.max())} but target_rows has {n_target}. Pass the "
+            f"target that the selection was made for."
+        )
+    return found[:_MOST_CRITICISMS]
+
+
+def _wanted(
+    sample: Sample, members: Members, distances: Spread, criticisms: Ids, points: Ids
+) -> tuple[Ids, Ids]:
+    """Return the target rows that lists show, and those that only the map shows."""
     listed = np.concatenate([members.nearest.ravel(), members.farthest.ravel(), distances.worst])
-    essential = np.unique(listed[listed != NONE])
-    return essential, np.setdiff1d(points, essential)
+    essential = np.union1d(sample.ids[listed[listed != NONE]], criticisms)
+    return essential, np.setdiff1d(sample.ids[points], essential)
 
 
-def _called(selection: Any, source: Exhibit, groups: Any) -> Called:
-    ids = np.asarray(selection.indices, dtype=np.int64)
-    labels = picked(source.labels, ids)
-    if labels is None and getattr(selection, "prototype_labels", None) is not None:
-        labels = list(selection.prototype_labels)
-    return Called(
-        ids=ids,
-        names=_named(source, ids),
-        labels=None if labels is None else told(labels),
-        groups=None if groups is None else told(picked(groups, ids) or []),
-    )
-
-
-def _rows_called(target: Exhibit, ids: Ids) -> Called:
-    labels = picked(target.labels, ids)
-    return Called(
-        ids=ids, names=_named(target, ids), labels=None if labels is None else told(labels)
-    )
-
-
-def _named(exhibit: Exhibit, ids: Ids) -> list[str] | None:
-    names = picked(exhibit.names, ids)
-    return None if names is None else [shortened(name, _MOST_NAME) for name in names]
+def _mass(selection: Any, sample: Sample) -> Doubles:
+    if not sample.is_whole:
+        return np.asarray(selection.mass, dtype=np.float64)
+    shares: Doubles = np.bincount(
+        sample.labels, sample.weights, minlength=len(selection.indices)
+    ).astype(np.float64)
+    return shares
 
 
 def _compositions(
-    selection: Any,
     prototypes: Called,
+    mass: Doubles,
     source: Exhibit,
     target: Exhibit,
     weights: Any,
@@ -233,7 +250,7 @@ def _compositions(
             compose(
                 "label",
                 prototypes=prototypes.labels,
-                mass=selection.mass,
+                mass=mass,
                 source=source.labels,
                 target=target.labels,
                 weights=weights,
@@ -244,7 +261,7 @@ def _compositions(
             compose(
                 "group",
                 prototypes=prototypes.groups,
-                mass=selection.mass,
+                mass=mass,
                 source=groups,
                 target=groups if target is source else None,
                 weights=weights,
@@ -253,31 +270,16 @@ def _compositions(
     return tuple(found)
 
 
-def _agreement(sample: Sample, prototypes: Called, target: Exhibit) -> float | None:
-    if prototypes.labels is None or target.labels is None:
+def _agreement(
+    selection: Any, sample: Sample, source: Exhibit, target: Exhibit
+) -> Agreement | None:
+    theirs, own = prototype_labels(selection, source), picked(target.labels, sample.ids)
+    if theirs is None or own is None:
         return None
-    own = told(picked(target.labels, sample.ids) or [])
-    return agreement(own, [prototypes.labels[i] for i in sample.labels], sample.weights)
+    return agreement(own, theirs, sample.labels, sample.weights)
 
 
-def _sampling_notes(sample: Sample, points: Ids, members: Members) -> list[str]:
-    notes = []
-    if not sample.is_whole:
-        notes.append(
-            f"Members, distances and worst-covered rows are those of {len(sample):,} target rows "
-            f"drawn at random from {sample.n_target:,}."
-        )
-    if len(points) < len(sample):
-        notes.append(f"The map shows {len(points):,} target rows drawn at random.")
-    most = members.nearest.shape[1]
-    if members.counts.max() > 2 * most:
-        notes.append(f"Of each prototype at most {most} nearest and {most} farthest are shown.")
-    return notes
-
-
-def _require_lengths(
-    selection: Any, sample: Sample, source: Exhibit, target: Exhibit, groups: Any
-) -> None:
+def _require_lengths(selection: Any, sample: Sample, source: Exhibit, target: Exhibit) -> None:
     least = int(np.max(selection.indices)) + 1
     if source.n_rows is not None and source.n_rows < least:
         raise InvalidInput(
@@ -289,7 +291,18 @@ def _require_lengths(
             f"target shows {target.n_rows} rows but target_rows has {sample.n_target}. Pass an "
             f"Exhibit of the same rows."
         )
-    if groups is not None and len(groups) < least:
+
+
+def _require_groups(groups: Any, about: About, selection: Any) -> None:
+    if groups is None:
+        return
+    least = int(np.max(selection.indices)) + 1
+    if about.n_source is not None and len(groups) != about.n_source:
+        raise InvalidInput(
+            f"groups has {len(groups)} values but the source {about.n_source} rows. Pass one a "
+            f"source row."
+        )
+    if len(groups) < least:
         raise InvalidInput(
             f"groups has {len(groups)} values but prototypes go up to row {least - 1}. Pass one a "
             f"source row."

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from protobandit._typing import Doubles, Ids
+from protobandit.report._called import Called
 from protobandit.report._contents import Contents
-from protobandit.report._findings import Called, Findings
+from protobandit.report._findings import Findings
 from protobandit.report._members import NONE
 from protobandit.report._shares import Composition
 from protobandit.report._spread import SHARES
@@ -21,8 +22,7 @@ _GRID = 4095  # the plane is a square of so many steps
 
 def pack(found: Findings) -> dict[str, Any]:
     """Return what the script needs; rows are named by their place in ``rows``."""
-    place = np.full(len(found.sample), NONE, dtype=np.int64)
-    place[found.shown] = np.arange(len(found.shown))
+    place = _Places(found)
     labels = _Table(found.prototypes.labels, found.rows.labels)
     groups = _Table(found.prototypes.groups)
     tables = {"label": labels, "group": groups}
@@ -41,19 +41,19 @@ def pack(found: Findings) -> dict[str, Any]:
             "gains": numbers(found.gains),
             "means": numbers(found.members.means),
             "counts": found.members.counts.tolist(),
-            "near": _listed(found.members.nearest, place),
-            "far": _listed(found.members.farthest, place),
+            "near": place.listed(found.members.nearest),
+            "far": place.listed(found.members.farthest),
             "at": prototypes.ravel().tolist(),
             "look": _look(found.wall.prototypes),
         },
         "rows": {
             **_called(found.rows, labels),
-            "of": found.sample.labels[found.shown].tolist(),
-            "distances": numbers(found.sample.distances[found.shown]),
+            "of": found.rows.nearest.tolist(),
+            "distances": numbers(found.rows.distances),
             "look": _look(found.wall.rows),
         },
         "map": {
-            "rows": place[found.points].tolist(),
+            "rows": place.of(found.points),
             "at": rows.ravel().tolist(),
             "name": found.plane.name,
         },
@@ -72,9 +72,30 @@ def pack(found: Findings) -> dict[str, Any]:
             "mean": number(found.spread.mean),
             "least": number(found.spread.least),
             "most": number(found.spread.most),
-            "worst": place[found.spread.worst].tolist(),
+            "worst": place.of(found.spread.worst),
         },
+        "criticisms": place.of_rows(found.criticisms),
+        "coefficients": None if found.coefficients is None else numbers(found.coefficients),
     }
+
+
+class _Places:
+    """Where the page holds a row, by its number in the target or its position in the sample."""
+
+    def __init__(self, found: Findings) -> None:
+        self._ids = found.sample.ids
+        self._order = np.argsort(found.rows.ids)
+        self._sorted = found.rows.ids[self._order]
+
+    def of_rows(self, ids: Ids) -> list[int]:
+        places: list[int] = self._order[np.searchsorted(self._sorted, ids)].tolist()
+        return places
+
+    def of(self, positions: Ids) -> list[int]:
+        return self.of_rows(self._ids[positions])
+
+    def listed(self, positions: Ids) -> list[list[int]]:
+        return [self.of(own[own != NONE]) for own in positions]
 
 
 class _Table:
@@ -107,10 +128,6 @@ def _look(shown: Contents) -> dict[str, Any]:
         "head": shown.head,
         "columns": list(shown.columns),
     }
-
-
-def _listed(positions: Ids, place: Ids) -> list[list[int]]:
-    return [place[own[own != NONE]].tolist() for own in positions]
 
 
 def _on_grid(rows: Doubles, prototypes: Doubles) -> tuple[Ids, Ids]:

@@ -10,6 +10,7 @@ Rules
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ from importlib.resources import files
 
 from protobandit.report._about import About
 from protobandit.report._findings import Findings
+from protobandit.report._numerals import count, n_rows, percent, ratio, time
 from protobandit.report._pack import pack
-from protobandit.report._words import as_json
+from protobandit.report._words import as_json, rounded_up
 
 _SCRIPTS = (
     "dom.js",
@@ -37,6 +39,7 @@ _SCRIPTS = (
 _PAIRS = "|S|\u2060·\u2060|T|"  # in one piece
 _EXACT = f"k\u2060·\u2060{_PAIRS}"
 _BLANK = re.compile(r"\{\{(\w+)\}\}")
+_ALIKE = 1e-5  # a mean of single precision and the cost it should be
 
 
 def page(found: Findings) -> str:
@@ -68,8 +71,8 @@ def page(found: Findings) -> str:
             "details": _details(about),
             "command": _command(about),
             "map_note": escape(found.plane.note),
-            "agreement": _agreement(found.agreement),
-            "distances_note": _distances_note(found),
+            "agreement": escape(_agreement(found)),
+            "distances_note": escape(_distances_note(found)),
             "notes": "".join(f"<li>{escape(note)}</li>" for note in found.notes),
             "shares_hidden": "" if found.compositions else " hidden",
             "notes_hidden": "" if found.notes else " hidden",
@@ -104,36 +107,27 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _title(about: About) -> str:
-    return f"{about.k:,} prototype{'' if about.k == 1 else 's'} for {_rows(about.n_target)}"
+    return f"{about.k:,} prototype{'' if about.k == 1 else 's'} for {n_rows(about.n_target)}"
 
 
 def _lead(about: About) -> str:
-    whence = "" if about.n_source is None else f" from {_rows(about.n_source)}"
-    how = f"by {about.method}, {about.metric} distance, in {_time(about.seconds)}"
+    whence = "" if about.n_source is None else f" from {n_rows(about.n_source)}"
+    how = f"by {about.method}, {about.metric} distance, in {time(about.seconds)}"
     return escape(f"Chosen{whence} {how}.")
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"
 
 
 def _facts(found: Findings) -> str:
     about = found.about
-    error = f"± {about.cost_error:.2g}" if about.cost_error > 0 else "exact"
     facts = [
-        ("Cost", f"{about.cost:.5g}", f"mean distance to the nearest prototype, {error}"),
-        ("Evaluations", _count(about.searched), _against_exact(about)),
+        ("Cost", f"{about.cost:.5g}", f"mean distance to the nearest prototype, {_error(about)}"),
+        ("Evaluations", count(about.searched), _against_exact(about)),
     ]
     if about.certified is not None:
-        facts.append(("Certificate", f"≤ {about.certified:.4g} ×", "the best possible cost"))
+        bound = f"≤ {rounded_up(about.certified)} ×"
+        facts.append(("Certificate", bound, f"the best possible cost, {about.certainty}"))
     if found.agreement is not None:
-        facts.append(
-            (
-                "Same label",
-                _percent(found.agreement),
-                "of target rows carry their prototype's label",
-            )
-        )
+        same = f"{_of_rows(found)} carry their prototype's label"
+        facts.append(("Same label", percent(found.agreement.share), same))
     return "".join(
         f'<div class="fact"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b>'
         f"<span>{escape(note)}</span></dd></div>"
@@ -145,35 +139,9 @@ def _against_exact(about: About) -> str:
     if about.n_exact is None or about.n_pairs is None:
         return "dissimilarities computed"
     return (
-        f"{_ratio(about.searched, about.n_exact)} exact greedy's {_EXACT}, "
-        f"{_ratio(about.searched, about.n_pairs)} all {_PAIRS} pairs"
+        f"{ratio(about.searched, about.n_exact)} exact greedy's {_EXACT}, "
+        f"{ratio(about.searched, about.n_pairs)} all {_PAIRS} pairs"
     )
-
-
-def _ratio(part: int, whole: int) -> str:
-    if part == 0:
-        return "none of"
-    if part == whole:
-        return "as many as"
-    return f"1/{_count(whole / part)} of" if part < whole else f"{part / whole:.3g} times"
-
-
-def _count(n: float) -> str:
-    """Return a count that reads at a glance."""
-    for size, unit in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n:.3g}" if n < 10 and n != int(n) else f"{n:,.0f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}\u00a0%"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
 
 
 def _details(about: About) -> str:
@@ -183,11 +151,14 @@ def _details(about: About) -> str:
         "Target rows": f"{about.n_target:,}",
         "Method": about.method,
         "Metric": about.metric,
+        "Preparation": about.preparation,
+        "Classes": about.classes,
+        "Spent": about.spent,
         "Evaluations": f"{about.evaluations:,}" + (f" ({phases})" if phases else ""),
         "Lookups": f"{about.lookups:,}",
         _EXACT: "" if about.n_exact is None else f"{about.n_exact:,}",
         _PAIRS: "" if about.n_pairs is None else f"{about.n_pairs:,}",
-        "Guarantee": about.guarantee or "none: a heuristic run",
+        "Guarantee": about.guarantee or "none",
         "Certificate": about.certificate or "none asked for",
     } | {f"parameter {name}": value for name, value in about.parameters.items()}
     return "".join(
@@ -207,12 +178,45 @@ def _command(about: About) -> str:
     )
 
 
-def _agreement(share: float | None) -> str:
-    if share is None:
+def _error(about: About) -> str:
+    if about.cost_error == 0:
+        return "exact"
+    if math.isnan(about.cost_error):
+        return "its error is not known"
+    return f"± {about.cost_error:.2g} standard error"
+
+
+def _of_rows(found: Findings) -> str:
+    """Say of which target rows, and how they count."""
+    sample = found.sample
+    of = "of target rows" if sample.is_whole else f"of {n_rows(len(sample))} drawn from the target"
+    return f"{of}, by weight," if sample.is_weighted else of
+
+
+def _agreement(found: Findings) -> str:
+    if found.agreement is None:
         return ""
-    return f"{_percent(share)} of target rows carry the label of their nearest prototype."
+    share, n_left_out = found.agreement
+    without = f"; {n_rows(n_left_out)} without a label left out" if n_left_out else ""
+    return (
+        f"{percent(share)} {_of_rows(found)} carry the label of their nearest prototype{without}."
+    )
 
 
 def _distances_note(found: Findings) -> str:
-    of = "All" if found.sample.is_whole else "A random sample of"
-    return f"{of} {_rows(len(found.sample))} of the target, by weight."
+    sample, about = found.sample, found.about
+    of = "All" if sample.is_whole else "A random sample of"
+    weighted = ", by weight" if sample.is_weighted else ""
+    rows = n_rows(len(sample)) + " of the target"
+    rows += "" if sample.n_all == sample.n_target else " that have weight"
+    how = f"{about.metric} distance" + (" of prepared rows" if about.preparation else "")
+    note = f"{of} {rows}{weighted}; {how}."
+    if math.isclose(found.spread.mean, about.cost, rel_tol=_ALIKE):
+        return note
+    ours = "these rows" if sample.is_whole else "this sample"
+    theirs = "the rows the selection was made for"
+    if about.cost_error != 0:
+        theirs = "other rows, which the method drew"
+    elif not sample.is_whole:
+        theirs = "all rows"
+    return f"{note} The mean is that of {ours}, the cost above that of {theirs}."

@@ -15,6 +15,7 @@ Reference: De Silva, Tenenbaum (2004), Sparse multidimensional scaling using lan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ from protobandit._typing import Doubles, Ids
 LAYOUTS = ("auto", "pca", "umap")
 _SPARE, _ROUNDS = 8, 12  # columns beyond those asked for, and passes, until components settle
 _FOR_UMAP = 50  # components that UMAP is given
+_CHUNK = 512  # rows centred at a time
+_SLACK = 64  # units of rounding within which rows are alike
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +86,8 @@ def components(rows: Any, n: int, random: np.random.Generator) -> tuple[Doubles,
     Simultaneous iteration; rows may be sparse and are not copied. Each axis points to where its
     largest entry is positive.
     """
-    n_rows, n_columns = rows.shape
-    mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    n_columns = rows.shape[1]
+    mean = _mean(rows)
     width = min(n + _SPARE, n_columns)
     axes = np.linalg.qr(random.standard_normal((n_columns, width)))[0]
     for _ in range(_ROUNDS):
@@ -94,13 +97,58 @@ def components(rows: Any, n: int, random: np.random.Generator) -> tuple[Doubles,
     order = np.argsort(-values, kind="stable")[: min(n, width)]
     axes = axes @ turn[:, order]
     signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    total = float(rows.multiply(rows).sum() if hasattr(rows, "multiply") else np.vdot(rows, rows))
-    variance = max(total - n_rows * float(mean @ mean), np.finfo(np.float64).tiny)
-    return mean, axes * np.where(signs == 0, 1, signs), np.clip(values[order] / variance, 0, 1)
+    return mean, axes * np.where(signs == 0, 1, signs), _shares(values[order], rows, mean)
+
+
+def _mean(rows: Any) -> Doubles:
+    """Return the mean row, corrected by that of what it leaves: of equal rows it is that row."""
+    mean: Doubles = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    if hasattr(rows, "tocsr"):
+        held = np.bincount(rows.indices, rows.data - mean[rows.indices], minlength=len(mean))
+        left = held - _n_zeros(rows) * mean
+    else:
+        left = np.sum([part.sum(axis=0) for part in _less(rows, mean)], axis=0)
+    mean += left / rows.shape[0]
+    return mean
+
+
+def _n_zeros(rows: Any) -> Ids:
+    """Return of how many rows each column of a sparse matrix holds nothing."""
+    held: Ids = rows.shape[0] - np.bincount(rows.indices, minlength=rows.shape[1])
+    return held
+
+
+def _shares(values: Doubles, rows: Any, mean: Doubles) -> Doubles:
+    """Return shares of the variance; 0 where rows differ by rounding only."""
+    variance = _variance(rows, mean)
+    if variance <= rows.shape[0] * _noise(mean) ** 2:
+        return np.zeros_like(values)
+    shares: Doubles = np.clip(values / variance, 0, 1)
+    return shares / max(float(shares.sum()), 1.0)
+
+
+def _variance(rows: Any, mean: Doubles) -> float:
+    """Return the sum of squared distances from the mean: of rows far from 0, too, a plain sum."""
+    if not hasattr(rows, "tocsr"):
+        return sum(float(np.vdot(part, part)) for part in _less(rows, mean))
+    held = rows.data - mean[rows.indices]
+    return float(held @ held + _n_zeros(rows) @ (mean * mean))
+
+
+def _noise(mean: Doubles) -> float:
+    """Return how far from the mean rounding alone may put a row."""
+    return _SLACK * float(np.finfo(np.float64).eps * np.linalg.norm(mean))
+
+
+def _less(rows: Any, mean: Doubles) -> Iterator[Doubles]:
+    for start in range(0, len(rows), _CHUNK):
+        yield rows[start : start + _CHUNK] - mean
 
 
 def _centred(rows: Any, mean: Doubles, axes: Doubles) -> Doubles:
-    return np.asarray(rows @ axes) - mean @ axes
+    if hasattr(rows, "tocsr"):
+        return np.asarray(rows @ axes) - mean @ axes
+    return np.concatenate([part @ axes for part in _less(rows, mean)])
 
 
 def _centred_back(rows: Any, mean: Doubles, scores: Doubles) -> Doubles:
@@ -132,7 +180,9 @@ def _profiles(selection: Any, rows: Any) -> _Features:
 
 def _as_matrix(rows: Any) -> Any | None:
     if hasattr(rows, "tocsr"):
-        return rows.tocsr().astype(np.float64)
+        matrix = rows.tocsr().astype(np.float64)
+        matrix.sum_duplicates()
+        return matrix
     block = np.asarray(rows)
     is_numeric = block.ndim == 2 and block.dtype.kind in "biuf"
     return block.astype(np.float64) if is_numeric else None
@@ -147,15 +197,24 @@ def _unit(rows: Any) -> Any:
 
 def _by_components(features: _Features, members: _Members, random: np.random.Generator) -> Plane:
     mean, axes, shares = components(features.rows, 2, random)
-    points = _centred(features.rows, mean, axes)
-    own = None if features.prototypes is None else _centred(features.prototypes, mean, axes)
-    share = f"{100 * shares.sum():.0f}\u00a0%"
-    note = f"Principal components of the {features.name}: {share} of their variance."
+    points = _placeable(features.rows, mean, axes)
+    own = None if features.prototypes is None else _placeable(features.prototypes, mean, axes)
+    share = f"{100 * shares.sum():.0f}\u00a0% of their variance"
+    note = f"Principal components of the {features.name}: {share}."
+    if not shares.any():
+        note = f"The {features.name} are all alike."
     if points.shape[1] == 1:
         points = _scattered(points, random)
         own = None if own is None else _scattered(own, random)
         note += " One column only: height has no meaning."
     return _placed(points, own, members, name="PCA", note=note)
+
+
+def _placeable(rows: Any, mean: Doubles, axes: Doubles) -> Doubles:
+    """Return points, those that rounding alone sets apart from the mean at it."""
+    points = _centred(rows, mean, axes)
+    points[np.abs(points) <= _noise(mean)] = 0.0
+    return points
 
 
 def _by_umap(features: _Features, members: _Members, random: np.random.Generator) -> Plane:

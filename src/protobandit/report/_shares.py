@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from protobandit._errors import InvalidInput
 from protobandit._typing import Doubles, Ids
-from protobandit.report._words import clean
+from protobandit.report._words import clean, is_missing, plain
 
 MOST_VALUES = 40
 _MISSING = "(none)"
@@ -32,6 +32,16 @@ class Composition:
     mass: Doubles
     counts: Ids
     n_merged: int = 0
+
+
+class Agreement(NamedTuple):
+    """The share of the weight whose rows carry their prototype's label.
+
+    Rows without a label of their own, ``n_left_out`` of them, are left out.
+    """
+
+    share: float
+    n_left_out: int
 
 
 def compose(
@@ -65,15 +75,29 @@ def compose(
 
 
 def told(values: Iterable[Any]) -> list[str]:
-    """Return labels as words; what is missing has a word too."""
+    """Return labels as words, 1.0 as 1 is; what is missing has a word too."""
     items = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [_MISSING if v is None or v != v else clean(v) for v in items]
+    return [_MISSING if is_missing(v) else clean(plain(v)) for v in items]
 
 
-def agreement(own: Sequence[str], of_prototype: Sequence[str], weights: Doubles) -> float:
-    """Return the share of the weight whose rows carry their prototype's label."""
-    same = np.fromiter((a == b for a, b in zip(own, of_prototype, strict=True)), dtype=bool)
-    return float(same @ weights)
+def agreement(
+    own: Sequence[Any], of_prototypes: Sequence[Any], nearest: Ids, weights: Doubles
+) -> Agreement | None:
+    """Say how much of the weight carries its prototype's label; None where no row has a label.
+
+    ``own`` is a label a row, ``of_prototypes`` a label a prototype, ``nearest`` which is a row's.
+    """
+    known, theirs = (
+        np.fromiter((not is_missing(v) for v in side), dtype=bool, count=len(side))
+        for side in (own, of_prototypes)
+    )
+    words = np.array([*told(own), *told(of_prototypes)], dtype=object)
+    same = words[: len(own)] == words[len(own) :][nearest]
+    total = float(weights[known].sum())
+    if total <= 0:
+        return None
+    share = float(weights[known & theirs[nearest] & same].sum()) / total
+    return Agreement(min(share, 1.0), int((~known).sum()))
 
 
 def _in_order(values: list[str], by_share: Ids) -> Ids:

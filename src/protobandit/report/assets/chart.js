@@ -64,7 +64,9 @@ function scrub(svg, n, name, { nearest, show, hide }) {
   svg.onpointerdown = svg.onpointermove;
   svg.onpointerleave = leave;
   svg.onblur = leave;
+  svg.onfocus = () => svg.matches(":focus-visible") && go(at);
   svg.onkeydown = (event) => {
+    if (!isPlain(event)) return;
     const to = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0,
       End: n - 1, PageUp: at + 10, PageDown: at - 10 }[event.key];
     if (event.key === "Escape") leave();

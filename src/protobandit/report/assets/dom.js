@@ -28,11 +28,29 @@ const inline = (value) => {
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(2);
   return String(Number(value.toPrecision(4)));
 };
+
+// A value of a record as it stands in the data: no digits grouped, nine or more of them kept, three
+// behind the point. Single precision has the fewest that tell a value from its neighbours.
+const cell = (value) => {
+  if (value === null) return "–";
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return String(value);
+  const size = Math.abs(value);
+  if (size >= 1e15) return value.toExponential();
+  const kept = (n) => Number(value.toPrecision(n));
+  const single = Math.fround(value);
+  const isSingle = Math.abs(single - value) <= 1e-14 * size && kept(9) !== value;
+  const digits = isSingle ? [6, 7, 8, 9].find((n) => Math.fround(kept(n)) === single)
+    : Math.min(15, Math.max(9, Math.floor(Math.log10(size)) + 4));
+  return String(kept(digits));
+};
 const percent = (share) => {
   if (share === null) return "–";
   if (share > 0 && share < 0.0005) return "<0.1\u00a0%";
   return (100 * share).toFixed(1) + "\u00a0%";
 };
+
+// Keys with a modifier belong to the browser.
+const isPlain = (event) => !(event.altKey || event.ctrlKey || event.metaKey);
 
 const tip = byId("tip");
 function showTip(x, y, ...children) {

@@ -22,11 +22,11 @@ function bar(share, most) {
 function card(i, most) {
   const p = data.prototypes;
   const label = labelOf(p, i);
-  const gain = i === 0 ? "" : inline(Number(p.gains[i].toPrecision(3)));
+  const gain = i === 0 || p.gains[i] === null ? "" : inline(Number(p.gains[i].toPrecision(3)));
   const aria = `Prototype ${i + 1}, ${called(p, i)}` + (label === null ? "" : `, label ${label}`) +
     `, stands for ${percent(p.mass[i])}. Show its members.`;
   const button = el("button", { type: "button", class: "card", tabindex: "-1", "aria-label": aria,
-    "aria-haspopup": "dialog", onclick: () => openPanel(i), onfocus: () => setStop(i) },
+    "aria-haspopup": "dialog", onclick: (event) => openPanel(i, event.currentTarget), onfocus: () => setStop(i) },
     brief(p, i),
     el("span", { class: "line" }, el("b", {}, String(i + 1)),
       label === null ? null : textSpan(label, "chip"), el("b", { class: "mass" }, percent(p.mass[i]))),
@@ -82,7 +82,7 @@ function showAll() {
 function step(event) {
   const shown = [...byId("gallery").children];
   const at = shown.indexOf(event.target.closest("li"));
-  if (at < 0) return;
+  if (at < 0 || !isPlain(event)) return;
   const line = shown.filter((li) => li.offsetTop === shown[0].offsetTop).length;
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + line, ArrowUp: at - line,
     Home: 0, End: shown.length - 1 }[event.key];

@@ -27,22 +27,26 @@ const LOOKS = {
   records: {
     brief: (side, i) => record(side, i, 4),
     full: (side, i) => record(side, i, side.look.columns.length),
-    words: (side, i) => side.look.items[i].map((v) => (v === null ? "" : String(v))).join(" "),
+    words: (side, i) => side.look.items[i].filter((v) => v !== null)
+      .flatMap((v) => [...new Set([cell(v), String(v)])]).join(" "),
   },
 };
 
 function record(side, i, most) {
-  const names = side.look.columns.slice(0, most);
-  return el("table", { class: "record" }, el("tbody", {}, names.map((name, c) =>
-    el("tr", {},
-      el("th", { scope: "row" }, textSpan(name)),
-      el("td", {}, textSpan(inline(side.look.items[i][c])))))));
+  const all = side.look.columns;
+  const names = all.length <= most + 1 ? all : all.slice(0, most); // one more takes the room of saying so
+  const nBeyond = all.length - names.length;
+  const lines = names.map((name, c) => el("tr", {},
+    el("th", { scope: "row" }, textSpan(name)),
+    el("td", {}, textSpan(cell(side.look.items[i][c])))));
+  const beyond = el("tr", {}, el("td", { class: "beyond", colspan: 2 }, `and ${nBeyond} more`));
+  return el("table", { class: "record" }, el("tbody", {}, lines, nBeyond ? beyond : null));
 }
 
 const brief = (side, i) => (isShown(side, i) ? LOOKS[side.look.kind].brief(side, i) : null);
 const full = (side, i) => (isShown(side, i) ? LOOKS[side.look.kind].full(side, i) : null);
 const words = (side, i) =>
-  [called(side, i), side.ids[i], labelOf(side, i) ?? "", groupOf(side, i) ?? "",
+  [called(side, i), shortly(side, i), side.ids[i], labelOf(side, i) ?? "", groupOf(side, i) ?? "",
     LOOKS[side.look.kind].words(side, i)].join(" ").toLowerCase();
 
 // Several target rows, each with what `note` says of it: tiles, lines or one table.
@@ -56,14 +60,14 @@ function rowList(rows, note) {
 }
 
 function rowTable(rows, note) {
-  const names = data.rows.look.columns.slice(0, 8);
+  const names = data.rows.look.columns;
   const head = el("tr", {}, el("th", { scope: "col" }, "distance"), el("th", { scope: "col" }, "row"),
     data.rows.labels ? el("th", { scope: "col" }, "label") : null,
     names.map((name) => el("th", { scope: "col" }, textSpan(name))));
   const lines = rows.map((r) => el("tr", {}, el("td", {}, note(r)),
     el("td", {}, textSpan(called(data.rows, r))),
     data.rows.labels ? el("td", {}, foreign(r) ?? textSpan(labelOf(data.rows, r))) : null,
-    names.map((_, c) => el("td", {}, textSpan(inline(data.rows.look.items[r][c]))))));
+    names.map((_, c) => el("td", {}, textSpan(cell(data.rows.look.items[r][c]))))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
     el("table", { class: "rows-table" }, el("thead", {}, head), el("tbody", {}, lines)));
 }

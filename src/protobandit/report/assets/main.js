@@ -44,5 +44,6 @@ startCurve();
 startMap();
 startShares();
 startSpread();
+startCriticisms();
 window.addEventListener("scroll", hideTip, { passive: true });
 document.documentElement.dataset.ready = Math.round(performance.now());

@@ -1,7 +1,7 @@
 // Target rows as points, prototypes as rings. Two canvases: points, drawn seldom, and marks.
 
 const N_COLOURS = 10;
-const map = { width: 0, height: 0, at: null, scheme: null, only: null, hovered: null };
+const map = { width: 0, height: 0, at: null, scheme: null, only: null, hovered: null, stood: 0 };
 
 // A scheme gives every map point a class (a colour, or -1 for grey) and names the classes.
 const SCHEMES = {
@@ -57,13 +57,13 @@ const radius = (i) => {
 function paintMap() {
   const c = byId("map-rows").getContext("2d");
   c.clearRect(0, 0, map.width, map.height);
-  const rest = colour("--rest");
+  const [rest, opacity] = [colour("--rest"), Number(colour("--point"))];
   const inks = map.scheme.names.map((_, i) => colour(`--${map.scheme.name}${i}`));
   data.map.rows.forEach((r, i) => {
     const kind = map.scheme.of(r);
     const isFaint = map.only !== null && kind !== map.only;
     const [x, y] = map.at(data.map.at, i);
-    c.globalAlpha = isFaint ? 0.12 : 0.7;
+    c.globalAlpha = isFaint ? 0.12 : opacity;
     c.fillStyle = kind < 0 ? rest : inks[kind];
     c.beginPath();
     c.arc(x, y, 2.1, 0, 2 * Math.PI);
@@ -157,9 +157,7 @@ function hoverMap(h, x, y) {
   showTip(x, y, el("div", { class: "pair" }, mapNote(h)));
 }
 
-function watchMap() {
-  const canvas = byId("map-marks");
-  let at = -1;
+function watchMap(canvas) {
   const find = (event) => {
     const box = canvas.getBoundingClientRect();
     return nearestMark(event.clientX - box.left, event.clientY - box.top);
@@ -174,21 +172,39 @@ function watchMap() {
     const isFirstTouch = event.pointerType === "touch" && !same(h, touched);
     touched = h;
     hoverMap(h, event.clientX, event.clientY);
-    if (h && !isFirstTouch) openPanel(h.prototype ?? data.rows.of[data.map.rows[h.row]]);
+    if (!h || isFirstTouch) return;
+    stand(canvas, h.prototype ?? data.rows.of[data.map.rows[h.row]]);
+    openPanel(map.stood, canvas);
   });
-  put(canvas, { "aria-valuemin": 1, "aria-valuemax": data.k, "aria-valuenow": 1 }, []);
+}
+
+// Arrow keys go on from where the reader stood last, by key or by click.
+function walkMap(canvas) {
+  const mark = () => {
+    const [x, y] = map.at(data.prototypes.at, map.stood);
+    const box = canvas.getBoundingClientRect();
+    hoverMap({ prototype: map.stood }, box.left + x, box.top + y);
+  };
+  put(canvas, { "aria-valuemin": 1, "aria-valuemax": data.k }, []);
+  stand(canvas, 0);
+  canvas.addEventListener("focus", () => canvas.matches(":focus-visible") && mark());
   canvas.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && at >= 0) openPanel(at);
+    if (!isPlain(event)) return;
+    if (event.key === "Enter") openPanel(map.stood, canvas);
     if (event.key === "Escape") hoverMap(null);
+    const at = map.stood;
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: data.k - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    at = Math.max(0, Math.min(data.k - 1, to));
-    const [x, y] = map.at(data.prototypes.at, at);
-    const box = canvas.getBoundingClientRect();
-    put(canvas, { "aria-valuenow": at + 1, "aria-valuetext": `Prototype ${at + 1}, ${called(data.prototypes, at)}` }, []);
-    hoverMap({ prototype: at }, box.left + x, box.top + y);
+    stand(canvas, to);
+    mark();
   });
+}
+
+function stand(canvas, i) {
+  map.stood = Math.max(0, Math.min(data.k - 1, i));
+  const said = `Prototype ${map.stood + 1}, ${called(data.prototypes, map.stood)}`;
+  put(canvas, { "aria-valuenow": map.stood + 1, "aria-valuetext": said }, []);
 }
 
 function setScheme(name) {
@@ -217,7 +233,8 @@ function startMap() {
   byId("colour").addEventListener("change", () => setScheme(byId("colour").value));
   fitMap();
   setScheme(names[0]);
-  watchMap();
+  watchMap(byId("map-marks"));
+  walkMap(byId("map-marks"));
   onRepaint.push(paintMap);
   new ResizeObserver(() => {
     if (byId("map-host").clientWidth === map.width) return;

@@ -1,4 +1,5 @@
-// Distances to the nearest prototype: a histogram, quantiles, and the rows that are worst off.
+// Distances to the nearest prototype: a histogram, quantiles, the rows that are worst off,
+// and those that the method set apart.
 
 function drawSpread(svg, width, height) {
   const { edges, heights, counts, shares, quantiles } = data.spread;
@@ -42,7 +43,19 @@ function startSpread() {
   byId("quantiles").append(el("tbody", {}, lines.map(([name, value]) =>
     el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, inline(value))))));
   chart("spread-host", 290, drawSpread);
-  byId("worst").append(rowList(s.worst, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",
-    el("button", { type: "button", class: "link", onclick: () => openPanel(data.rows.of[r]) },
-      "of " + whole.format(data.rows.of[r] + 1)))));
+  byId("worst").append(coveredRows(s.worst));
+}
+
+// Rows with their distances; "of 3" opens their prototype.
+function coveredRows(rows) {
+  const opening = (of) => (event) => openPanel(of, event.currentTarget);
+  return rowList(rows, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",
+    el("button", { type: "button", class: "link", onclick: opening(data.rows.of[r]) },
+      "of " + whole.format(data.rows.of[r] + 1))));
+}
+
+function startCriticisms() {
+  if (!data.criticisms.length) return;
+  byId("criticisms-rows").append(coveredRows(data.criticisms));
+  for (const id of ["criticisms", "criticisms-link"]) byId(id).hidden = false;
 }
