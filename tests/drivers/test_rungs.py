@@ -12,6 +12,7 @@ from protobandit._oracle import Oracle
 from protobandit._problem import pose
 from protobandit._sampling import Order
 from protobandit.drivers import Rung, planned_evaluations, race, rungs_for
+from protobandit.drivers._rungs import _SMALL as SMALL
 from protobandit.drivers._rungs import least_evaluations
 
 PLENTY = 10**15
@@ -78,9 +79,10 @@ def test_no_more_entries_are_kept_than_there_is_room_for(size):
 @lawful
 @given(size=sizes())
 def test_finalists_are_more_than_prototypes_and_no_more_than_there_is_room_for(size):
-    last = rungs_for(**size)[-1]
+    rungs = rungs_for(**size)
+    first, last = rungs[0], rungs[-1]
     if last.n_finalists:
-        assert size["effort"] >= 5
+        assert size["effort"] >= 5 or first.n_arms * size["n_target"] <= SMALL
         assert 1 < size["k"] < last.n_finalists <= min(last.n_arms, 18 * size["k"])
         assert last.n_finalists * last.n_rows <= size["entries"]
         assert last.n_trials > 0
@@ -162,6 +164,16 @@ def test_arms_can_be_made_to_meet_all_cells(monkeypatch, cells):
     """As a benchmark does, to see what home cells are worth."""
     monkeypatch.setattr("protobandit.drivers._rungs._CELLS", cells)
     assert {rung.n_cells for rung in plan(k=20)[1:]} == {min(cells, 20)}
+
+
+def test_the_smallest_problems_are_shaken_at_any_effort():
+    tiny = {"n_source": 256, "n_target": 256, "k": 7, "effort": 0.1, "at_once": 1 << 20}
+    assert tiny["n_source"] * tiny["n_target"] == SMALL
+    assert plan(**tiny) == plan(**tiny | {"effort": 6.0})
+    last = plan(**tiny)[-1]
+    assert (last.n_finalists, last.n_trials) == (126, 126), "each is tried once, without chance"
+    assert plan(**tiny | {"effort": 30.0})[-1].n_trials == 210
+    assert plan(**tiny | {"n_target": 257})[-1].n_finalists == 0
 
 
 def test_finalists_come_with_an_effort_of_five():

@@ -157,10 +157,17 @@ def _shaken(
     matrix[members] = standing.matrix
     matrix[is_other] = patchwork.distances(kept[is_other])
     table = Table(oracle=patchwork.oracle, arms=patchwork.arms[kept], matrix=matrix)
-    tries = random.integers(len(kept), size=lap.rung.n_trials)
+    tries = _tries(len(kept), lap.rung.n_trials, random)
     start = Standing(members, standing.matrix, standing.weights)
     rules = patchwork.oracle.problem.rules.among(table.arms)
     return replace(lap, arms=table.arms, standing=shake(table, start, tries, rules))
+
+
+def _tries(n_arms: int, n_trials: int, random: np.random.Generator) -> Ids:
+    """Return which arms to force in: all in turn where trials suffice, or random ones."""
+    if n_trials >= n_arms:
+        return np.resize(np.arange(n_arms), n_trials)
+    return random.integers(n_arms, size=n_trials)
 
 
 def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> tuple[Ids, Doubles]:

@@ -14,6 +14,7 @@ _LAST_PASSES = 6
 _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _SHAKEN = 5  # the effort from which on finalists are measured in full and shaken
+_SMALL = 1 << 16  # dissimilarities; where there are no more, shaking takes a few milliseconds
 _FINALISTS = 18  # in units of k
 _MOST_TRIALS = 250  # for each unit of effort; up to there k
 _ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
@@ -54,8 +55,8 @@ def rungs_for(
     n_source, n_target, k
         The problem.
     effort
-        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on the
-        last rung has finalists.
+        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, and
+        on the smallest problems, the last rung has finalists.
     at_once
         How many dissimilarities are computed at once rather than raced for.
     entries
@@ -70,8 +71,12 @@ def rungs_for(
         climbed = _climb(first, n_arms, n_target, k, entries, level)
         # Nor is it worth while to race for as many as there are.
         most = max(n_at_once, min(planned_evaluations(climbed, k), entries))
-        is_all = n_arms * n_target <= most
-        return _climb(n_target, n_arms, n_target, k, entries, level) if is_all else climbed
+        if n_arms * n_target > most:
+            return climbed
+        if n_arms * n_target > _SMALL:
+            return _climb(n_target, n_arms, n_target, k, entries, level)
+        (only,) = _climb(n_target, n_arms, n_target, k, entries, max(level, _SHAKEN))
+        return [replace(only, n_trials=max(only.n_trials, only.n_finalists))]
 
     def lowered(level: float) -> list[Rung]:
         """Return the rungs with fewer rows, then with fewer arms too."""

@@ -54,9 +54,10 @@ class LazyBandit:
     ----------
     effort
         "fast" (1), "balanced" (2.5), "thorough" (6), or a number: how many target rows the first
-        rung reads, in units of 100 + 2 k, and everything else in proportion. From 5 on the 18 k
-        arms that come nearest to an improvement are measured at all rows of the last rung, and
-        forced swaps among them lead out of where no single swap helps.
+        rung reads, in units of 100 + 2 k, and everything else in proportion. From 5 on, and where
+        |S||T| is at most 65,536, the 18 k arms that come nearest to an improvement are measured at
+        all rows of the last rung, and forced swaps among them lead out of where no single swap
+        helps.
     """
 
     name: ClassVar[str] = "lazybandit"
