@@ -1,8 +1,10 @@
 """The data of the paper's experiments, read from the standard files.
 
-``--data DIR`` holds MNIST's four idx files (gzipped or not), in DIR or in DIR/mnist, and
-cifar10-gray.npz, in DIR or in DIR/cifar10. Without it, scikit-learn's ``fetch_openml`` downloads
-MNIST, and CIFAR-10 is left out.
+``--data DIR`` holds MNIST's four idx files (gzipped or not), in DIR or in DIR/mnist, and CIFAR-10,
+in DIR or in DIR/cifar10: cifar-10-python.tar.gz, the folder cifar-10-batches-py it unpacks to, or
+cifar10-gray.npz, images that are grey already (train_images, train_labels, test_images and
+test_labels, uint8). Without it, scikit-learn's ``fetch_openml`` downloads MNIST, and CIFAR-10 is
+left out.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks import _cifar
 
 
 class MissingData(SystemExit):
@@ -30,8 +34,14 @@ def mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
             "t10k-labels-idx1-ubyte",
         )
     ]
-    images = [p.reshape(len(p), -1).astype(np.float32) / 255 for p in parts[::2]]
-    return images[0], parts[1].astype(int), images[1], parts[3].astype(int)
+    return _as_rows(*parts)
+
+
+def _as_rows(
+    train: np.ndarray, train_labels: np.ndarray, test: np.ndarray, test_labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    images = [i.reshape(len(i), -1).astype(np.float32) / 255 for i in (train, test)]
+    return images[0], train_labels.astype(int), images[1], test_labels.astype(int)
 
 
 def _openml() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -55,7 +65,10 @@ def _idx(folder: Path, name: str) -> np.ndarray:
             n_dimensions = raw[3]
             shape = np.frombuffer(raw, ">i4", n_dimensions, offset=4)
             return np.frombuffer(raw, np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
-    raise MissingData(f"{name}[.gz] is neither in {folder} nor in {folder / 'mnist'}.")
+    raise MissingData(
+        f"{name}[.gz] is neither in {folder} nor in {folder / 'mnist'}. Put MNIST's four idx files "
+        f"there, or leave --data out: scikit-learn then downloads them."
+    )
 
 
 def paper_problem(
@@ -80,25 +93,40 @@ def paper_problem(
     return test[chosen], test_labels[chosen], train[rows], train_labels[rows]
 
 
-def cifar(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return train rows and test rows of CIFAR-10 in grey, float32 in [0, 1].
+def cifar(folder: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return train rows, train labels, test rows, test labels of CIFAR-10 in grey.
 
-    They come from cifar10-gray.npz: train_images and test_images, uint8 of 32 x 32.
+    Rows are float32 in [0, 1]. Colours become grey by ITU-R 601's luma (benchmarks/_cifar.py).
     """
     places = [] if folder is None else [folder, folder / "cifar10"]
-    for path in (place / "cifar10-gray.npz" for place in places):
-        if path.exists():
-            with np.load(path) as file:
-                images = file["train_images"], file["test_images"]
-            train, test = (i.reshape(len(i), -1).astype(np.float32) / 255 for i in images)
-            return train, test
-    raise MissingData(f"cifar10-gray.npz is in none of {[str(place) for place in places]}.")
+    for place in places:
+        for name, read in _cifar.READERS.items():
+            if (place / name).exists():
+                return _as_rows(*read(place / name))
+    where = f"neither in {folder} nor in {places[1]}" if places else "looked for in --data DIR only"
+    raise MissingData(
+        f"CIFAR-10 is {where}. Put cifar-10-python.tar.gz there (the Python version on the "
+        f"data set's own page, by Alex Krizhevsky) or what it unpacks to; looked for "
+        f"{', '.join(_cifar.READERS)}."
+    )
 
 
-def cifar_problem(folder: Path | None, *, variance: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Return source (10,000 test) and target (50,000 train) rows, as principal components."""
+def labelled_cifar_problem(
+    folder: Path | None, *, variance: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return source rows and labels, target rows and labels of the paper's CIFAR-10 experiment.
+
+    The source is the 10,000 test images, the target the 50,000 train images, as the principal
+    components of the target that hold this share of its variance.
+    """
     from sklearn.decomposition import PCA
 
-    train, test = cifar(folder)
+    train, train_labels, test, test_labels = cifar(folder)
     components = PCA(variance, svd_solver="full").fit(train)
-    return components.transform(test), components.transform(train)
+    return components.transform(test), test_labels, components.transform(train), train_labels
+
+
+def cifar_problem(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return source and target rows of the same, where no label is asked for."""
+    source, _, target, _ = labelled_cifar_problem(folder)
+    return source, target

@@ -6,7 +6,8 @@ Prints OK or "not reached" for each and stops at none: seconds depend on who els
 machine, so they appear as ratios of what ran side by side, with a line on how much of the machine
 others took. Evaluations and costs do not depend on that; a ratio of times is worth little unless
 others took next to nothing. ``--data`` is described in benchmarks/_data.py, ``--peers`` is a folder
-made by benchmarks/peers/setup.py.
+made by benchmarks/peers/setup.py, of which interpret is used. How it fares against other k-medoids
+is measured by benchmarks.race.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from benchmarks._others import Others
 from benchmarks.bars._bar import Bar, Options
 from benchmarks.bars.clock import clock, threads
 from benchmarks.bars.growth import growth
-from benchmarks.bars.medoids import medoids
 from benchmarks.bars.objective import cifar, mnist
 from benchmarks.bars.strings import strings
 
 PARTS: dict[str, Callable[[Options], Iterator[Bar | str]]] = {
-    part.__name__: part for part in (mnist, cifar, clock, medoids, growth, strings, threads)
+    part.__name__: part for part in (mnist, cifar, clock, growth, strings, threads)
 }
 
 

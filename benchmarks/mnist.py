@@ -4,24 +4,26 @@
 
 S = 5,000 test images, T = 54,210 train images, euclidean, float32. Printed are ratios: the speed of
 a machine drifts, what is measured side by side does not. ``--peer`` is the interpreter of an
-environment that holds interpret-core (see benchmarks/peers/interpret_spot.py).
+environment that holds interpret-core (DIR/interpret, if benchmarks/peers/setup.py made it in DIR).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import textwrap
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
 import protobandit as pb
+from benchmarks import _peers
 from benchmarks._data import paper_problem
+from benchmarks.bars._bar import timed
 
 
 def main() -> None:
@@ -32,7 +34,7 @@ def main() -> None:
     pb.select(source[:64], target[:256], k=2, method="protobandit", random_state=0)
     exact = exact_greedy(source, target, options)
     bandit(source, target, options, exact)
-    memory(options, len(source) * len(target) * 4)
+    memory(source, target, options.k)
     starting()
     if options.peer:
         peer(source, target, options, exact)
@@ -48,12 +50,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--peer", help="python of an environment with interpret-core")
     parser.add_argument("--peer-picks", type=int, default=5)
     return parser.parse_args()
-
-
-def timed(function) -> tuple[float, object]:
-    started = perf_counter()
-    result = function()
-    return perf_counter() - started, result
 
 
 def exact_greedy(source: np.ndarray, target: np.ndarray, options: argparse.Namespace) -> dict:
@@ -129,8 +125,8 @@ def mean_distance(selection: pb.Selection, target: np.ndarray) -> float:
 _CHILD = """
 import json, sys, numpy as np, protobandit as pb
 from pathlib import Path
-from benchmarks._data import paper_problem
-source, _, target, _ = paper_problem(Path(sys.argv[1]) if sys.argv[1] else None)
+rows = np.load(sys.argv[1])
+source, target = rows["source"], rows["target"]
 pb.select(source[:64], target[:256], k=2, method="lazygreedy")
 def anonymous():
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -144,16 +140,29 @@ print(json.dumps({"growth": anonymous()["VmHWM"] - before["RssAnon"]}))
 """
 
 
-def memory(options: argparse.Namespace, matrix: int) -> None:
+def memory(source: np.ndarray, target: np.ndarray, k: int) -> None:
     print()
-    for memoize, k in ((True, options.k), (False, 2)):
-        arguments = [str(options.data or ""), str(k), str(memoize)]
-        done = subprocess.run(
-            [sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, check=True
-        )
-        growth = json.loads(done.stdout)["growth"]
-        share = f"{growth / matrix:.2f} x the matrix"
-        print(f"peak memory, memoize={memoize!s:5}  {growth / 1e6:7.0f} MB  {share}")
+    if not Path("/proc/self/clear_refs").exists():
+        print("memory is left out: it is read from /proc, which is not here")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = _saved(source, target, folder)
+        for memoize, picks in ((True, k), (False, 2)):
+            done = subprocess.run(
+                [sys.executable, "-c", _CHILD, rows, str(picks), str(memoize)],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            growth = json.loads(done.stdout)["growth"]
+            share = f"{growth / (len(source) * len(target) * 4):.2f} x the matrix"
+            print(f"peak memory, memoize={memoize!s:5}  {growth / 1e6:7.0f} MB  {share}")
+
+
+def _saved(source: np.ndarray, target: np.ndarray, folder: str) -> Path:
+    path = Path(folder) / "rows.npz"
+    np.savez(path, source=source, target=target)
+    return path
 
 
 def starting() -> None:
@@ -166,15 +175,12 @@ def starting() -> None:
         print(b - a, d - c)
     """)
     with tempfile.TemporaryDirectory() as folder:
-        cold = {"NUMBA_CACHE_DIR": folder}
-        import os
-
         done = subprocess.run(
             [sys.executable, "-c", script],
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, **cold},
+            env={**os.environ, "NUMBA_CACHE_DIR": folder},
         )
     imported, first = map(float, done.stdout.split())
     print(f"\nimport protobandit        {imported:7.3f} s")
@@ -184,13 +190,8 @@ def starting() -> None:
 def peer(source: np.ndarray, target: np.ndarray, options: argparse.Namespace, exact: dict) -> None:
     picks = options.peer_picks
     with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder) / "rows.npz"
-        np.savez(rows, source=source, target=target)
-        script = Path(__file__).parent / "peers" / "interpret_spot.py"
-        done = subprocess.run(
-            [options.peer, script, rows, str(picks)], capture_output=True, text=True, check=True
-        )
-    spot = json.loads(done.stdout)
+        rows = _saved(source, target, folder)
+        spot = _peers.run("interpret_spot.py", rows, picks, python=options.peer)
     whole = spot["matrix"] + spot["picks"] / picks * options.k
     same = np.array_equal(spot["indices"], exact["selection"].indices[:picks])
     print(f"\ninterpret {spot['version']} SPOT: matrix {spot['matrix']:.1f} s,", end=" ")

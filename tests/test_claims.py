@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
-from benchmarks.claims import __main__ as script
 from benchmarks.claims import optimum
+from benchmarks.claims._caps import Caps
 from benchmarks.claims._instances import FAMILIES, Instance, best_cost, greedy_trap, hub_trap
 from benchmarks.claims._measures import (
     by_seed,
     comparisons_bound,
     exponent,
+    largest_distance,
     mixture,
     rows_of_mixture,
     run,
-)
-from benchmarks.claims._report import (
-    Report,
-    csv_text,
-    markdown,
-    plain,
-    section,
-    with_section,
-    words,
+    scale_in_words,
 )
 from benchmarks.claims.build import instances, is_build, textbook_build
 from benchmarks.claims.target import mapped_target
@@ -97,11 +91,11 @@ def test_ratios_are_to_the_best_and_to_what_is_promised():
     greedy, bandit = optimum._WAYS[:2]
     row = optimum._ratios(instance, greedy, "spotgreedy", best_cost(instance.distances, 1), 0)
     assert row["f_ratio"] == row["cost_ratio"] == 1
-    assert row["is_best"]
+    assert row["best"] == 1
     assert row["promised"] == pytest.approx(1 - 1 / np.e)
     worse = optimum._ratios(instance, greedy, pb.methods.KCenter(), 0.1, 0)
     assert worse["cost_ratio"] > 5
-    assert worse["is_below"]
+    assert worse["below"] == 1
     method = bandit.make(instance.scale)
     row = optimum._ratios(instance, bandit, method, best_cost(instance.distances, 1), 0)
     share = 1 - 1 / np.e - 0.2
@@ -149,13 +143,22 @@ def test_rows_that_serve_only_each_other_tie():
 def test_a_known_exponent_is_recovered():
     x = [10, 20, 40, 80]
     exact = exponent(x, [[3 * value**1.7 for value in x]])
-    assert exact.mean == pytest.approx(1.7)
+    assert exact.fit == pytest.approx(1.7)
+    assert exact.local == pytest.approx((1.7, 1.7, 1.7))
     assert exact.spread == 0
+    assert str(exact) == "1.70 (overall fit 1.70)"
     two = exponent(x, [[value**2 for value in x], [5 * value for value in x]])
-    assert two.mean == pytest.approx(1.5)
+    assert two.fit == pytest.approx(1.5)
     assert two.spread == pytest.approx(np.std([2, 1], ddof=1))
-    assert str(two) == "1.50 ± 0.71"
-    assert str(exponent(x, [[value**-0.001 for value in x]])) == "0.00 ± 0.00"
+    assert str(exponent(x, [[value**-0.001 for value in x]])) == "0.00 (overall fit 0.00)"
+
+
+def test_a_broken_line_is_no_power_law():
+    """Its pieces are told, whatever the seeds agree upon."""
+    broken = exponent([1, 2, 4, 8], [[1, 8, 64, 128], [2, 16, 128, 256]])
+    assert broken.local == pytest.approx((3, 3, 1))
+    assert broken.spread == pytest.approx(0)
+    assert str(broken) == "between 1.00 and 3.00 (overall fit 2.40)"
 
 
 def test_series_are_sorted_out_by_seed():
@@ -198,70 +201,51 @@ def test_the_mixture_is_the_same_whatever_its_length():
     assert not path.exists()
 
 
-# -- what is written ------------------------------------------------------------------------------
+# -- the scale and the cap ------------------------------------------------------------------------
 
 
-def report(name="some", finding="It is so."):
-    return Report(
-        name=name,
-        title="A title",
-        claim="They say so.",
-        verdict="It holds.",
-        findings=[finding],
-        summary=[{"k": 5, "count": 1234567.0}, {"k": 10, "other": "x"}],
-        rows=[{"k": 5, "count": 1 / 3}, {"k": 10, "other": None}],
-        setting="A setting.",
-        draw=lambda path: path.write_text("<svg/>"),
-    )
+def test_the_largest_distance_bounds_all_and_hardly_more():
+    random = np.random.default_rng(0)
+    source, target = (random.normal(size=(n, 6)).astype(np.float32) for n in (40, 9000))
+    target[8500] *= 5  # past the first piece
+    largest = float(np.sqrt(((target[:, None] - source) ** 2).sum(axis=2)).max())
+    assert largest < largest_distance(source, target) < 1.0001 * largest
 
 
-def test_tables_hold_every_column():
-    table = report().summary
-    assert markdown(table).splitlines() == [
-        "| k | count | other |",
-        "| --- | ---: | ---: |",
-        "| 5 | 1.23e+06 |  |",
-        "| 10 |  | x |",
-    ]
-    assert markdown([{"|T|": "f*"}]) == "| \\|T\\| |\n| --- |\n| f\\* |"
-    widths = {len(line) for line in plain(table).splitlines()}
-    assert len(widths) == 1
-    assert csv_text(report().rows) == "k,count,other\n5,0.333333,\n10,,\n"
+def test_it_is_said_whose_scale_it_was():
+    assert "is given C = 3.5, the largest distance" in scale_in_words([{"scale": 3.5}, {"k": 1}])
+    assert "estimates C" in scale_in_words([{"k": 1}])
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [(None, ""), ("a", "a"), (12000, "12,000"), (0.0012345, "0.00123")]
-)
-def test_numbers_are_short(value, shown):
-    assert words(value) == shown
+def test_arms_at_the_cap_are_counted():
+    """The uniform search shows every arm the whole of so small a target, kl-lucb need not."""
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    found = run(rows[:12], rows, k=3, method=ProtoBandit(search="uniform", scale=10.0), seed=0)
+    n_drawn = int(np.ceil(12 / 3 * np.log(5)))
+    assert found.caps == Caps(3 * n_drawn, 3 * n_drawn * 30, 3 * n_drawn, 3 * n_drawn * 30)
+    assert found.caps.share_of_arms == found.caps.share_of_pulls == 1
+    many = np.random.default_rng(0).normal(size=(20_000, 3))
+    found = run(many[:200], many, k=3, method=ProtoBandit(scale=10.0), seed=0)
+    assert found.caps.n_arms == 3 * int(np.ceil(200 / 3 * np.log(5)))
+    assert found.caps.n_capped == found.caps.share_of_pulls == 0
 
 
-def test_a_section_is_written_anew_in_its_place():
-    page = with_section(with_section("# Title\n", "a", "one"), "b", "two")
-    assert page.index("one") < page.index("two")
-    changed = with_section(page, "a", "three \\1")
-    assert "one" not in changed
-    assert changed.index("three \\1") < changed.index("two")
+def test_a_round_adds_to_the_caps():
+    caps = Caps()
+    caps.add(np.array([0, 3, 10, 10, 7]), 10)
+    caps.add(np.array([5, 0]), 10)
+    assert (caps.n_arms, caps.n_pulls, caps.n_capped, caps.n_capped_pulls) == (5, 35, 2, 20)
+    assert caps.share_of_arms == 0.4
+    assert caps.share_of_pulls == pytest.approx(20 / 35)
+    assert Caps().share_of_arms == 0
 
 
-def test_a_claim_is_published_whole(tmp_path):
-    script.publish(report("a"), tmp_path, 2)
-    script.publish(report("b"), tmp_path, 2)
-    script.publish(report("a", "It is otherwise."), tmp_path, 3)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["README.md", "a.csv", "a.svg", "b.csv", "b.svg"]
-    page = (tmp_path / "README.md").read_text()
-    assert page.count("## A title") == 2
-    assert page.count("It is so.") == 1
-    assert page.count("| A title | It holds. |") == 2
-    assert "--seeds 3" in page
-    assert section(report("b")) in page
-    order = [page.index(part) for part in ("# The rest", "--seeds", "otherwise", "It is so")]
-    assert all(a < b for a, b in pairwise(order))
+# -- whose seed matters ---------------------------------------------------------------------------
 
 
-def test_an_unknown_claim_is_refused(capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["claims", "--out", "x", "--only", "target,nothing"])
-    with pytest.raises(SystemExit):
-        script.parse()
-    assert "'nothing' is no claim. Use some of target, growth" in capsys.readouterr().err
+def test_who_throws_dice_is_run_with_several_seeds():
+    instance = FAMILIES["gaussian"](np.random.default_rng(0))
+    n_runs = Counter(row["method"] for row in optimum._judged(instance, {}, 5))
+    assert n_runs.pop("spotgreedy") == 1
+    assert len(n_runs) == 7
+    assert set(n_runs.values()) == {3}

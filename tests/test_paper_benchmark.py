@@ -18,11 +18,12 @@ from benchmarks.paper._counting import (
     recorded,
     spotgreedy_comparisons,
 )
-from benchmarks.paper._grid import GRIDS, METHODS, Key
+from benchmarks.paper._grid import GRIDS, METHODS, Key, Setting
 from benchmarks.paper._judge import judge
 from benchmarks.paper._problems import Posed
 from benchmarks.paper._report import NothingYet, report
-from benchmarks.paper._statistics import Setting, Spread, normalised, results, tidy
+from benchmarks.paper._sessions import read_sessions
+from benchmarks.paper._statistics import Spread, normalised, results, tidy
 from benchmarks.paper._work import jobs_for, work
 
 import protobandit as pb
@@ -230,6 +231,13 @@ def test_the_grids_are_the_papers():
     assert len(list(GRIDS["cifar10"].all_keys(10))) == 10 * 3 * (8 + 2)
 
 
+def test_a_setting_is_a_key_without_its_run():
+    key = Key(3, 10, 100, "protobandit", 0.2, 0.05)
+    assert key.setting == Setting(10, 100, "protobandit", 0.2, 0.05)
+    assert Key._fields == ("run", *Setting._fields)
+    assert Setting(10, 100, "random") == Key(0, 10, 100, "random").setting
+
+
 def test_the_table_is_tidy(finished):
     with finished.open(newline="") as file:
         table = list(csv.DictReader(file))
@@ -332,6 +340,8 @@ def test_the_report_writes_tables_figures_and_words(finished, tmp_path, capsys):
     assert "15 of 15 cells" in capsys.readouterr().err
     compute(parse(["digits", "--out", str(out), "--runs", "2"]))
     assert "All cells of 2 runs are in" in capsys.readouterr().err
+    (noted,) = read_sessions(out / "digits.json")
+    assert noted["cells"] == 15
 
 
 def test_an_empty_folder_is_said_to_be_empty(tmp_path, capsys):
@@ -346,6 +356,7 @@ def test_missing_data_is_said_to_be_missing(tmp_path, capsys, what):
     out = str(tmp_path / "out")
     assert main([what, "--data", str(tmp_path), "--out", out, "--jobs", "1"]) == 1
     assert "MissingData: " in capsys.readouterr().err
+    assert not [*tmp_path.rglob("*.json")]
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "two"])

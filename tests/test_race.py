@@ -21,6 +21,8 @@ from benchmarks.race._ratios import lines
 from benchmarks.race._results import FAILED, LIMIT, MISSING, OK, SKIPPED, Result
 from benchmarks.race._rounds import Plan
 
+import protobandit as pb
+
 RULES = _cell.Rules(limit=30.0, start_limit=60.0)
 BLANK = Result(
     problem="mnist-2000", n=2000, n_target=2000, d=784, k=10, seed=0, contestant="x", status=MISSING
@@ -244,6 +246,7 @@ def fits() -> list[Result]:
             seed=seed,
             status=OK,
             seconds=seconds,
+            matrix_seconds=0.5 + seed if name == "kmedoids FasterPAM" else None,
             cost=cost,
             n_prototypes=9 if name == "submodlib" else 10,
             baseline_mb=100.0,
@@ -256,7 +259,8 @@ def fits() -> list[Result]:
     ]
     late = replace(BLANK, contestant="BanditPAM", status=LIMIT, reason="over 60 s", limit=60.0)
     gone = replace(BLANK, contestant="apricot", status=MISSING, reason="no, says pip")
-    return [*found, late, gone, replace(late, k=100)]
+    full = replace(BLANK, contestant="interpret SPOT", status=FAILED, reason="out of memory")
+    return [*found, late, gone, full, replace(late, k=100)]
 
 
 def test_ratios_are_against_the_best_cost_and_ours_in_the_same_round() -> None:
@@ -267,6 +271,11 @@ def test_ratios_are_against_the_best_cost_and_ours_in_the_same_round() -> None:
     assert found["kmedoids FasterPAM"].time_ratio == pytest.approx((4 * 2) ** 0.5)
     assert found["submodlib"].time_ratio == pytest.approx(3.0)  # its only round
     assert found[REFERENCE].time_ratio == pytest.approx(1.0)
+    assert found["kmedoids FasterPAM"].time_range == (2.0, 4.0)
+    assert found["kmedoids FasterPAM"].cost_spread == pytest.approx(0.1 / 2**0.5 / 1.05)
+    assert found["submodlib"].cost_spread is None
+    assert found["kmedoids FasterPAM"].matrix_seconds == pytest.approx(1.0)
+    assert found["lazybandit fast"].matrix_seconds is None
     assert found["lazybandit fast"].extra_mb == 51.0
     assert [line.n_seeds for line in found.values()] == [2, 2, 2, 1]
     assert (
@@ -321,18 +330,22 @@ def test_the_summary_and_the_pictures(tmp_path: Path, monkeypatch: pytest.Monkey
         memory_gb=16.0,
         cold_seconds=4.5,
         cached_seconds=1.5,
+        commit="abc1234",
     )
     script.keep(tmp_path, kept)
     folder = str(tmp_path)
     monkeypatch.setattr(sys, "argv", ["race", "--peers", folder, "--out", folder, "--summary"])
     script.main()
     words = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| kmedoids FasterPAM † | 1.0000 | 2.83 | 8 | 51 | 2 |" in words
+    cells = "1.0000 ± 0.0673 | 2.83 (2 to 4) | 8 (matrix 1) | 51 | 2"
+    assert f"| kmedoids FasterPAM † | {cells} |" in words
     assert "| submodlib † | 2.0000 (9 rows) | 3 | 6 | 50 | 1 |" in words
-    assert f"| **{REFERENCE}** | 1.0476 | 1 | 2.83 | 51 | 2 |" in words
+    assert f"| **{REFERENCE}** | 1.0476 ± 0.1347 | 1 | 2.83 | 51 | 2 |" in words
     assert "| BanditPAM | over 60 s | mnist-2000 k = 10, mnist-2000 k = 100 |" in words
     assert "| apricot | no, says pip | everywhere |" in words
     assert "| kmedoids FasterPAM † | kmedoids 0.5.5 | 3.11.7 | no |" in words
+    assert "| interpret SPOT | out of memory | mnist-2000 k = 10 |" in words
+    assert "Run on 2025-01-31 at commit abc1234: a machine" in words
     assert "0.25 cores busy" in words
     assert "These times are disturbed." in words
     assert "4.5 s when nothing has been compiled before, and 1.5 s afterwards" in words
@@ -343,6 +356,8 @@ def test_the_summary_and_the_pictures(tmp_path: Path, monkeypatch: pytest.Monkey
         re.findall(">([^<>]+)</text>", picture)
     )
     assert "not within the limit: BanditPAM" in picture
+    assert "failed (README.md says why): interpret SPOT" in picture
+    assert "could not be installed: apricot" in picture
     assert (tmp_path / "mnist-2000.png").read_bytes()[:4] == b"\x89PNG"
     assert not list(tmp_path.glob("*.part*"))
 
@@ -353,6 +368,39 @@ def test_labels_keep_off_each_other() -> None:
         box, _ = _best_place(100, 100, 40, 10, taken, (0, 0, 200, 200), 7)
         assert not any(_overlap(box, other) for other in taken)
         taken.append(box)
+
+
+# -- the whole of it, with contestants that need no environment ------------------------------------
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_a_race_from_rows_to_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_resumed: bool
+) -> None:
+    pytest.importorskip("matplotlib")
+    images = np.random.default_rng(0).random((200, 9), dtype=np.float32)
+    monkeypatch.setattr("benchmarks.race._problems.mnist", lambda _: (images, None, None, None))
+    small = replace(FULL[0], n=200, n_target=200, d=9, ks=(3,))
+    monkeypatch.setattr(script, "QUICK", (small,))
+    monkeypatch.setattr(script, "_first_calls", lambda *_: (4.0, 1.0))
+    out = tmp_path / "out"
+    words = ["race", "--peers", str(tmp_path), "--out", str(out), "--quick", "--limit", "60"]
+    monkeypatch.setattr(sys, "argv", [*words, "--only", "random,lazygreedy"])
+    script.main()
+    first = _results.read(out / "race.csv")
+    if is_resumed:
+        script.main()
+        assert _results.read(out / "race.csv") == first
+    assert [(r.contestant, r.status, r.n_prototypes) for r in first] == [
+        ("lazygreedy", OK, 3),
+        ("random", OK, 3),
+    ]
+    best = pb.select(images, k=3, method="lazygreedy")
+    assert first[0].cost == pytest.approx(best.cost, rel=1e-5)
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert "--quick --limit 60 --only random,lazygreedy" in page
+    assert "4.0 s when nothing has been compiled before" in page
+    assert str(tmp_path) not in page
 
 
 # -- who races, on what ---------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def _spot(source: np.ndarray, target: np.ndarray, python: str) -> dict[str, Any]
 # Threads are settled when a process starts, so each way to run has a process of its own.
 _CHILD = """
 import json, os, sys
-path, seed, n_jobs, is_pinned = sys.argv[1], *map(int, sys.argv[2:])
+path, k, seed, n_jobs, is_pinned = sys.argv[1], *map(int, sys.argv[2:])
 if is_pinned:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np
@@ -67,7 +67,7 @@ from benchmarks.bars._bar import lazybandit, timed
 rows = np.load(path)
 source, target = rows["source"], rows["target"]
 def run():
-    return lazybandit(source, target, k=100, effort="balanced", seed=seed, n_jobs=n_jobs)
+    return lazybandit(source, target, k=k, effort="balanced", seed=seed, n_jobs=n_jobs)
 run()
 runs = [timed(run) for _ in range(3)]
 indices = runs[0][1].indices.tolist()
@@ -98,7 +98,7 @@ def threads(options: Options) -> Iterator[Bar | str]:
 
 
 def _child(rows: Path, seed: int, n_jobs: int, is_pinned: bool) -> dict[str, Any]:
-    command = [sys.executable, "-c", _CHILD, rows, seed, n_jobs, int(is_pinned)]
+    command = [sys.executable, "-c", _CHILD, rows, _K, seed, n_jobs, int(is_pinned)]
     done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, text=True, check=True)
     report: dict[str, Any] = json.loads(done.stdout)
     return report

@@ -1,58 +1,53 @@
 """The paper's claims besides its figures, tested on real runs.
 
-    python -m benchmarks.claims --data DIR --out DIR [--only NAME,...] [--seeds 5] [--peers DIR]
+    python -m benchmarks.claims --out DIR [--data DIR] [--only NAME,...] [--seeds 5] [--peers DIR]
+        [--summary]
 
-Writes NAME.csv and NAME.svg for each claim, and README.md, which says where our figures agree with
-the paper and where they do not. ``--only`` runs some claims and leaves the rest of README.md as it
-is. ``--peers`` is the folder of environments that benchmarks/peers/setup.py makes; with it Lemma 1
-is tried on the package kmedoids as well. Needs matplotlib; `target` needs 3 GB for its file.
+Writes NAME.csv and NAME.svg for each claim, runs.json, which keeps how each was run, and README.md,
+which says where our figures agree with the paper and where they do not. ``--only`` runs some of the
+claims; README.md is about all whose figures are in --out. ``--summary`` runs none, and writes the
+pictures and README.md anew from those figures. ``--peers`` is the folder of environments that
+benchmarks/peers/setup.py makes; with it Lemma 1 is tried on the package kmedoids as well. Needs
+matplotlib; `target` needs 3 GB for its file.
 """
 
 from __future__ import annotations
 
 import argparse
-from datetime import datetime, timezone
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.claims._report import (
-    Claim,
-    Options,
-    Report,
-    csv_text,
-    overview,
-    plain,
-    section,
-    with_section,
-    write_text,
-)
-from benchmarks.claims.build import build
-from benchmarks.claims.growth import growth
-from benchmarks.claims.medoids import medoids
-from benchmarks.claims.optimum import optimum
-from benchmarks.claims.target import target
-from benchmarks.paper._machine import machine
+from benchmarks._files import put, write_text
+from benchmarks.claims import _sessions, build, growth, medoids, optimum, target
+from benchmarks.claims._page import page
+from benchmarks.claims._report import Claim, Options, Report, csv_text, plain, read_csv
 
-CLAIMS: dict[str, Claim] = {
-    "target": target,
-    "growth": growth,
-    "build": build,
-    "medoids": medoids,
-    "optimum": optimum,
+CLAIMS = {
+    "target": Claim(target.measure, target.report),
+    "growth": Claim(growth.measure, growth.report),
+    "build": Claim(build.measure, build.report),
+    "medoids": Claim(medoids.measure, medoids.report),
+    "optimum": Claim(optimum.measure, optimum.report),
 }
-_TITLE = "# The rest of the paper's claims, on real runs\n"
 
 
 def main() -> None:
-    options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
-    settings = Options(data=options.data, peers=options.peers, seeds=options.seeds)
-    for name in options.only:
+    given = parse()
+    names = given.only or list(CLAIMS)
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.summary:
+        publish(given.out, names)
+        return
+    options = Options(data=given.data, peers=given.peers, seeds=given.seeds)
+    for name in names:
         started = perf_counter()
         print(f"{name}:", flush=True)
-        report = CLAIMS[name](settings)
-        show(report)
-        publish(report, options.out, options.seeds)
+        rows = CLAIMS[name].measure(options)
+        write_text(given.out / f"{name}.csv", csv_text(rows))
+        _sessions.keep(given.out, name, _sessions.session(command(given)))
+        show(publish(given.out, [name])[name])
         print(f"    {perf_counter() - started:.0f} s\n", flush=True)
 
 
@@ -60,9 +55,10 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with MNIST's idx files")
     parser.add_argument("--out", type=Path, required=True, help="where the results go")
-    parser.add_argument("--only", type=_names, default=list(CLAIMS), help=", ".join(CLAIMS))
+    parser.add_argument("--only", type=_names, help=", ".join(CLAIMS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peers", type=Path, help="folder with the rivals' environments")
+    parser.add_argument("--summary", action="store_true", help="write up what has been run")
     return parser.parse_args()
 
 
@@ -75,44 +71,45 @@ def _names(words: str) -> list[str]:
     return names
 
 
+def command(given: argparse.Namespace) -> str:
+    """Return the command as it was given, but for the names of folders."""
+    words = ["python -m benchmarks.claims"]
+    words += [f"--{name} DIR" for name in ("data", "out", "peers") if getattr(given, name)]
+    words += [f"--only {','.join(given.only)}"] if given.only else []
+    return " ".join([*words, f"--seeds {given.seeds}"])
+
+
 def show(report: Report) -> None:
-    """Print the small table and what was found."""
+    """Print the small tables and what was found."""
     print(plain(report.summary))
+    for caption, table in report.more.items():
+        print(f"\n  {caption}\n{plain(table)}")
     for line in (report.verdict, *report.findings):
         print(f"  {line}")
 
 
-def publish(report: Report, out: Path, n_seeds: int) -> None:
-    """Write the figures of a claim, its picture, and its section of the page."""
-    write_text(out / f"{report.name}.csv", csv_text(report.rows))
-    beside = out / f"{report.name}.new.svg"
-    report.draw(beside)
-    beside.replace(out / f"{report.name}.svg")
-    page = out / "README.md"
-    before = page.read_text(encoding="utf-8") if page.exists() else _TITLE
-    told = with_section(before, "how", how(n_seeds))
-    told = with_section(told, "overview", overview(told))
-    told = with_section(told, report.name, section(report))
-    write_text(page, with_section(told, "overview", overview(told)))
+def publish(out: Path, names: Sequence[str]) -> dict[str, Report]:
+    """Draw these claims, write the page of all that have figures, and return the reports."""
+    reports = {
+        name: _reported(claim, path)
+        for name, claim in CLAIMS.items()
+        if (path := out / f"{name}.csv").exists()
+    }
+    if not reports:
+        sys.exit("No figures are in --out: there is nothing to write up. Leave --summary out.")
+    for name in names:
+        if name in reports:
+            put(out / f"{name}.svg", reports[name].draw)
+    write_text(out / "README.md", page([*reports.values()], _sessions.read(out)))
+    return reports
 
 
-def how(n_seeds: int) -> str:
-    """Return how the figures came about: the command, the machine and the date."""
-    here = machine()
-    versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
-    today = datetime.now(tz=timezone.utc).date().isoformat()
-    return "\n".join(
-        [
-            f"    python -m benchmarks.claims --data DIR --out DIR --peers DIR --seeds {n_seeds}",
-            "",
-            f"{today}, {here['processor']}, {here['cores']} cores, {here['memory_gb']} GB, "
-            f"{here['system']}, Python {here['python']}, {versions}. Counts hardly depend on the "
-            f"machine; seconds were taken while others used it, and are noisy.",
-            "",
-            "*Evaluations*, our count, are dissimilarities computed. *Comparisons* are counted by "
-            "the paper's rule: nothing is kept, so a pull of an arm at a target row costs |M| + 1.",
-        ]
-    )
+def _reported(claim: Claim, path: Path) -> Report:
+    try:
+        return claim.report(read_csv(path))
+    except KeyError as missing:
+        message = f"{path.name} is of an older run and lacks {missing}. Run --only {path.stem}."
+        raise SystemExit(message) from missing
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
-"""What the test of a claim found, and how it is told: a table, a CSV file, a figure, a page."""
+"""What the test of a claim found, and how figures are told: as a table and as a CSV file."""
 
 from __future__ import annotations
 
 import csv
-import os
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,8 +25,8 @@ class Options:
 class Report:
     """One claim: what the paper says, what was measured, and whether they agree.
 
-    ``rows`` are the tidy figures for the CSV file, ``summary`` the small table; ``draw`` takes a
-    path and makes the picture.
+    ``summary`` is the small table, ``more`` are others by their captions; ``draw`` takes a path and
+    makes the picture.
     """
 
     name: str
@@ -37,12 +35,17 @@ class Report:
     verdict: str
     findings: Sequence[str]
     summary: Sequence[Row]
-    rows: Sequence[Row]
+    more: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     setting: str
     draw: Callable[[Path], None]
 
 
-Claim: TypeAlias = Callable[[Options], Report]
+@dataclass(frozen=True)
+class Claim:
+    """How the figures of a claim are made, and what they come to."""
+
+    measure: Callable[[Options], list[Row]]
+    report: Callable[[list[Row]], Report]
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -87,14 +90,7 @@ def escaped(text: str) -> str:
     return text.replace("*", "\\*")
 
 
-# -- files ----------------------------------------------------------------------------------------
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+# -- figures --------------------------------------------------------------------------------------
 
 
 def csv_text(rows: Iterable[Row]) -> str:
@@ -109,35 +105,21 @@ def csv_text(rows: Iterable[Row]) -> str:
     return buffer.getvalue()
 
 
-def section(report: Report) -> str:
-    """Return what the page says of a claim."""
-    parts = [
-        f"## {report.title}",
-        f"> {escaped(report.claim)}",
-        f"**{escaped(report.verdict)}**",
-        "\n".join(f"- {escaped(finding)}" for finding in report.findings),
-        markdown(report.summary),
-        f"![{report.title}]({report.name}.svg)",
-        f"{report.setting} All figures: [{report.name}.csv]({report.name}.csv).",
-    ]
-    return "\n\n".join(parts)
+def read_csv(path: Path) -> list[Row]:
+    """Return the rows of such a file: numbers, truths and words, and None where a cell is empty."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-_VERDICT = re.compile(r"^## (.+)\n\n> .+\n\n\*\*(.+)\*\*$", re.MULTILINE)
+_TRUTHS = {"": None, "True": True, "False": False}
 
 
-def overview(page: str) -> str:
-    """Return a table of the claims that a page has sections on, and what became of them."""
-    found = _VERDICT.findall(page)
-    lines = [f"| {title} | {verdict} |".replace("|S|", r"\|S\|") for title, verdict in found]
-    return "\n".join(["| claim | on our runs |", "| --- | --- |", *lines])
-
-
-def with_section(page: str, name: str, text: str) -> str:
-    """Return the page with this claim's section written anew, or added at its end."""
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    block = f"{start}\n{text}\n{end}"
-    found = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
-    if found.search(page):
-        return found.sub(lambda _: block, page)
-    return f"{page.rstrip()}\n\n{block}\n"
+def _value(cell: str) -> Any:
+    if cell in _TRUTHS:
+        return _TRUTHS[cell]
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell

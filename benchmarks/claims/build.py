@@ -104,7 +104,7 @@ def is_build(distances: np.ndarray, picks: list[int], weights: np.ndarray | None
     return True
 
 
-def build(options: Options) -> Report:
+def measure(options: Options) -> list[Row]:
     rows: list[Row] = []
     for kind in ("T = S", "S, T and weights", "r rows at a time"):
         cases = [*instances(kind, _INSTANCES)]
@@ -114,7 +114,7 @@ def build(options: Options) -> Report:
             for seed, case in enumerate(cases)
         ]
         print(f"    {kind}", flush=True)
-    return _report(rows)
+    return rows
 
 
 def _row(kind: str, seed: int, case: Instance, peer: list[int] | None) -> Row:
@@ -177,6 +177,9 @@ def _of_kmedoids(cases: list[Instance], options: Options) -> list[list[int]] | N
     return found
 
 
+# -- what it comes to -----------------------------------------------------------------------------
+
+
 def _line(kind: str, rows: list[Row]) -> Row:
     """Return how many of these instances each method solves as the textbook does."""
     line: Row = {"instances": kind, "number": len(rows)}
@@ -187,11 +190,13 @@ def _line(kind: str, rows: list[Row]) -> Row:
     return line
 
 
-def _report(rows: list[Row]) -> Report:
+def report(rows: list[Row]) -> Report:
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     clear, tied = ([row for row in rows if row["is_tied"] is flag] for flag in (False, True))
     summary = [_line(kind, [row for row in clear if row["kind"] == kind]) for kind in kinds]
-    summary += [_line("T = S, decided by a tie", tied)] if tied else []
+    for kind in dict.fromkeys(row["kind"] for row in tied):
+        own = [row for row in tied if row["kind"] == kind]
+        summary.append(_line(f"{kind}, decided by a tie", own))
     n_same = sum(row["spotgreedy"] for row in clear)
     peer = [row["kmedoids"] for row in clear if row["kmedoids"] is not None]
     is_best = [row["is_build"] for row in rows if row["is_build"] is not None]
@@ -219,7 +224,6 @@ def _report(rows: list[Row]) -> Report:
         else f"It fails in {len(clear) - n_same} of {len(clear)} instances.",
         findings=findings,
         summary=summary,
-        rows=rows,
         setting=f"{_INSTANCES} instances of each kind: 12 to 150 rows on either side, 2 to 8 "
         f"columns, k from 2 to 10, {', '.join(_METRICS)}. Of lazygreedy only r = 1 is asked.",
         draw=lambda path: _draw(path, rows, kinds),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from benchmarks._files import write_text
 from benchmarks.counts._problems import CASES, Case
 
 BASELINES = Path(__file__).parent / "baselines.json"
@@ -52,9 +52,7 @@ def write(record: Record, path: Path = BASELINES) -> None:
     for name, methods in record.items():
         lines = [f"    {json.dumps(m)}: {json.dumps(counts)}" for m, counts in methods.items()]
         problems.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n  }")
-    beside = path.with_suffix(".new")
-    beside.write_text("{\n" + ",\n".join(problems) + "\n}\n", encoding="utf-8")
-    os.replace(beside, path)
+    write_text(path, "{\n" + ",\n".join(problems) + "\n}\n")
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from time import perf_counter
 
 from benchmarks._data import MissingData
 from benchmarks.paper._cells import SpoiltTable, read_cells
 from benchmarks.paper._grid import GRIDS
-from benchmarks.paper._machine import note_session
 from benchmarks.paper._report import NothingYet, report
+from benchmarks.paper._sessions import session
 from benchmarks.paper._work import jobs_for, work
 
 
@@ -72,17 +71,16 @@ def compute(options: argparse.Namespace) -> None:
     is_small = options.quick and options.what != "digits"
     grid = GRIDS[f"{options.what}-quick" if is_small else options.what]
     table = options.out / f"{grid.name}.csv"
+    notes = table.with_suffix(".json")
     if not options.resume:
         table.unlink(missing_ok=True)
+        notes.unlink(missing_ok=True)
     jobs = list(jobs_for(grid, options.data, options.runs, read_cells(table)))
     if not jobs:
         _say(f"All cells of {options.runs} runs are in {table}.")
         return
-    session, command, started = table.with_suffix(".json"), command_of(options), perf_counter()
-    note_session(session, command)
-    work(jobs, table, n_processes=options.jobs, say=_say)
-    n_cells = sum(len(job.wanted) for job in jobs)
-    note_session(session, command, cells=n_cells, minutes=round((perf_counter() - started) / 60))
+    with session(notes, command_of(options), lambda: len(read_cells(table))):
+        work(jobs, table, n_processes=options.jobs, say=_say)
 
 
 def command_of(options: argparse.Namespace) -> str:

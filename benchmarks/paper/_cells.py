@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TextIO
 
+from benchmarks._files import write_text
 from benchmarks.paper._grid import Key
 
 
@@ -50,7 +50,7 @@ class Cell:
     @property
     def key(self) -> Key:
         """Return what names the cell."""
-        return Key(self.run, self.skew, self.k, self.method, self.epsilon, self.nu_step)
+        return Key(*(getattr(self, name) for name in Key._fields))
 
 
 _NAMES = [field.name for field in fields(Cell)]
@@ -105,15 +105,3 @@ def append(file: TextIO, cell: Cell) -> None:
     csv.writer(row, lineterminator="\n").writerow(values)
     file.write(row.getvalue())
     file.flush()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    other = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with other.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(other, path)
-    finally:
-        other.unlink(missing_ok=True)

@@ -169,8 +169,8 @@ def _built(arena: Arena, key: Key, effort: str) -> pb.Selection:
 def _charged_build(arena: Arena, key: Key, effort: str, built: pb.Selection) -> Found:
     """Charge for a build: greedy on the rows of the first rung.
 
-    How often it looks at which arm is not seen from outside, so the pulls are those of exact
-    greedy, which picks the same, played on the same rows.
+    How often it looks at which arm is not seen from outside, so the pulls are those of lazy greedy,
+    which picks the same, played on the same rows.
     """
     posed = arena.posed
     n_rows = built.evaluations_by_phase["build"] // len(posed.source)
@@ -179,7 +179,7 @@ def _charged_build(arena: Arena, key: Key, effort: str, built: pb.Selection) -> 
 
 
 def _greedy_on(arena: Arena, rows: np.ndarray, k: int) -> Found:
-    """Run exact greedy on some of the target rows."""
+    """Run exact greedy, lazily, on some of the target rows; a look at an arm is a pull at each."""
     posed = arena.posed
     sample = replace(posed, target=posed.target[rows], target_labels=posed.target_labels[rows])
     return _played(sample, k, LazyGreedy(memoize=True), np.random.default_rng(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.paper._grid import METHODS
-from benchmarks.paper._statistics import Results, Setting
+from benchmarks._files import put
+from benchmarks.paper._grid import METHODS, Setting
+from benchmarks.paper._statistics import Results
 
 _NU_COLOURS = ("#1f5fbf", "#56a3e8")
 _STYLE = {
@@ -103,17 +103,20 @@ def _pyplot() -> Any:
 
 def _save(plt: Any, figure: Any, path: Path) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = []
-    for kind, slim in _FORMATS.items():
-        final = path.with_name(f"{path.name}.{kind}")
-        other = path.with_name(f".{path.name}.{os.getpid()}.{kind}")
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(other, dpi=90, metadata=metadata)
-        slim(other)
-        os.replace(other, final)
-        written.append(final)
+    written = [_save_as(figure, path.with_name(path.name + ending)) for ending in _FORMATS]
     plt.close(figure)
     return written
+
+
+def _save_as(figure: Any, path: Path) -> Path:
+    slim, metadata = _FORMATS[path.suffix]
+
+    def write(beside: Path) -> None:
+        figure.savefig(beside, dpi=90, metadata=metadata)
+        slim(beside)
+
+    put(path, write)
+    return path
 
 
 def _slim_png(path: Path) -> None:
@@ -131,7 +134,8 @@ def _slim_svg(path: Path) -> None:
     path.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
 
 
-_FORMATS = {"png": _slim_png, "svg": _slim_svg}
+# How to make a file smaller, and what would tell when and by what it was made.
+_FORMATS = {".png": (_slim_png, {"Software": None}), ".svg": (_slim_svg, {"Date": None})}
 
 
 def _figure(plt: Any, found: Results, skew: int, epsilon: float) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,17 @@ class Key(NamedTuple):
     method: str
     epsilon: float = 0.0
     nu_step: float = 0.0
+
+    @property
+    def setting(self) -> Setting:
+        """Return the cell whatever the run."""
+        return Setting(*self[1:])
+
+
+class Setting(namedtuple("Setting", Key._fields[1:], defaults=Key._field_defaults.values())):
+    """A cell whatever the run: what a `Key` names after its first field."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._data import MissingData, cifar_problem, paper_problem
+from benchmarks._data import labelled_cifar_problem, paper_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,7 @@ def small_mnist(folder: Path | None, skew: int, seed: int) -> Posed:
 
 @lru_cache(maxsize=1)
 def _cifar10(folder: Path | None) -> Posed:
-    source, target = cifar_problem(folder)
-    labels = _cifar10_labels(folder)
-    return Posed(source, labels["test_labels"], target, labels["train_labels"])
+    return Posed(*labelled_cifar_problem(folder))
 
 
 def cifar10(folder: Path | None, skew: int, seed: int) -> Posed:
@@ -58,15 +56,6 @@ def cifar10(folder: Path | None, skew: int, seed: int) -> Posed:
 def small_cifar10(folder: Path | None, skew: int, seed: int) -> Posed:
     """Return a part of `cifar10` for a quick look."""
     return cifar10(folder, skew, seed).thinned(2000, 12_000)
-
-
-def _cifar10_labels(folder: Path | None) -> dict[str, np.ndarray]:
-    places = [] if folder is None else [folder, folder / "cifar10"]
-    for path in (place / "cifar10-gray.npz" for place in places):
-        if path.exists():
-            with np.load(path) as file:
-                return {name: file[name].astype(int) for name in ("train_labels", "test_labels")}
-    raise MissingData(f"cifar10-gray.npz is in none of {[str(place) for place in places]}.")
 
 
 def digits(folder: Path | None, skew: int, seed: int) -> Posed:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.paper._cells import read_cells, write_text
+from benchmarks._files import write_text
+from benchmarks.paper._cells import read_cells
 from benchmarks.paper._figures import draw_figures
 from benchmarks.paper._grid import GRIDS
-from benchmarks.paper._machine import read_session
+from benchmarks.paper._sessions import read_sessions
 from benchmarks.paper._statistics import Results, results, tidy
 from benchmarks.paper._summary import summary
 
@@ -29,7 +30,7 @@ def report(out: Path) -> list[Path]:
         table = out / f"{each.grid.name}-summary.csv"
         write_text(table, tidy(each))
         written += [table, *draw_figures(each, out)]
-    sessions = {each.grid.name: read_session(out / f"{each.grid.name}.json") for each in found}
+    sessions = {each.grid.name: read_sessions(out / f"{each.grid.name}.json") for each in found}
     text = out / "README.md"
     write_text(text, summary(found, sessions))
     return [*written, text]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.paper._cells import Cell
-from benchmarks.paper._grid import Grid
+from benchmarks.paper._grid import Grid, Key, Setting
 
 MEASURES = (
     "comparisons",
@@ -21,16 +20,6 @@ MEASURES = (
     "accuracy_nearest",
     "accuracy_barycentric",
 )
-
-
-class Setting(NamedTuple):
-    """A cell whatever the run."""
-
-    skew: int
-    k: int
-    method: str
-    epsilon: float = 0.0
-    nu_step: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +81,7 @@ def results(grid: Grid, cells: Iterable[Cell]) -> Results | None:
     for skew in grid.skews:
         for key in grid.keys(runs[0], skew):
             group = [_measures(by_key, key._replace(run=run)) for run in runs]
-            spreads[Setting(*key[1:])] = {
+            spreads[key.setting] = {
                 name: Spread.of([each[name] for each in group]) for name in MEASURES
             }
     some = {skew: by_key[next(grid.keys(runs[0], skew))] for skew in grid.skews}
@@ -100,7 +89,7 @@ def results(grid: Grid, cells: Iterable[Cell]) -> Results | None:
     return Results(grid, runs, spreads, next(iter(some.values())).n_source, n_target)
 
 
-def _measures(by_key: dict, key: tuple) -> dict[str, float]:
+def _measures(by_key: dict[Key, Cell], key: Key) -> dict[str, float]:
     cell = by_key[key]
     others = {"epsilon": 0.0, "nu_step": 0.0}
     greedy = by_key[key._replace(method="spotgreedy", **others)]
@@ -119,7 +108,7 @@ def normalised(greedy: float, f: float, random: float) -> float:
 
 def tidy(found: Results) -> str:
     """Return mean and spread of every measure at every setting as CSV."""
-    lines = ["dataset,skew,k,method,epsilon,nu_step,measure,n,mean,sd,min,max"]
+    lines = [",".join(("dataset", *Setting._fields, "measure", "n", "mean", "sd", "min", "max"))]
     for setting, measures in found.spreads.items():
         name = ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in setting)
         for measure, s in measures.items():

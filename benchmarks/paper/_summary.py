@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import Any
 
 from benchmarks.paper._counting import spotgreedy_comparisons
 from benchmarks.paper._figures import figure_name
-from benchmarks.paper._grid import METHODS
-from benchmarks.paper._statistics import Results, Setting
+from benchmarks.paper._grid import METHODS, Setting
+from benchmarks.paper._sessions import Session, told
+from benchmarks.paper._statistics import Results
 
 _CLOSE = 0.02
+_FAR_FEWER = 0.5
+_MOST_LOSS = 0.02
 
 _HOW = """\
 - **Problems.** MNIST: S = 5,000 random test images; T = all 5,421 fives of the train set and
   random images of the other digits, 542,100 / θ rows in all (θ = 10: every digit as often; θ = 100:
-  fives only). CIFAR-10: S = all 10,000 test images, T = all 50,000 train images, grey, principal
-  components of 95 % of the variance. Euclidean distances, r = 1, every target row alike. A run
-  draws S and T anew (CIFAR-10: only the methods' own chance); all methods of a run meet the same
-  rows.
+  fives only). CIFAR-10: S = all 10,000 test images, T = all 50,000 train images, grey (ITU-R 601
+  luma), as the principal components of T that hold 95 % of its variance: 160 here, where the paper
+  has 161; it does not say how it turned colours into grey. Euclidean distances, r = 1, every target
+  row alike. A run draws S and T anew (CIFAR-10: only the methods' own chance); all methods of a run
+  meet the same rows.
 - **Objective.** f = 1 − cost / C, with cost the mean distance of all of T to its nearest prototype
   and C the largest distance between S and T, the same for all methods of a run; computed by one
   referee over all of T, whatever a method says of itself. Loss is (f_greedy − f) / f_greedy;
@@ -36,8 +39,9 @@ _HOW = """\
 - **lazybandit** `fast` and `balanced` (the default). *No swaps* is its build, greedy on the rows of
   its first rung: the library has no option for that, so its plan is cut to one rung and no swaps,
   from the same seed.
-- **Uniform sample.** One uniform sample of T, the same for all source rows, and exact greedy on it;
-  as many rows as make it compute what `lazybandit` `fast` did.
+- **Uniform sample.** One uniform sample of T, the same for all source rows, and greedy on it; as
+  many rows as make it compute what `lazybandit` `fast` did. Greedy is exact there but lazy
+  (`lazygreedy`): it looks again only at source rows that may still be the best.
 - **Random rows.** What any method must beat; free of charge, so not in the panels of comparisons.
 
 **Two rules of counting.** *The paper's*: no distance is kept; a pull, one source row at one target
@@ -47,16 +51,20 @@ prototype. SPOTgreedy holds those nearest distances, as the paper's Algorithm 1 
 source rows that meet it, and kept. SPOTgreedy keeps nothing by definition and costs the same by
 both; whoever keeps distances should be measured against SPOT_M. `lazybandit` is made of kept
 distances; by the paper's rule each one it reads again is charged anew (|M| + 1 while building,
-k + 1 while swapping), which nobody would run and which is shown for the sake of the rule only."""
+k + 1 while swapping), which nobody would run and which is shown for the sake of the rule only. The
+uniform sample and the build of `lazybandit` (charged as lazy greedy on the same rows, which picks
+the same) pay |M| + 1 at each row of their sample for each of the few looks of lazy greedy, where
+SPOTgreedy pays one for each source row at each target row at each iteration: by the paper's rule
+the two are not charged alike and their ratio means little; by ours, set them against SPOT_M."""
 
 
-def summary(found: Sequence[Results], sessions: dict[str, Any]) -> str:
+def summary(found: Sequence[Results], sessions: dict[str, list[Session]]) -> str:
     """Return the summary of some grids as markdown."""
     parts = [
         "# The paper's figures, computed anew",
         "Written by `python -m benchmarks.paper summary --out DIR` from the tables beside it; "
-        "every number is a mean over the runs.",
-        *(_session(each, sessions.get(each.grid.name)) for each in found),
+        "every number is a mean over the runs, unless it is called the worst of them.",
+        *(_sessions(each, sessions.get(each.grid.name, [])) for each in found),
         "## How",
         _HOW,
         "## What the paper claims, and what we find",
@@ -70,19 +78,13 @@ def summary(found: Sequence[Results], sessions: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _session(found: Results, session: dict[str, Any] | None) -> str:
+def _sessions(found: Results, sessions: Sequence[Session]) -> str:
     whole = f"{len(found.runs)} whole run{'s' if len(found.runs) > 1 else ''}"
-    if session is None:
-        return f"**{found.grid.title}**: {whole}."
-    took = (
-        f", {session['cells']:,} cells in {session['minutes']} min" if "minutes" in session else ""
-    )
-    versions = ", ".join(f"{name} {number}" for name, number in session["versions"].items())
-    return (
-        f"**{found.grid.title}**: {whole}, `{session['command']}`, {session['date']}{took}; "
-        f"{session['processor']}, {session['cores']} cores, {session['memory_gb']} GB, "
-        f"{session['system']}, Python {session['python']}, {versions}."
-    )
+    head = f"**{found.grid.title}**: {whole}"
+    if len(sessions) < 2:
+        return ", ".join([head, *map(told, sessions)]) + "."
+    lines = [f"{head}, in {len(sessions)} sessions:\n", *(f"- {told(each)}" for each in sessions)]
+    return "\n".join(lines)
 
 
 # -- claims ----------------------------------------------------------------------------------------
@@ -91,10 +93,12 @@ def _session(found: Results, session: dict[str, Any] | None) -> str:
 def _claims(found: Sequence[Results]) -> list[str]:
     rows = [row for each in found for row in _claims_on(each)]
     table = _table(["claim", "by the paper's rule", "by ours (shared rows)", "verdict"], rows)
-    close = (
-        f"An accuracy is called close within {100 * _CLOSE:g} points; the paper gives no number."
+    words = (
+        f"A verdict counts settings, each by its mean over the runs. Two words of the paper have "
+        f'no number there: "far fewer" than SPOT_M is taken to be less than {_FAR_FEWER:g} times '
+        f'as many, an accuracy "very close" if it falls by no more than {100 * _CLOSE:g} points.'
     )
-    return [table, close, *(_note(each) for each in found)]
+    return [table, words, *(_note(each) for each in found)]
 
 
 def _claims_on(found: Results) -> Iterable[list[str]]:
@@ -104,14 +108,14 @@ def _claims_on(found: Results) -> Iterable[list[str]]:
     on = grid.title + (f", θ = {first}, ε = {grid.epsilons[0]:g}" if len(grid.skews) > 1 else "")
     central = _bandits(found, [first], grid.epsilons[:1])
     yield _counted(found, f"{on}: as little as 1/100 of SPOTgreedy's comparisons", central, 100)
-    yield _against_memory(found, f"{on}: far fewer comparisons than SPOT_M", central)
+    yield _against_memory(found, f"{on}: far fewer comparisons than SPOT_M", central, _FAR_FEWER)
     yield _lost(found, f"{on}: f drops by at most 2 %", central)
     yield _accurate(found, f"{on}: accuracy very close to SPOTgreedy's", central)
     if len(grid.skews) > 1:
         rest = _bandits(found, grid.skews, grid.epsilons)
         every = f"{grid.title}, every θ, k, ε, ν₀"
         yield _counted(found, f"{every}: 100 to 1000 times fewer than SPOTgreedy", rest, 100)
-        yield _against_memory(found, f"{every}: fewer comparisons than SPOT_M", rest)
+        yield _against_memory(found, f"{every}: fewer comparisons than SPOT_M", rest, 1)
         yield _lost(found, f"{every}: f drops by at most 2 %", rest)
         yield _accurate(found, f"{every}: accuracy very close to SPOTgreedy's", rest)
 
@@ -132,25 +136,28 @@ def _counted(found: Results, claim: str, settings: list[Setting], least: float) 
     return [claim, *shown, f"paper's rule: {verdicts[0]}; ours: {verdicts[1]}"]
 
 
-def _against_memory(found: Results, claim: str, settings: list[Setting]) -> list[str]:
+def _against_memory(found: Results, claim: str, settings: list[Setting], below: float) -> list[str]:
     def shares(rule: str) -> list[float]:
         return [found.mean(rule, *s) / found.mean(rule, s.skew, s.k, "spot_m") for s in settings]
 
     by_rule = [shares("comparisons"), shares("evaluations")]
     shown = [f"{_plain(min(v))} to {_plain(max(v))} times SPOT_M's" for v in by_rule]
-    verdicts = [_verdict(v, lambda x: x < 1) for v in by_rule]
+    verdicts = [_verdict(v, lambda x: x < below) for v in by_rule]
     return [claim, *shown, f"paper's rule: {verdicts[0]}; ours: {verdicts[1]}"]
 
 
 def _lost(found: Results, claim: str, settings: list[Setting]) -> list[str]:
     losses = [found.mean("loss", *s) for s in settings]
+    worst = [found.spreads[s]["loss"].high for s in settings]
     shares = [found.mean("normalised_loss", *s) for s in settings]
     random = [found.mean("loss", s.skew, s.k, "random") for s in settings]
     shown = (
-        f"loss {min(losses):.2%} to {max(losses):.2%}, where random rows lose {min(random):.1%} to "
-        f"{max(random):.1%}: normalised loss {min(shares):.2f} to {max(shares):.2f}"
+        f"loss {min(losses):.2%} to {max(losses):.2%} (worst run {max(worst):.2%}), where random "
+        f"rows lose {min(random):.1%} to {max(random):.1%}: normalised loss {min(shares):.2f} to "
+        f"{max(shares):.2f}"
     )
-    return [claim, shown, "the same", _verdict(losses, lambda x: x <= 0.02)]
+    always = f"in every single run: {sum(x <= _MOST_LOSS for x in worst)} of {len(worst)}"
+    return [claim, shown, "the same", f"{_verdict(losses, lambda x: x <= _MOST_LOSS)}; {always}"]
 
 
 def _accurate(found: Results, claim: str, settings: list[Setting]) -> list[str]:

@@ -1,6 +1,5 @@
-"""Run interpret-core's SPOTgreedy, in an environment of its own.
+"""Run interpret-core's SPOTgreedy, in the environment of requirements/interpret.txt.
 
-    pip install interpret-core scikit-learn
     python interpret_spot.py ROWS.npz K
 
 Prints JSON: the seconds for the matrix and for the picks, and the indices.

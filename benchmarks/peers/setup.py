@@ -3,10 +3,11 @@
     python benchmarks/peers/setup.py DIR [NAME ...]
 
 DIR/NAME is then the environment of requirements/NAME.txt, and ``--peers DIR`` of the benchmarks
-finds it. Rivals stay out of the environment of this package: their needs differ, and so do their
-licences (kmedoids is under the GPL). One that cannot be made is said with its reason, and does not
-keep the others from being made. A first line ``# python <= 3.11`` asks for an older Python, which
-is looked for on the PATH where the running one is newer.
+finds it. What these need in turn comes in the versions of requirements/NAME.lock (``pip freeze``),
+where there is one. Rivals stay out of the environment of this package: their needs differ, and so
+do their licences (kmedoids is under the GPL). One that cannot be made is said with its reason, and
+does not keep the others from being made. A first line ``# python <= 3.11`` asks for an older
+Python, which is looked for on the PATH where the running one is newer.
 """
 
 from __future__ import annotations
@@ -49,10 +50,16 @@ def packages(name: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def _files(name: str) -> dict[str, Path]:
+    """Return the files of an environment by the options with which pip takes them."""
+    files = {"-r": REQUIREMENTS / f"{name}.txt", "-c": REQUIREMENTS / f"{name}.lock"}
+    return {option: path for option, path in files.items() if path.exists()}
+
+
 def make(folder: Path, name: str) -> str | None:
     """Make folder/name unless it is complete; return why that failed, or None."""
-    home, requirements = folder / name, REQUIREMENTS / f"{name}.txt"
-    pins = requirements.read_text(encoding="utf-8")
+    home, files = folder / name, _files(name)
+    pins = "".join(path.read_text(encoding="utf-8") for path in files.values())
     mark = home / _MADE_FROM
     if mark.exists() and mark.read_text(encoding="utf-8") == pins:
         return None
@@ -63,9 +70,10 @@ def make(folder: Path, name: str) -> str | None:
         return f"{name} in that folder is no environment; move it away, or name another folder"
     shutil.rmtree(home, ignore_errors=True)
     inside = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    options = [word for option, path in files.items() for word in (option, str(path))]
     for command in (
         [python, "-m", "venv", str(home)],
-        [str(inside), "-m", "pip", "install", "--quiet", "-r", str(requirements)],
+        [str(inside), "-m", "pip", "install", "--quiet", *options],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -21,12 +21,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
 from pathlib import Path
 
+from benchmarks import _machine
+from benchmarks._files import write_text
 from benchmarks._peers import SCRIPTS, python_of
 from benchmarks.peers import setup
-from benchmarks.race import _cell, _machine, _picture, _results, _summary
+from benchmarks.race import _cell, _picture, _results, _summary
 from benchmarks.race._contestants import CONTESTANTS, REFERENCE, Contestant
 from benchmarks.race._problems import FULL, QUICK, Data, Problem
 from benchmarks.race._results import Result
@@ -114,8 +115,9 @@ def _note(
     """Keep how the race is run, and how long a first call takes."""
     path = given.out / "race.json"
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    former, commit = before.get("commit", ""), _machine.commit()
     cold, cached = before.get("cold_seconds"), before.get("cached_seconds")
-    if cold is None:
+    if cold is None or not former.endswith(commit):
         cold, cached = _first_calls(plan, rules, data, folder)
     words = ["--quick"] if given.quick else []
     words += [
@@ -125,22 +127,21 @@ def _note(
     circumstances = Circumstances(
         command=" ".join(["python -m benchmarks.race --data DIR --peers DIR --out DIR", *words]),
         machine=_machine.describe(),
-        date=f"{datetime.now(timezone.utc):%Y-%m-%d}",
+        date=_machine.today(),
         threads=rules.threads,
         limit=rules.limit,
         once=plan.once,
         memory_gb=rules.n_bytes / 2**30,
         cold_seconds=cold,
         cached_seconds=cached,
+        commit=", ".join(dict.fromkeys([*filter(None, former.split(", ")), commit])),
     )
     keep(given.out, circumstances)
 
 
 def keep(folder: Path, circumstances: Circumstances) -> None:
     """Write folder/race.json, for README.md to be made from."""
-    beside = folder / "race.part"
-    beside.write_text(json.dumps(asdict(circumstances), indent=1) + "\n", encoding="utf-8")
-    os.replace(beside, folder / "race.json")
+    write_text(folder / "race.json", json.dumps(asdict(circumstances), indent=1) + "\n")
 
 
 def _first_calls(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable
 from itertools import pairwise
@@ -10,9 +9,10 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
+from benchmarks._files import put
 from benchmarks.race._contestants import CONTESTANTS
 from benchmarks.race._ratios import Line, lines
-from benchmarks.race._results import LIMIT, SKIPPED, Result
+from benchmarks.race._results import FAILED, LIMIT, MISSING, SKIPPED, Result
 
 _OURS, _THEIRS, _PALE = "#b3125a", "#33485c", "#8a949e"
 _FLAGSHIP = "lazybandit "
@@ -25,6 +25,11 @@ _KEY = (
     ("other methods of this package", _OURS, "white"),
     ("other packages", _THEIRS, _THEIRS),
 )
+_ABSENT = {
+    (LIMIT, SKIPPED): "not within the limit",
+    (FAILED,): "failed (README.md says why)",
+    (MISSING,): "could not be installed",
+}
 _NEAR = 7.0  # points from a marker to its label
 _STYLE = {
     "svg.fonttype": "none",
@@ -50,9 +55,10 @@ def draw(results: list[Result], problem: str, title: str, folder: Path) -> list[
         figure, panels = plt.subplots(
             1, len(ks), figsize=(6.4 * len(ks), 5.6), squeeze=False, layout="constrained"
         )
+        figure.get_layout_engine().set(wspace=0.06)
         figure.suptitle(f"{title}: cost against time, lower left is better")
         for axes, k in zip(panels[0], ks, strict=True):
-            _panel(axes, lines(results, problem, k), k, _late(results, problem, k))
+            _panel(axes, lines(results, problem, k), k, _absent(results, problem, k))
         figure.canvas.draw()
         figure.set_layout_engine("none")
         for axes in panels[0]:
@@ -64,7 +70,7 @@ def draw(results: list[Result], problem: str, title: str, folder: Path) -> list[
     return paths
 
 
-def _panel(axes: Any, contestants: list[Line], k: int, late: list[str]) -> None:
+def _panel(axes: Any, contestants: list[Line], k: int, absent: list[str]) -> None:
     axes.set_yscale("function", functions=(_squeezed, _stretched))
     axes.set_xscale("log")
     points = [(line.seconds, 100 * (line.cost_ratio - 1), line.contestant) for line in contestants]
@@ -83,7 +89,7 @@ def _panel(axes: Any, contestants: list[Line], k: int, late: list[str]) -> None:
     ticks = [tick for tick in _TICKS if tick <= 1.35 * max(top, 0.5)]
     axes.set_yticks(ticks, [f"+{tick:g} %" if tick else "best" for tick in ticks])
     axes.margins(x=0.16)
-    axes.set(title=f"k = {k}", xlabel=_below(late), ylabel="cost above the lowest (root scale)")
+    axes.set(title=f"k = {k}", xlabel=_below(absent), ylabel="cost above the lowest (root scale)")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g} s")
     axes.xaxis.set_minor_formatter("")
     for words, colour, fill in _KEY:
@@ -93,19 +99,21 @@ def _panel(axes: Any, contestants: list[Line], k: int, late: list[str]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _below(late: list[str]) -> str:
-    words = "seconds of the fit, with its matrix where it needs one"
-    if late:
-        words += "\n" + textwrap.fill(f"not within the limit: {', '.join(late)}", 88)
-    return words
+def _below(absent: list[str]) -> str:
+    paragraphs = ["seconds of the fit, with its matrix where it needs one", *absent]
+    return "\n".join(textwrap.fill(words, 88) for words in paragraphs)
 
 
-def _late(results: Iterable[Result], problem: str, k: int) -> list[str]:
-    return [
-        result.contestant
-        for result in results
-        if (result.problem, result.k) == (problem, k) and result.status in (LIMIT, SKIPPED)
-    ]
+def _absent(results: Iterable[Result], problem: str, k: int) -> list[str]:
+    """Return who has no point, and why, in a sentence for each reason."""
+    here = [r for r in results if (r.problem, r.k) == (problem, k)]
+    there = {r.contestant for r in here if r.is_done}
+    sentences = []
+    for statuses, words in _ABSENT.items():
+        names = {r.contestant: None for r in here if r.status in statuses}  # in order, once each
+        missed = [name for name in names if name not in there]
+        sentences += [f"{words}: {', '.join(missed)}"] if missed else []
+    return sentences
 
 
 def _squeezed(values: Any) -> Any:
@@ -197,7 +205,5 @@ def _is_flagship(point: tuple[float, float, str]) -> bool:
 
 
 def _save(figure: Any, path: Path) -> None:
-    beside = path.with_name(f"{path.stem}.part{path.suffix}")
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(beside, dpi=150, metadata=metadata, bbox_inches="tight")
-    os.replace(beside, path)
+    put(path, lambda to: figure.savefig(to, dpi=150, metadata=metadata, bbox_inches="tight"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean
+from statistics import fmean, geometric_mean, stdev
 
 from benchmarks.race._contestants import REFERENCE
 from benchmarks.race._results import Result
@@ -14,16 +14,21 @@ from benchmarks.race._results import Result
 class Line:
     """A contestant on a problem, over its seeds.
 
-    ``cost_ratio`` is its mean cost over the lowest mean cost of all, ``time_ratio`` the geometric
-    mean over rounds of its seconds over those of the reference in the same round, None if that has
-    none. ``extra_mb`` is its peak of memory beyond what the process held before.
+    ``cost_ratio`` is its mean cost over the lowest mean cost of all, ``cost_spread`` the standard
+    deviation on the same scale, None for one seed. ``time_ratio`` is the geometric mean over rounds
+    of its seconds over those of the reference in the same round, ``time_range`` the least and the
+    largest, None if the reference has none. ``matrix_seconds`` is the mean of the part of the time
+    that its matrix took, ``extra_mb`` its peak of memory beyond what the process held before.
     """
 
     contestant: str
     cost: float
     cost_ratio: float
+    cost_spread: float | None
     seconds: float
+    matrix_seconds: float | None
     time_ratio: float | None
+    time_range: tuple[float, float] | None
     extra_mb: float | None
     n_seeds: int
     n_prototypes: int
@@ -43,8 +48,11 @@ def lines(results: Iterable[Result], problem: str, k: int) -> list[Line]:
             contestant=name,
             cost=costs[name],
             cost_ratio=costs[name] / best if best else 1.0,
+            cost_spread=stdev(_figures(runs, "cost")) / best if best and len(runs) > 1 else None,
             seconds=geometric_mean(_figures(runs, "seconds")),
-            time_ratio=_time_ratio(runs, reference),
+            matrix_seconds=_matrix_seconds(runs),
+            time_ratio=geometric_mean(ratios) if (ratios := _ratios(runs, reference)) else None,
+            time_range=(min(ratios), max(ratios)) if ratios else None,
             extra_mb=_extra_mb(runs),
             n_seeds=len(runs),
             n_prototypes=min(int(n) for n in _figures(runs, "n_prototypes")),
@@ -54,13 +62,17 @@ def lines(results: Iterable[Result], problem: str, k: int) -> list[Line]:
     return sorted(found, key=lambda line: line.cost)
 
 
-def _time_ratio(runs: list[Result], reference: dict[int, float | None]) -> float | None:
-    ratios = [
+def _ratios(runs: list[Result], reference: dict[int, float | None]) -> list[float]:
+    return [
         run.seconds / against
         for run in runs
         if run.seconds and (against := reference.get(run.seed))
     ]
-    return geometric_mean(ratios) if ratios else None
+
+
+def _matrix_seconds(runs: list[Result]) -> float | None:
+    parts = [run.matrix_seconds for run in runs if run.matrix_seconds is not None]
+    return fmean(parts) if parts else None
 
 
 def _extra_mb(runs: list[Result]) -> float | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from benchmarks._files import write_text
 
 OK, FAILED, LIMIT, SKIPPED, MISSING = "ok", "failed", "limit", "skipped", "missing"
 _INTS = {"n", "n_target", "d", "k", "seed", "n_prototypes"}
@@ -77,14 +79,13 @@ def read(path: Path) -> list[Result]:
 
 def write(path: Path, results: list[Result]) -> None:
     """Write all rows, or leave the file as it was."""
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for result in results:
-            row = asdict(result)
-            writer.writerow([_words(name, row[name]) for name in COLUMNS])
-    os.replace(beside, path)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for result in results:
+        row = asdict(result)
+        writer.writerow([_words(name, row[name]) for name in COLUMNS])
+    write_text(path, table.getvalue())
 
 
 def _value(name: str, words: str) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks._files import write_text
 from benchmarks.peers.setup import packages
 from benchmarks.race._contestants import CONTESTANTS, REFERENCE, Contestant
 from benchmarks.race._problems import FULL, HEADLINES, QUICK, Problem
@@ -31,14 +31,12 @@ class Circumstances:
     memory_gb: float
     cold_seconds: float | None = None
     cached_seconds: float | None = None
+    commit: str = ""
 
 
 def write(folder: Path, results: list[Result], circumstances: Circumstances) -> None:
     """Write folder/README.md."""
-    words = "\n".join(_paragraphs(results, circumstances)) + "\n"
-    beside = folder / "README.part"
-    beside.write_text(words, encoding="utf-8")
-    os.replace(beside, folder / "README.md")
+    write_text(folder / "README.md", "\n".join(_paragraphs(results, circumstances)) + "\n")
 
 
 def raced(results: list[Result]) -> list[Problem]:
@@ -57,10 +55,13 @@ def _paragraphs(results: list[Result], circumstances: Circumstances) -> Iterator
         yield from ("", f"![Cost against time]({headline}.svg)")
     yield from ("", "## Ratios", "")
     yield (
-        "Cost is divided by the lowest mean cost on the same problem, time by that of "
-        f"{REFERENCE} in the same round (geometric means over the rounds). † is timed with the "
-        "making of its whole matrix. MB is the peak of memory beyond what the process held before "
-        "the fit. Methods of this package are in bold."
+        "Cost is divided by the lowest mean cost on the same problem; ± is the standard deviation "
+        "over the seeds on that scale. Time is divided by that of "
+        f"{REFERENCE} in the same round (geometric mean over the rounds, and their range). † is "
+        "timed with the making of its whole matrix, and how long that takes is said beside the "
+        "seconds; rivals that are given a matrix get scikit-learn's pairwise_distances. MB is the "
+        "peak of memory beyond what the process held before the fit. Methods of this package are "
+        "in bold. Rows that are not apart by more than the deviations are not apart."
     )
     for problem in raced(results):
         yield from _table(results, problem)
@@ -70,9 +71,10 @@ def _paragraphs(results: list[Result], circumstances: Circumstances) -> Iterator
 
 def _how(results: list[Result], circumstances: Circumstances) -> Iterator[str]:
     c = circumstances
+    at = f" at commit {c.commit}" if c.commit else ""
     yield from ("```", c.command, "```", "")
     yield (
-        f"Run on {c.date}: {c.machine}. Every fit is a process of its own with {c.threads} "
+        f"Run on {c.date}{at}: {c.machine}. Every fit is a process of its own with {c.threads} "
         f"threads, {c.limit:g} s and {c.memory_gb:.0f} GB of memory. The clock runs for the fit "
         "alone: imports, reading the rows and a first fit of a few rows come before. Rows are the "
         "same float32 files for all; the cost is computed anew from the row numbers that come "
@@ -123,9 +125,18 @@ def _cells(line: Line | None, k: int) -> str:
     if line is None:
         return " | ".join("–" * 5)
     fewer = "" if line.n_prototypes == k else f" ({line.n_prototypes} rows)"
-    time = "–" if line.time_ratio is None else f"{line.time_ratio:.3g}"
+    spread = "" if line.cost_spread is None else f" ± {line.cost_spread:.4f}"
+    matrix = "" if line.matrix_seconds is None else f" (matrix {line.matrix_seconds:.2g})"
     memory = "–" if line.extra_mb is None else f"{line.extra_mb:,.0f}"
-    return f"{line.cost_ratio:.4f}{fewer} | {time} | {line.seconds:.3g} | {memory} | {line.n_seeds}"
+    cost, seconds = f"{line.cost_ratio:.4f}{spread}{fewer}", f"{line.seconds:.3g}{matrix}"
+    return f"{cost} | {_time(line)} | {seconds} | {memory} | {line.n_seeds}"
+
+
+def _time(line: Line) -> str:
+    if line.time_ratio is None or line.time_range is None:
+        return "–"
+    least, most = (f"{ratio:.3g}" for ratio in line.time_range)
+    return f"{line.time_ratio:.3g}" + (f" ({least} to {most})" if least != most else "")
 
 
 def _shown(contestant: Contestant) -> str:
