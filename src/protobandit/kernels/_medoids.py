@@ -41,9 +41,7 @@ def two_nearest_of_reference(
 
 
 @kernel(two_nearest_of_reference)
-def two_nearest_of(
-    matrix: Floats, members: Ids, rows: Any, near: Any, second: Any, D: Floats, E: Floats
-) -> None:
+def two_nearest_of(matrix, members, rows, near, second, D, E):  # type: ignore[no-untyped-def]
     """Fill in the two nearest prototypes of these rows; a lone one leaves ``E`` as it is."""
     is_lone = len(members) == 1
     for a in range(len(rows)):
@@ -88,7 +86,7 @@ def enter_reference(
 
 
 @kernel(enter_reference)
-def enter(line: Floats, slot: int, near: Any, second: Any, D: Floats, E: Floats, rows: Any) -> int:
+def enter(line, slot, near, second, D, E, rows):  # type: ignore[no-untyped-def]
     """Let an arm with distances ``line`` take a slot; list in ``rows`` whose two to find anew.
 
     Returns how many these are: only rows that lose one of their two for something farther than the
@@ -147,20 +145,9 @@ def slot_changes_reference(
 
 
 @kernel(slot_changes_reference)
-def slot_changes(
-    matrix: Floats,
-    first: int,
-    is_member: Any,
-    near: Any,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    losses: Doubles,
-    groups: Ids,
-    allowed: Any,
-    changes: Doubles,
-    slots: Ids,
-) -> None:
+def slot_changes(  # type: ignore[no-untyped-def]
+    matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
+):
     """Fill in, for the arms from ``first`` on, the change of the summed cost by the best swap."""
     n, k = len(D), len(losses)
     by_slot = np.empty(k)
@@ -230,20 +217,9 @@ def pair_changes_reference(
 
 
 @kernel(pair_changes_reference)
-def pair_changes(
-    matrix: Floats,
-    first: int,
-    is_member: Any,
-    near: Any,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    losses: Doubles,
-    groups: Ids,
-    allowed: Any,
-    changes: Doubles,
-    slots: Ids,
-) -> None:
+def pair_changes(  # type: ignore[no-untyped-def]
+    matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
+):
     """Do as `slot_changes`, by the definition: a sum over all rows for each arm and slot."""
     n, k = len(D), len(losses)
     stays, leaves = np.empty(n), np.empty(n)
@@ -276,7 +252,7 @@ def nearest_arms_reference(matrix: Floats, start: int, nearest: Floats, arms: Id
 
 
 @kernel(nearest_arms_reference)
-def nearest_arms(matrix: Floats, start: int, nearest: Floats, arms: Ids) -> None:
+def nearest_arms(matrix, start, nearest, arms):  # type: ignore[no-untyped-def]
     """Fill in the arm nearest to each row from ``start`` on, and its distance."""
     for j in range(len(arms)):
         nearest[j] = np.inf
@@ -306,15 +282,7 @@ def cell_costs_reference(
 
 
 @kernel(cell_costs_reference)
-def cell_costs(
-    matrix: Floats,
-    first: int,
-    homes: Ids,
-    rows: Ids,
-    starts: Ids,
-    weights: Doubles,
-    costs: Doubles,
-) -> None:
+def cell_costs(matrix, first, homes, rows, starts, weights, costs):  # type: ignore[no-untyped-def]
     """Fill in the summed distance of each arm from ``first`` on to the rows of its home cell.
 
     The rows of cell m are ``rows[starts[m]:starts[m + 1]]``.

@@ -39,17 +39,7 @@ def put_reference(
 
 
 @kernel(put_reference)
-def put(
-    row: Floats,
-    slot: int,
-    nearby: Floats,
-    near: Ids,
-    second: Ids,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    losses: Doubles,
-) -> float:
+def put(row, slot, nearby, near, second, D, E, weights, losses):  # type: ignore[no-untyped-def]
     """Put an arm with distances ``row`` in ``slot``; return the change of the summed cost."""
     k = nearby.shape[1]
     change = 0.0
@@ -117,21 +107,9 @@ def next_helpful_reference(
 
 
 @kernel(next_helpful_reference)
-def next_helpful(
-    starts: Ids,
-    columns: Any,
-    values: Floats,
-    arms: Ids,
-    start: int,
-    least: float,
-    is_open: Any,
-    near: Ids,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    losses: Doubles,
-    scratch: Doubles,
-) -> tuple[int, int]:
+def next_helpful(  # type: ignore[no-untyped-def]
+    starts, columns, values, arms, start, least, is_open, near, D, E, weights, losses, scratch
+):
     """Return as the reference does."""
     k, by_slot = len(losses), scratch
     for place in range(start, len(arms)):

@@ -35,7 +35,7 @@ def removal_losses_reference(
 
 
 @kernel(removal_losses_reference)
-def removal_losses(near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles) -> None:
+def removal_losses(near, D, E, weights, losses):  # type: ignore[no-untyped-def]
     """Fill ``losses`` with what removing each prototype would cost."""
     for m in range(len(losses)):
         losses[m] = 0.0
@@ -68,9 +68,7 @@ def exchange_reference(
 
 
 @kernel(exchange_reference)
-def exchange(
-    members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
-) -> None:
+def exchange(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
     """Put an arm in ``slot`` as the reference does."""
     k = members.shape[0]
     for j in range(len(D)):
@@ -127,22 +125,22 @@ def swap_changes_reference(
 
 
 @kernel(swap_changes_reference)
-def swap_changes(
-    starts: Ids,
-    columns: Any,
-    values: Floats,
-    arms: Ids,
-    groups: Ids,
-    allowed: Any,
-    near: Ids,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    losses: Doubles,
-    scratch: Doubles,
-    changes: Doubles,
-    slots: Ids,
-) -> None:
+def swap_changes(  # type: ignore[no-untyped-def]
+    starts,
+    columns,
+    values,
+    arms,
+    groups,
+    allowed,
+    near,
+    D,
+    E,
+    weights,
+    losses,
+    scratch,
+    changes,
+    slots,
+):
     """Fill in ``changes`` and ``slots`` as the reference does."""
     k, by_slot = len(losses), scratch
     for i in range(len(arms)):
@@ -196,17 +194,9 @@ def home_cells_reference(
 
 
 @kernel(home_cells_reference)
-def home_cells(
-    starts: Ids,
-    columns: Any,
-    values: Floats,
-    arms: Ids,
-    near: Ids,
-    E: Floats,
-    weights: Doubles,
-    scratch: Doubles,
-    homes: Ids,
-) -> None:
+def home_cells(  # type: ignore[no-untyped-def]
+    starts, columns, values, arms, near, E, weights, scratch, homes
+):
     """Fill ``homes`` as the reference does."""
     n_homes, n_cells, affinities = homes.shape[1], len(scratch), scratch
     for i in range(len(arms)):
@@ -266,17 +256,9 @@ def keep_within_reference(
 
 
 @kernel(keep_within_reference)
-def keep_within(
-    starts: Ids,
-    columns: Any,
-    values: Floats,
-    arms: Ids,
-    limits: Floats,
-    counts: Ids,
-    places: Ids,
-    to: Any,
-    at: Floats,
-) -> None:
+def keep_within(  # type: ignore[no-untyped-def]
+    starts, columns, values, arms, limits, counts, places, to, at
+):
     """Copy and count as the reference does."""
     is_copied = len(to) > 0
     for i in range(len(arms)):
@@ -303,7 +285,7 @@ def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Float
 
 
 @kernel(scatter_reference)
-def scatter(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
+def scatter(block, first, places, to, at):  # type: ignore[no-untyped-def]
     """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
