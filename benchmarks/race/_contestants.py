@@ -34,13 +34,16 @@ def _lazybandit(effort: str) -> Contestant:
     )
 
 
-def _ours(method: str, *, has_seed: bool = True, has_matrix: bool = False) -> Contestant:
+def _ours(
+    method: str, *, has_seed: bool = True, has_matrix: bool = False, note: str = ""
+) -> Contestant:
     return Contestant(
         name=method,
         script="fit_protobandit.py",
         options=(method,),
         has_seed=has_seed,
         has_matrix=has_matrix,
+        note=note,
     )
 
 
@@ -49,7 +52,12 @@ _OWN = (
     _lazybandit("fast"),
     _lazybandit("balanced"),
     _lazybandit("thorough"),
-    _ours("lazygreedy", has_seed=False, has_matrix=True),
+    _ours(
+        "lazygreedy",
+        has_seed=False,
+        has_matrix=True,
+        note="without the matrix where there is no room for it",
+    ),
     _ours("fasterpam", has_matrix=True),
     _ours("onebatch"),
     _ours("banditpam"),

@@ -45,10 +45,10 @@ _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
 class LazyBandit:
     """All source rows race on a few target rows, fewer of them on more, improved by swaps.
 
-    Evaluations: |S| (100 + 2 k) effort on the first rung and once or twice as many on all others
-    together (six times for k up to 12), whatever the size of the target; where |S||T| is small or
-    less than that, all are computed and the build is exact greedy. Its result is re-ordered
-    greedily, so that every prefix is a good smaller selection.
+    Evaluations: |S| (100 + 2 k) effort on the first rung and one to three times as many on all
+    others together (six times for k up to 12), whatever the size of the target; where |S||T| is
+    small or less than that, all are computed and the build is exact greedy. Its result is
+    re-ordered greedily, so that every prefix is a good smaller selection.
 
     Parameters
     ----------
