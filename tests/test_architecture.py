@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "data": GROUND,
     "_prepared": GROUND,
     "_text_metrics": GROUND | {"_prepared"},
-    "_metrics": GROUND | {"kernels", "_prepared", "_text_metrics"},
+    "_metric_parameters": set(),
+    "_metrics": GROUND | {"kernels", "_metric_parameters", "_prepared", "_text_metrics"},
     "_sampling": GROUND | {"kernels"},
     "_labels": GROUND,
     "_rules": GROUND,
@@ -76,7 +77,7 @@ MAY_IMPORT = {
     "_dual": GROUND | {"kernels", "_oracle"},
     "_certify": GROUND | {"_certificate", "_dual", "_oracle", "_problem", "_sampling"},
     "_document": GROUND | {"_certificate", "_guarantee", "_labels", "_metrics", "_preparation"},
-    "_answers": GROUND | {"_metrics", "_oracle", "_preparation", "_problem"},
+    "_answers": GROUND | {"data", "_metrics", "_oracle", "_preparation", "_problem"},
     "_attach": GROUND | {"_metrics", "_preparation", "_problem", "_run"},
     "_plots": GROUND | {"_knee", "report"},
     "_selection": GROUND

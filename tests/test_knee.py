@@ -136,6 +136,18 @@ def test_distinct_rows_are_counted_where_there_are_few():
     assert "has its knee" in selection.status
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
+def test_rows_that_are_all_alike_need_one(value):
+    rows = np.full((50, 3), value)
+    selection = pb.select(rows, k="auto")
+    assert selection.k == 1
+    assert selection.cost == 0
+    assert selection.mass.tolist() == [1.0]
+    assert "falls no more; it has no clear knee" in selection.status
+    fixed = pb.select(rows, k="auto", constraints=Constraints(fixed=[3, 4, 5]))
+    assert fixed.indices.tolist() == [3, 4, 5]
+
+
 # -- the parts ------------------------------------------------------------------------------------
 
 
@@ -178,3 +190,10 @@ def test_a_bend_is_where_the_gain_falls_most_for_its_number():
     assert not bend(np.arange(1, 60) ** -0.1).is_clear
     assert bend(costs, least=6).k >= 6
     assert bend(np.array([1.0])).k == 1
+
+
+@pytest.mark.parametrize("level", [-3.0, 0.0, 2.0])
+def test_no_bend_lies_beyond_the_last_gain(level):
+    assert bend(np.full(9, level)).k == 1
+    assert bend(np.full(9, level), least=4).k == 4
+    assert bend(level + np.array([4.0, 1.0, *[0.0] * 8])).k <= 3

@@ -20,7 +20,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import haversine_distances
 
+from protobandit import _metrics
 from protobandit._errors import InvalidInput
+from protobandit._metric_parameters import PARAMETERS
 from protobandit._metrics import METRICS, as_metric, block_metric, metric, strided_centre
 from protobandit._prepared import Prepared
 from protobandit.kernels import _distances, _forms
@@ -600,6 +602,7 @@ def test_unknown_metric(unknown):
         ("minkowski", {"p": np.nan}, "p is a number > 0"),
         ("minkowski", 3, "takes {'p': ...}"),
         ("seuclidean", None, "takes {'V': ...}"),
+        ("seuclidean", None, "(--metric-param V='[1, 4]')"),
         ("seuclidean", {"V": [1, 0]}, "V is one positive variance"),
         ("seuclidean", {"V": [1, np.inf]}, "V is one positive variance"),
         ("seuclidean", {"V": [[1]]}, "V is one positive variance"),
@@ -615,6 +618,16 @@ def test_wrong_parameters(name, parameters, hint):
     assert str(caught.value).startswith("parameters=")
     assert name in str(caught.value)
     assert hint in str(caught.value)
+
+
+def test_metrics_of_sets_read_only_which_numbers_are_not_0():
+    assert {name for name in METRICS if METRICS[name].is_of_sets} == {*BOOLEAN, "jaccard"}
+
+
+def test_every_parameter_is_explained():
+    assert {name: list(keys) for name, keys in PARAMETERS.items()} == {
+        name: [key] for name, (key, _) in _metrics._MAKERS.items()
+    }
 
 
 def test_parameters_of_other_columns():

@@ -872,6 +872,10 @@ BAD_ROWS = {
         FRAME[["age", "city"]],
         r"rows has no column\(s\) 'income', 'colour'.*'age', 'city'",
     ),
+    "renamed": (
+        FRAME.rename(columns={"age": "years"}),
+        r"rows has no column\(s\) 'age', which .* \(it has 'years', 'income'",
+    ),
     "numbers": (FRAME.assign(age="old"), r"rows has categories in column 'age', but .* on numbers"),
     "unnamed": (np.zeros((2, 4)), r"do not both have names of columns.*'age', 'income', 'colour'"),
     "too few": (np.zeros((2, 3)), r"rows has 3 columns, but the preparation was fitted on 4"),
@@ -887,6 +891,12 @@ def test_rows_that_do_not_fit_are_refused(rows, message):
     selection = select(FRAME, preparation=Preparation(categories="one-hot"))
     with pytest.raises(InvalidInput, match=f"rows do not fit this selection: .*{message}"):
         selection.assign(rows)
+
+
+def test_a_frame_goes_by_position_where_the_fitted_rows_had_no_names():
+    fitted = Preparation(standardize=True).fit(NUMBERS)
+    frame = pd.DataFrame(NUMBERS, columns=[f"c{at}" for at in range(NUMBERS.shape[1])])
+    np.testing.assert_array_equal(fitted.transform(frame), fitted.transform(NUMBERS))
 
 
 def test_rows_that_overflow_once_prepared_are_refused():

@@ -377,6 +377,14 @@ def test_repr_shows_what_matters(selection):
     assert "±" not in shown
 
 
+def test_repr_counts_a_certificate_apart(selection):
+    certified = selection.certified()
+    more = certified.evaluations - selection.evaluations
+    assert more > 0
+    said = f"evaluations  {selection.evaluations:,} (+ {more:,} for the certificate, "
+    assert said in repr(certified)
+
+
 def test_repr_of_a_sampled_run_shows_its_error_and_shortens():
     chosen = pb.select(brute.normal(20), brute.normal(5000, seed=1), k=10, method="random")
     shown = repr(chosen)

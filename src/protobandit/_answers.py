@@ -12,6 +12,7 @@ from protobandit._oracle import Oracle
 from protobandit._preparation import FittedPreparation, rows_by
 from protobandit._problem import Problem, pose
 from protobandit._typing import Doubles, Floats, Ids
+from protobandit.data import matched, opened
 
 
 class Assignment(NamedTuple):
@@ -47,6 +48,7 @@ class Answers:
     metric: Metric | str
     prototypes: Any
     preparation: FittedPreparation | None
+    columns: tuple[str, ...] | None
     problem: Problem | None
 
     def assign(self, rows: Any, *, n_jobs: int | None = None) -> Assignment:
@@ -56,7 +58,7 @@ class Answers:
         ----------
         rows
             Rows like the source's, as they were before any preparation, which is repeated; frames
-            are then matched by the names of their columns. For a precomputed metric:
+            are matched by the names of their columns. For a precomputed metric:
             dissimilarities of shape (n, number of source rows).
         n_jobs
             Threads.
@@ -141,9 +143,10 @@ class Answers:
 
     def _repeated(self, rows: Any) -> Any:
         """Return rows prepared as the source was; those of the problem have been."""
-        is_done = self.problem is not None and rows is self.problem.target
-        if self.preparation is None or is_done:
+        if self.problem is not None and rows is self.problem.target:
             return rows
+        if self.preparation is None:
+            return matched(opened(rows, name="rows"), self.columns, name="rows")
         return rows_by(self.preparation, rows, name="rows")
 
 

@@ -49,6 +49,7 @@ def dump(selection: Any) -> str:
         "preparation": None
         if selection.preparation is None
         else selection.preparation.to_document(),
+        "columns": None if selection.columns is None else list(selection.columns),
         "fingerprints": dict(selection.fingerprints),
         "curve": _listed(selection.curve),
         "spent": selection.spent,
@@ -74,6 +75,13 @@ def listings(selection: Any) -> list[str]:
     if selection.criticisms is not None:
         lines.append(f"  criticisms   {_shortened(map(str, selection.criticisms))}")
     return lines
+
+
+def counted(selection: Any) -> str:
+    """Return the evaluations, those of the certificate apart, and the lookups."""
+    certify = selection.evaluations_by_phase.get("certify", 0)
+    more = f"+ {certify:,} for the certificate, " if certify else ""
+    return f"{selection.evaluations - certify:,} ({more}{selection.lookups:,} lookups)"
 
 
 def _shortened(words: Iterable[str]) -> str:
@@ -105,6 +113,7 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             "metric": _load_metric(document["metric"], metric),
             "prototypes": _load_rows(document["prototypes"]),
             "preparation": _load_preparation(document.get("preparation")),
+            "columns": _load_columns(document.get("columns")),
             "fingerprints": dict(document["fingerprints"]),
             "curve": _unlisted(document.get("curve"), np.float64),
             "spent": document.get("spent"),
@@ -119,6 +128,14 @@ def fields(text: str, *, metric: Any = None) -> dict[str, Any]:
             f"Pass what Selection.to_json() returned."
         ) from None
     return loaded
+
+
+def _load_columns(names: Any) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"columns are not a list of names but {names!r}")
+    return tuple(names)
 
 
 def _require_one_length(loaded: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ def at_knee(oracle: Oracle, coverage: Coverage, random: np.random.Generator) -> 
     kept = Coverage.of(oracle).commit(built[order])
     if not kept.costs[-1] < coverage.costs[found.k - 1]:
         kept = Coverage.of(oracle).commit(built[: found.k])
-    return AtKnee(kept, pruned.costs, _knee_remark(found, len(built)))
+    return AtKnee(kept, pruned.costs, _knee_remark(found, pruned.costs))
 
 
 def require_reachable(oracle: Oracle) -> None:
@@ -70,10 +70,12 @@ def remark_on(problem: Problem, coverage: Coverage) -> str:
     return f"{covered:.4g} of the target lies within {goal.radius:g} of a prototype{missed}."
 
 
-def _knee_remark(found: Bend, n_tried: int) -> str:
-    curve = f"the curve of the costs of 1 to {n_tried} prototypes"
+def _knee_remark(found: Bend, costs: Doubles) -> str:
+    curve = f"the curve of the costs of 1 to {len(costs)} prototypes"
     if found.is_clear:
         return f"There {curve} has its knee."
+    if found.k < len(costs) and costs[found.k - 1] <= costs[-1]:
+        return f"Beyond, {curve} falls no more; it has no clear knee."
     return f"But {curve} has no clear knee: there may be no such number."
 
 

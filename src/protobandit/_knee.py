@@ -57,15 +57,19 @@ class Pruned:
 def bend(costs: Doubles, *, least: int = 1) -> Bend:
     """Return where a curve of the costs of 1, 2, … prototypes bends most, at ``least`` or more.
 
-    Beyond half of the curve there is too little of it left to tell.
+    Beyond half of the curve there is too little of it left to tell. Nor is it ever beyond the
+    first prototype after which nothing is gained.
     """
     n = len(costs)
+    floor = _ROUNDING * max(float(costs[0]), np.finfo(np.float64).tiny)
+    enough = 1 + int(np.argmax(costs - costs[-1] <= floor))
+    if enough == 1 and n > 1:
+        return Bend(max(1, least), False)
     worth = -np.diff(costs) * np.arange(2, n + 1) ** 2.0
-    candidates = np.arange(max(2, least), max(n // 2, max(2, least)) + 1)
+    candidates = np.arange(max(2, least), max(min(n // 2, enough), max(2, least)) + 1)
     candidates = candidates[candidates < n]
     if len(candidates) == 0:
         return Bend(n, False)
-    floor = _ROUNDING * max(float(costs[0]), np.finfo(np.float64).tiny)
     later = np.array([worth[k - 1 : k - 1 + _NEXT].max() for k in candidates])
     fall = worth[candidates - 2] / np.maximum(later, floor)
     best = int(fall.argmax())

@@ -11,7 +11,8 @@ Rules
 Conventions
 -----------
 A zero row has no direction: it is at cosine distance 1 from every row, as in scikit-learn. Where
-canberra and braycurtis say 0/0, they mean 0. Jaccard reads rows as sets: which numbers are not 0.
+canberra and braycurtis say 0/0, they mean 0. Jaccard, dice, rogerstanimoto, russellrao,
+sokalsneath and yule read rows as sets: which numbers are not 0.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from typing import Any
 import numpy as np
 
 from protobandit._errors import InvalidInput
+from protobandit._metric_parameters import PARAMETERS as PARAMETERS
+from protobandit._metric_parameters import misfit, others
 from protobandit._prepared import Prepared
 from protobandit._text_metrics import OF_TEXTS
 from protobandit._typing import Doubles, Floats, Ids
@@ -62,6 +65,8 @@ class Metric:
         Whether it compares pair by pair, so that a block may be cut anywhere.
     is_own
         Whether it is a user's own function, of which a document keeps the name only.
+    is_of_sets
+        Whether it reads rows as sets, and so compares only which numbers are not 0.
     """
 
     name: str
@@ -74,6 +79,7 @@ class Metric:
     is_expensive: bool = False
     is_by_pairs: bool = False
     is_own: bool = False
+    is_of_sets: bool = False
     fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
 
     def __repr__(self) -> str:
@@ -230,6 +236,7 @@ def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
         "prepare": partial(_prepare, form=form),
         "fill": partial(_fill, name=name),
         "kinds": frozenset({"dense", "sparse"} if name in _sparse.FILLS else {"dense"}),
+        "is_of_sets": form in ("sets", "flags"),
     }
     return Metric(name=name, **(defaults | properties))
 
@@ -281,7 +288,7 @@ _SPECIAL_POWERS = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
 
 def _minkowski(p: Any) -> Metric:
     if not isinstance(p, Real) or not float(p) > 0:
-        raise InvalidInput(_misfit("minkowski", "p", p, "a number > 0"))
+        raise InvalidInput(misfit("minkowski", "p", p, "a number > 0"))
     power = float(p)
     if power in _SPECIAL_POWERS:
         return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
@@ -292,7 +299,7 @@ def _minkowski(p: Any) -> Metric:
 def _seuclidean(V: Any) -> Metric:
     variances = _numbers(V)
     if variances.ndim != 1 or not ((variances > 0) & (variances < np.inf)).all():
-        raise InvalidInput(_misfit("seuclidean", "V", V, "one positive variance a column"))
+        raise InvalidInput(misfit("seuclidean", "V", V, "one positive variance a column"))
     return _euclidean_after("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
 
 
@@ -301,7 +308,7 @@ def _mahalanobis(VI: Any) -> Metric:
     root = _forms.square_root(inverse)
     if root is None:
         allowed = "a symmetric matrix, the inverse covariance, without negative eigenvalues"
-        raise InvalidInput(_misfit("mahalanobis", "VI", VI, allowed))
+        raise InvalidInput(misfit("mahalanobis", "VI", VI, allowed))
     return _euclidean_after("mahalanobis", {"VI": inverse}, root)
 
 
@@ -310,10 +317,6 @@ def _numbers(value: Any) -> Doubles:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return np.array(np.nan)
-
-
-def _misfit(name: str, key: str, value: Any, allowed: str) -> str:
-    return f"parameters={{{key!r}: {value!r:.40}}} do not fit metric={name!r}. {key} is {allowed}."
 
 
 def _euclidean_after(name: str, parameters: Mapping[str, Doubles], by: Doubles) -> Metric:
@@ -350,7 +353,8 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     Parameters
     ----------
     name
-        As in scikit-learn and SciPy.
+        As in scikit-learn and SciPy. jaccard, dice, rogerstanimoto, russellrao, sokalsneath and
+        yule compare which numbers are not 0, so that rows without zeros are all alike to them.
     parameters
         ``{"p": number}`` for minkowski (2 by default), ``{"V": variances}`` for seuclidean,
         ``{"VI": matrix}`` for mahalanobis; none for the others.
@@ -369,11 +373,7 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
         return METRICS[name]
     key, make = _MAKERS.get(name, ("", None))
     if make is None or not isinstance(parameters, Mapping) or set(parameters) != {key}:
-        takes = f"{{{key!r}: ...}}" if key else "none"
-        raise InvalidInput(
-            f"parameters={parameters!r:.40} do not fit metric={name!r}. It takes {takes}, as in "
-            f"metric=protobandit.metric({name!r}, {takes})."
-        )
+        raise InvalidInput(others(name, parameters))
     return make(parameters[key])
 
 

@@ -28,7 +28,11 @@ class Plots:
 
     @property
     def knee(self) -> int | None:
-        """Return after how many prototypes the cost bends most; None where it does not clearly."""
+        """Return after how many prototypes the cost bends most; None where none is clear.
+
+        Only the first half of the curve is looked at, beyond which too few follow to tell: None of
+        a few prototypes says nothing of the rows.
+        """
         found = bend(convex(self.costs if self.curve is None else self.curve))
         return found.k if found.is_clear else None
 

@@ -26,6 +26,8 @@ from protobandit.data import (
     Stream,
     as_numbers,
     as_rows,
+    matched,
+    names_of,
     opened,
 )
 
@@ -69,7 +71,8 @@ class Problem:
     ``rules`` say which rows may be chosen together. Where a ``goal`` or a budget ends the search,
     ``k`` is the most it may choose. Of a stream, ``target`` are the rows that came first, to be
     read in their order, and ``fresh`` those on which prototypes are judged. ``preparation`` is what
-    the rows went through, and ``remark`` what the user should know of them.
+    the rows went through, ``columns`` what their features are called where they did not and have
+    names, and ``remark`` what the user should know of them.
     """
 
     source: Rows
@@ -81,6 +84,7 @@ class Problem:
     goal: Goal | None = None
     fresh: Rows | None = None
     preparation: FittedPreparation | None = None
+    columns: tuple[str, ...] | None = None
     remark: str = ""
 
     @property
@@ -150,9 +154,12 @@ def pose(
     source = opened(source, name="source", has_categories=is_prepared)
     target = source if is_one else opened(target, name="target", has_categories=is_prepared)
     remarked = [each for each in (source, target, arrived) if isinstance(each, (Opened, Arrived))]
-    sides = _prepared(source, target, preparation, measure)
+    sides, columns = _prepared(source, target, preparation, measure), None
     if sides is not None:
         source, target = sides.source, sides.target
+    elif measure.name != "precomputed":
+        columns = names_of(source)
+        target = source if is_one else matched(target, columns, name="target")
     if measure.name == "precomputed":
         sources, targets = _matrix_sides(source, target)
     else:
@@ -171,6 +178,7 @@ def pose(
         goal=goal,
         fresh=None if arrived is None else _fresh(arrived, sides, targets, measure),
         preparation=None if sides is None else sides.preparation,
+        columns=columns,
         remark=_joined_remarks(remarked if sides is None else [*remarked, sides]),
     )
 

@@ -66,7 +66,8 @@ def select(
     metric
         A name (see `protobandit.METRICS`: scikit-learn's and SciPy's, but for nan_euclidean), the
         result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
-        Always called as d(target row, source row).
+        Always called as d(target row, source row). jaccard, dice, rogerstanimoto, russellrao,
+        sokalsneath and yule compare which numbers are not 0, and nothing else of them.
     preparation
         What to do to the rows first (`Preparation`): standardize, normalize, principal components,
         categories, missing values. It is fitted on the target; ``Selection.preparation`` holds it,
@@ -159,9 +160,13 @@ def select(
 
 
 def _noted(selection: Selection) -> Selection:
-    """Return the selection with how its rows were prepared."""
+    """Return the selection with what its columns are called and how its rows were prepared."""
     problem = selection.problem
-    if problem is None or not problem.remark:
+    if problem is None:
         return selection
-    status = f"{selection.status} {problem.remark}"
-    return replace(selection, preparation=problem.preparation, status=status)
+    return replace(
+        selection,
+        preparation=problem.preparation,
+        columns=problem.columns,
+        status=f"{selection.status} {problem.remark}".rstrip(),
+    )

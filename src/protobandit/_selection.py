@@ -62,6 +62,9 @@ class Selection(Plots, Attachable, Answers):
         of a precomputed matrix, their numbers. `take` returns them from what they came in.
     preparation
         What rows go through before the metric reads them; `assign` and the like repeat it.
+    columns
+        What the source's columns are called, if they have names; `assign` and the like match frames
+        by them.
     fingerprints
         Digests of source and target.
     problem
@@ -98,6 +101,7 @@ class Selection(Plots, Attachable, Answers):
     spent: float | None = None
     prototype_labels: Any = None
     preparation: FittedPreparation | None = None
+    columns: tuple[str, ...] | None = None
 
     @property
     def k(self) -> int:
@@ -218,7 +222,7 @@ class Selection(Plots, Attachable, Answers):
             )
         means = as_means(random_state, limits, n_jobs, callback)
         longer = Selection(**extend(self, problem, k, method, means))
-        return replace(longer, preparation=self.preparation)
+        return replace(longer, preparation=self.preparation, columns=self.columns)
 
     def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
         """Return how clearly target rows belong to their prototypes: the medoid silhouette.
@@ -370,7 +374,7 @@ class Selection(Plots, Attachable, Answers):
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",
             *_document.listings(self),
-            f"  evaluations  {self.evaluations:,} ({self.lookups:,} lookups)",
+            f"  evaluations  {_document.counted(self)}",
             f"  seconds      {self.seconds:.3g}",
             f"  guarantee    {self.guarantee or 'none'}",
             *((f"  certificate  {self.certificate}",) if self.certificate else ()),

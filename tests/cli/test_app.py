@@ -158,6 +158,10 @@ def test_metrics_lists_the_table(capsys):
     for name, metric in METRICS.items():
         assert ", ".join(sorted(metric.kinds)) in rows[name]
     assert rows["cosine"].endswith(" 2")
+    assert "VI: the inverse covariance" in rows["mahalanobis"]
+    assert "V: one positive variance" in rows["seuclidean"]
+    assert rows["jaccard,"].startswith("jaccard, dice, ")
+    assert "which numbers are not 0" in rows["jaccard,"]
 
 
 def test_both_lists_for_machines(capsys):
@@ -166,7 +170,10 @@ def test_both_lists_for_machines(capsys):
     assert listed["lazybandit"]["parameters"] == {"effort": "balanced"}
     assert listed["lazybandit"]["does"].startswith("All source rows race")
     listed = json.loads(shown_by(capsys, "metrics", "--json"))
-    assert listed["cosine"] == {"rows": ["dense", "sparse"], "largest": 2.0}
+    cosine = {"rows": ["dense", "sparse"], "largest": 2.0, "parameters": {}, "sets": False}
+    assert listed["cosine"] == cosine
+    assert listed["yule"]["sets"]
+    assert list(listed["seuclidean"]["parameters"]) == ["V"]
 
 
 # -- how it ends ----------------------------------------------------------------------------------

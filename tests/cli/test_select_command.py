@@ -139,6 +139,45 @@ def test_parquet_out(flowers, folder):
     assert found["row"] == chosen(folder / "flowers-prototypes")
 
 
+def test_coefficients_are_in_the_table(flowers, folder):
+    asked = ["--columns", "length", "--columns", "width", "--method", "protodash", "--out", "out"]
+    assert call("select", "flowers.csv", "-k", 3, *asked, "-q") == 0
+    rows = table(folder / "out/prototypes.csv")
+    assert [float(row["coefficient"]) for row in rows] == document(folder / "out")["coefficients"]
+    assert list(rows[0])[:6] == ["rank", "row", "gain", "mass", "cost", "coefficient"]
+
+
+CRITIC = ["--method", "mmd-critic", "--param", "n_criticisms=2", "--id", "name", "--label", "kind"]
+
+
+@pytest.mark.parametrize("has_target", [False, True])
+def test_criticisms_have_a_table(flowers, folder, has_target):
+    if has_target:
+        (folder / "target.csv").write_bytes(flowers.read_bytes().replace(b"times", b"cost"))
+    asked = ["--columns", "length", *(["--target", "target.csv"] if has_target else [])]
+    assert call("select", "flowers.csv", "-k", 3, *CRITIC, *asked, "--out", "out", "-q") == 0
+    assert names(folder / "out") == ["criticisms.csv", "prototypes.csv", "selection.json"]
+    rows, given = table(folder / "out/criticisms.csv"), table(flowers)
+    assert [int(row["row"]) for row in rows] == document(folder / "out")["criticisms"]
+    last = "target_cost" if has_target else "times"
+    own = ["rank", "row", "id", "label", "name", "length", "width", "kind"]
+    assert list(rows[0]) == [*own, last]
+    for row in rows:
+        assert (row["id"], row["label"]) == tuple(given[int(row["row"])][c] for c in own[4::3])
+
+
+def test_criticisms_are_replaced_with_their_result(flowers, folder, capsys):
+    asked = ["select", "flowers.csv", "-k", 3, "--columns", "length", "--out", "out", "-q"]
+    (folder / "out").mkdir()
+    (folder / "out/criticisms.csv").write_text("mine")
+    assert call(*asked, *CRITIC) == 2
+    assert "holds criticisms.csv already" in only_line(capsys.readouterr().err)
+    assert call(*asked, *CRITIC, "--force") == 0
+    assert len(table(folder / "out/criticisms.csv")) == 2
+    assert call(*asked, "--force") == 0
+    assert names(folder / "out") == ["prototypes.csv", "selection.json"]
+
+
 def test_a_page_and_a_certificate(flowers, folder, capsys):
     asked = ["--columns", "length", "--id", "name", "--report", "--certify"]
     assert call("select", "flowers.csv", "-k", 3, *asked) == 0
@@ -147,7 +186,7 @@ def test_a_page_and_a_certificate(flowers, folder, capsys):
     assert document(out)["certificate"]["kind"] == "exact"
     assert "protobandit select flowers.csv" in (out / "report.html").read_text(encoding="utf-8")
     shown = capsys.readouterr().out
-    assert "certificate" in shown
+    assert "for the certificate" in shown
     assert "protobandit report" not in shown
 
 

@@ -152,11 +152,14 @@ CASES = {
     "tsv: commas": (text("x,y\n1,2\n", "rows.tsv"), r"which ',' seems.* Save it with '.t' betw"),
     "csv: a name without end": (text("x" * 200_000 + "\n1\n"), "field larger than field limit"),
     "csv: UTF-16": (text("x,y\n1,2\n".encode("utf-16")), "not valid UTF-8 at byte 0. Save it as"),
-    "csv: ragged": (text("x,y\n1,2\n3\n"), "cannot be read as csv: .*Expected 2 columns, got 1"),
+    "csv: ragged": (
+        text("x,y\n1,2\n3\n"),
+        "as csv: .*Row #3: Expected 2 columns, got 1: 3. Repair",
+    ),
     "csv: the same name twice": (text("x,y,x\n1,2,3\n"), "has the column 'x' more than once"),
     "csv: texts": (
         text("x,t\n1,a\n"),
-        r"not numbers: 't' \(string\).*categories=True \(--categories",
+        r"'t' \(string\).*open_rows\(path, columns=.*without=.*Preparation\(categories='one-hot'\)",
     ),
     "csv: dates": (text("x,t\n1,2024-01-01\n"), r"not numbers: 't' \(date32"),
     "csv: not UTF-8": (text(b"x,t\n1,\xff\xfe\n"), "rows.csv"),
@@ -332,6 +335,16 @@ def test_npy_of_different_widths(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 3)))
     np.save(tmp_path / "b.npy", np.ones((2, 4)))
     assert "rows of different shapes, (3,) and (4,)" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("most_held", [0, 1 << 28])
+@pytest.mark.parametrize("header", ["x,y\n", ""])
+def test_the_row_that_cannot_be_parsed_is_named(tmp_path, monkeypatch, most_held, header):
+    monkeypatch.setattr(_delimited, "_MOST_HELD", most_held)
+    monkeypatch.setattr(_delimited, "_BLOCK", 64)
+    path = text(header + "1,2\n" * 100 + "1,2,3\n" + "1,2\n" * 100)(tmp_path)
+    row = 102 if header else 101
+    assert f"Row #{row}: Expected 2 columns, got 3: 1,2,3. Repair that line" in refusal(path)
 
 
 def test_large_files_that_change_their_types_are_refused(tmp_path, monkeypatch):

@@ -293,7 +293,9 @@ def test_rows_that_are_no_images_make_none(tmp_path):
 def test_npz_of_several_tables_wants_a_name(tmp_path):
     path = tmp_path / "rows.npz"
     np.savez(path, a=files.NUMBERS, b=2 * files.NUMBERS, y=files.IDS, short=np.arange(3))
-    with pytest.raises(pb.InvalidInput, match=r"holds 'a', 'b'. Name the array of rows by"):
+    with pytest.raises(
+        pb.InvalidInput, match=r"holds 'a', 'b'. Name .* by data.open_rows\(path, columns="
+    ):
         open_rows(path)
     found = open_rows(path, columns="b")
     np.testing.assert_array_equal(found.rows, 2 * files.NUMBERS)

@@ -61,8 +61,12 @@ def test_colour_is_kept_if_asked_for(tmp_path):
 def test_images_of_different_sizes_become_small_squares(tmp_path):
     save(tmp_path / "a.png", np.full((6, 5), 70, np.uint8))
     save(tmp_path / "b.png", np.full((60, 70), 200, np.uint8))
-    found = open_rows(tmp_path)
+    told = []
+    found = open_rows(tmp_path, tell=told.append)
     assert found.image_shape == (32, 32)
+    assert "different sizes: all are resized to 32 x 32 pixels" in told[0]
+    open_rows(tmp_path, tell=told.append, image_size=4)
+    assert len(told) == 1
     assert (found.rows[0] == 70).all()
     assert (found.rows[1] == 200).all()
 

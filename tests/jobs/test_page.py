@@ -69,7 +69,7 @@ def test_narrow_floats_keep_their_few_digits(tmp_path):
 def test_arrays_beside_the_rows_come_before_their_features(tmp_path):
     np.savez(tmp_path / "a.npz", X=ROWS, y=np.arange(30) % 2, name=[f"n{i}" for i in range(30)])
     data, _ = paged(Reading(columns=("X",), label="y"), tmp_path / "a.npz")
-    assert columns(data) == ["y", "name", "0", "1", "2"]
+    assert columns(data) == ["name", "0", "1", "2"]
     assert cells(data, "name")[7] == "n7"
     assert cells(data, "2")[7] == pytest.approx(ROWS[7, 2])
     assert sorted(data["labels"]) == ["0", "1"]
@@ -88,7 +88,7 @@ def test_a_table_shows_its_own_columns_once(tmp_path):
     lines = ["id,a,b,kind", *(f"{i},{i / 8},{-i},{'xy'[i % 2]}" for i in range(20))]
     (tmp_path / "a.csv").write_text("\n".join(lines))
     data, notes = paged(Reading(id="id", label="kind"), tmp_path / "a.csv")
-    assert columns(data) == ["id", "a", "b", "kind"]
+    assert columns(data) == ["a", "b"]  # names and labels have places of their own
     assert data["rows"]["names"] == [str(i) for i in data["rows"]["ids"]]
     assert cells(data, "a")[19] == 19 / 8
     assert notes == []
@@ -111,7 +111,7 @@ def write_vectors(path, width, n=30, **more):
 def test_vectors_are_shown_after_other_columns(tmp_path):
     rows = write_vectors(tmp_path / "a.parquet", 4)
     data, notes = paged(Reading(id="name"), tmp_path / "a.parquet")
-    assert columns(data) == ["name", "v[0]", "v[1]", "v[2]", "v[3]"]
+    assert columns(data) == ["v[0]", "v[1]", "v[2]", "v[3]"]
     assert cells(data, "v[3]")[11] == pytest.approx(rows[11, 3], rel=1e-14)
     assert notes == []
 
@@ -127,8 +127,16 @@ def test_long_vectors_are_said_to_be_cut(tmp_path):
 def test_vectors_that_rows_are_not_compared_by_are_said_to_be_left_out(tmp_path):
     write_vectors(tmp_path / "a.parquet", 4, x=np.arange(30.0))
     data, notes = paged(Reading(id="name", columns=("x",)), tmp_path / "a.parquet")
-    assert columns(data) == ["name", "x"]
+    assert columns(data) == ["x"]
     assert notes == ["Column 'v' holds vectors, which are not shown."]
+
+
+@pytest.mark.parametrize("width", [32, 33])
+def test_a_column_of_names_takes_no_room_of_vectors(tmp_path, width):
+    write_vectors(tmp_path / "a.parquet", width)
+    data, notes = paged(Reading(id="name"), tmp_path / "a.parquet")
+    assert columns(data) == [f"v[{i}]" for i in range(32)]
+    assert any("of which the first are shown" in note for note in notes) == (width > 32)
 
 
 # -- samples --------------------------------------------------------------------------------------
@@ -210,5 +218,5 @@ def test_categories_and_vectors_are_shown_together(tmp_path):
     reading = Reading(id="name", has_categories=True)
     ours, _ = opened_sides(reading, [str(tmp_path / "a.parquet")], [], seed=0)
     shown = exhibit(ours, reading).rows(np.array([3, 5]))
-    assert list(shown) == ["name", "kind", "v[0]", "v[1]"]
+    assert list(shown) == ["kind", "v[0]", "v[1]"]
     assert list(shown["v[0]"]) == [3, 5]

@@ -116,6 +116,19 @@ def test_the_knee_is_marked(visit):
     assert "bends most at 3" in page.find("#gains-note").text
 
 
+@pytest.mark.parametrize("name", ["constant", "colour"])
+def test_a_short_curve_is_not_judged(visit, name):
+    assert visit(name).find("#gains-note").text == "The cost after each pick."
+
+
+def test_a_longer_curve_without_a_knee_says_how_far_it_was_looked_for(visit):
+    assert "no clear knee up to 500;" in visit("thousand").find("#gains-note").text
+
+
+def test_limits_of_the_map_are_said_once_and_only_where_points_are(visit):
+    assert visit("constant").texts("#map-legend button") == ["≤ 0"]
+
+
 def test_the_histogram_reads_out(visit):
     page = visit("images")
     bars = page.find("#spread")
@@ -171,7 +184,7 @@ def test_the_map_is_drawn_and_its_legend_sets_a_class_apart(visit):
     assert page.find("#map-legend button").get_attribute("aria-pressed") == "true"
     assert ink(page) < everything
     Select(page.find("#colour")).select_by_value("distance")
-    assert len(page.all("#map-legend button")) == 6
+    assert len(page.all("#map-legend button")) == 5  # more than half are prototypes: one limit is 0
     assert abs(ink(page) - everything) < 0.1 * everything
 
 

@@ -29,21 +29,38 @@ def methods(as_json: _options.AsJson = False) -> None:
 
 
 def metrics(as_json: _options.AsJson = False) -> None:
-    """List the metrics: the kinds of rows each reads, and its largest value if there is one."""
-    from protobandit._metrics import METRICS
+    """List the metrics: the rows each reads, its largest value if it has one, its parameters."""
+    from protobandit._metrics import METRICS, PARAMETERS
 
+    # Those that are not in the table cannot do without their parameter.
     kinds = {name: sorted(metric.kinds) for name, metric in METRICS.items()}
+    kinds |= {name: ["dense"] for name in PARAMETERS if name not in METRICS}
     bounds = {name: metric.bound for name, metric in METRICS.items()}
+    of_sets = [name for name, metric in METRICS.items() if metric.is_of_sets]
     if as_json:
         _streams.say_json(
-            {name: {"rows": kinds[name], "largest": bounds[name]} for name in METRICS}
+            {
+                name: {
+                    "rows": kinds[name],
+                    "largest": bounds.get(name),
+                    "parameters": PARAMETERS.get(name, {}),
+                    "sets": name in of_sets,
+                }
+                for name in kinds
+            }
         )
         return
-    table = _streams.new_table("metric", "kinds of rows", "largest value")
-    for name in METRICS:
-        bound = bounds[name]
-        table.add_row(name, ", ".join(kinds[name]), "" if bound is None else f"{bound:.6g}")
-    _streams.say_table(table)
+    table = _streams.new_table("metric", "kinds of rows", "largest value", "parameters")
+    for name in kinds:
+        bound = bounds.get(name)
+        shown = (f"{key}: {what}" for key, what in PARAMETERS.get(name, {}).items())
+        largest = "" if bound is None else f"{bound:.6g}"
+        table.add_row(name, ", ".join(kinds[name]), largest, "\n".join(shown))
+    _streams.say_table(
+        table,
+        f"{', '.join(of_sets)} compare which numbers are not 0. Parameters are given as in "
+        f"--metric-param p=3 or --metric-param V='[1, 4]'.",
+    )
 
 
 def _first_line(method: Any) -> str:

@@ -60,9 +60,9 @@ def _methods(incomplete: str) -> list[str]:
 
 
 def _metrics(incomplete: str) -> list[str]:
-    from protobandit._metrics import METRICS
+    from protobandit._metrics import METRICS, PARAMETERS
 
-    return [name for name in METRICS if name.startswith(incomplete)]
+    return [name for name in {**METRICS, **PARAMETERS} if name.startswith(incomplete)]
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -132,7 +132,8 @@ ImageSize = Annotated[
         "--image-size",
         panel=READING,
         metavar="N",
-        help="Resize images to N x N pixels.",
+        help="Resize images to N x N pixels. Without it they keep the size they have in common; "
+        "images of different sizes become 32 x 32.",
     ),
 ]
 Colour = Annotated[

@@ -127,7 +127,9 @@ def select(
 
     Writes selection.json (everything, for `protobandit assign`, `report`, `certify` and
     Selection.from_json), prototypes.csv (rank, row, id, gain, mass, cost, label and the columns of
-    the source) and, if asked for, report.html. All are written at the end, or none.
+    the source; by protodash a coefficient too), criticisms.csv (rank, row, id, label and the
+    columns of the target) where mmd-critic is asked for some by --param n_criticisms=N and, if
+    asked for, report.html. All are written at the end, or none.
 
     Rows are numbered from 0. A column of the source that is called like one of ours, such as cost,
     becomes source_cost.

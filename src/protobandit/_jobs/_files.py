@@ -14,7 +14,8 @@ from protobandit._errors import InvalidInput, ProtobanditError
 
 SELECTION = "selection.json"
 REPORT = "report.html"
-RESULTS = (SELECTION, "prototypes.csv", "prototypes.parquet", REPORT)
+TABLES = ("prototypes", "criticisms")
+RESULTS = (SELECTION, *(f"{name}.{form}" for name in TABLES for form in ("csv", "parquet")), REPORT)
 
 
 def never(path: Path) -> bool:

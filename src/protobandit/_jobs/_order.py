@@ -13,7 +13,7 @@ from protobandit._checkpoint import Checkpoint, CheckpointRefused
 from protobandit._errors import InvalidInput
 from protobandit._jobs._files import REPORT, SELECTION, require_free, write_results
 from protobandit._jobs._page import report_page
-from protobandit._jobs._prototypes import prototypes_table
+from protobandit._jobs._prototypes import criticisms_table, prototypes_table
 from protobandit._jobs._reading import Tell
 from protobandit._jobs._result import Result, Run
 from protobandit._jobs._tables import table_bytes
@@ -47,7 +47,7 @@ class Order:
     out
         The folder; None is that of `default_folder`.
     form
-        How the table of prototypes is written.
+        How the tables are written.
     has_page, is_certified
         Whether to write a page, and to add a certificate.
     has_checkpoint, is_resumed, keeps_partial
@@ -139,6 +139,9 @@ class Order:
             SELECTION: result.to_json().encode("utf-8"),
             f"prototypes.{self.form}": table_bytes(table, self.form),
         }
+        criticisms = criticisms_table(posed, selection)
+        if criticisms is not None:
+            files[f"criticisms.{self.form}"] = table_bytes(criticisms, self.form)
         if self.has_page:
             tell("Drawing the report …")
             with self._left_out_on_ctrl_c():

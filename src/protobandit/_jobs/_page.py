@@ -41,7 +41,7 @@ def report_page(
         command=command,
         random_state=seed,
     )
-    said = dict.fromkeys((*_vector_notes(source), *_vector_notes(target)))
+    said = dict.fromkeys((*_vector_notes(source, reading), *_vector_notes(target, reading)))
     return page(replace(found, notes=(*found.notes, *said)))
 
 
@@ -51,7 +51,7 @@ def exhibit(opened: Opened, reading: Reading) -> Exhibit:
     takes: dict[str, Callable[[Ids], Any]] = {
         "images": opened.images,
         "texts": partial(_texts, opened),
-        "records": partial(_records, opened),
+        "records": partial(_records, opened, _said_apart(reading)),
     }
     return Exhibit(
         kind=kind,
@@ -96,9 +96,18 @@ def _texts(opened: Opened, ids: Ids) -> list[Any]:
     return [opened.rows[i] for i in ids]
 
 
-def _records(opened: Opened, ids: Ids) -> dict[str, Any]:
+def _said_apart(reading: Reading) -> tuple[str | None, str | None]:
+    """Return the columns of names and labels, which a page shows beside the others."""
+    return reading.id, reading.label or reading.by
+
+
+def _records(opened: Opened, without: Sequence[str | None], ids: Ids) -> dict[str, Any]:
     """Return the columns of these rows, and then the features that are in none of them."""
-    records: dict[str, Any] = dict(opened.records(ids))
+    records: dict[str, Any] = {
+        name: values
+        for name, values in opened.records(ids).items()
+        if name not in without or name in opened.features
+    }
     found = ((at, name) for at, name in enumerate(opened.features) if name not in records)
     others = list(islice(found, _SHOWN + 1))  # one more, so that the page says what it cuts
     if not others:
@@ -109,13 +118,13 @@ def _records(opened: Opened, ids: Ids) -> dict[str, Any]:
     return records | {name: np.asarray(block[:, at]) for at, name in others}
 
 
-def _vector_notes(opened: Opened) -> list[str]:
+def _vector_notes(opened: Opened, reading: Reading) -> list[str]:
     """Say what is seen of columns that hold vectors."""
     if opened.kind not in ("numbers", "mixed") or not opened.names:
         return []
-    shown = opened.records(np.zeros(1, dtype=np.int64))
+    shown, apart = opened.records(np.zeros(1, dtype=np.int64)), _said_apart(reading)
     widths = Counter(feature.rpartition("[")[0] for feature in opened.features)
-    room, notes = _SHOWN - len(shown), []
+    room, notes = _SHOWN - sum(name not in apart for name in shown), []
     for name in (name for name in opened.names if name not in shown):
         width = widths.get(name, 0)
         if width == 0 or room <= 0:

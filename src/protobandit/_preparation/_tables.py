@@ -177,7 +177,7 @@ def _by_name(
     if missing:
         raise InvalidInput(
             f"{name} has no column(s) {_listed(missing)}, which the preparation was fitted on (it "
-            f"has {_listed(table.features)}). Add them."
+            f"has {_listed(table.features)}). Add or rename them."
         )
     for each in (*names, *categories):
         if (each in table.categories) != (each in categories):

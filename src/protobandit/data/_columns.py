@@ -124,14 +124,17 @@ class Columns:
         categories
             Columns that are categories whatever they hold; columns of texts are anyway.
         only
-            The names to read where the data has names; by default all.
+            The names to read where the data has them all; by default, and where one is missing,
+            all columns are read.
         """
         if isinstance(data, Columns):
             return data
         for (library, kind), read in _READERS.items():
             loaded = getattr(sys.modules.get(library), kind, None)
             if loaded is not None and isinstance(data, loaded):
-                found = [(c, r) for c, r in read(data) if only is None or c in only]
+                found = list(read(data))
+                if only is not None and set(only) <= {column for column, _ in found}:
+                    found = [(column, values) for column, values in found if column in only]
                 return _gathered(found, data.shape[0], name, categories)
         array = _as_array(data, name)
         if array.dtype.kind != "O" and not categories:

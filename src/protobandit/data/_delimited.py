@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,24 @@ def open_delimited(path: Path, form: str, asked: Asked) -> Pieces:
     as_written = dict.fromkeys(asked.texts, arrow().string())
     converts = arrow_csv.ConvertOptions(column_types=as_written, **nulls)
     if _is_small(path):
-        with _stream(path) as file:
+        with _numbering_rows(path, reads, parses), _stream(path) as file:
             table = arrow_csv.read_csv(file, reads, parses, converts)
         _require_texts(table.schema, path, asked.name)
         return table.schema, [_held(path, table)]
-    with _stream(path) as file, arrow_csv.open_csv(file, reads, parses, converts) as reader:
+    with (
+        _numbering_rows(path, reads, parses),
+        _stream(path) as file,
+        arrow_csv.open_csv(file, reads, parses, converts) as reader,
+    ):
         types = _widened(reader.schema)
 
     def read(columns: list[str], batch_rows: int) -> Batches:
         converts = arrow_csv.ConvertOptions(include_columns=columns, column_types=types, **nulls)
-        with _stream(path) as file, arrow_csv.open_csv(file, reads, parses, converts) as reader:
+        with (
+            _numbering_rows(path, reads, parses),
+            _stream(path) as file,
+            arrow_csv.open_csv(file, reads, parses, converts) as reader,
+        ):
             yield from reader
 
     return types, [_counted(path, types, read, asked.tell)]
@@ -69,6 +78,26 @@ def _first_line(path: Path, delimiter: str, name: str) -> list[str]:
                 f"Save it with {delimiter!r} between columns."
             )
     return first
+
+
+@contextmanager
+def _numbering_rows(path: Path, reads: Any, parses: Any) -> Iterator[None]:
+    """Read a file that cannot be parsed once more, by one thread: only so pyarrow counts rows."""
+    from pyarrow import csv as arrow_csv
+
+    try:
+        yield
+    except arrow().ArrowInvalid as error:
+        if "CSV parse error" in str(error):
+            alone = arrow_csv.ReadOptions(
+                block_size=reads.block_size, column_names=reads.column_names, use_threads=False
+            )
+            # A column that is not there: nothing is converted, so nothing else can go wrong.
+            none = arrow_csv.ConvertOptions(include_columns=["\0"], include_missing_columns=True)
+            with _stream(path) as file, arrow_csv.open_csv(file, alone, parses, none) as reader:
+                for _ in reader:
+                    pass
+        raise
 
 
 def _given_names(first: list[str]) -> list[str] | None:

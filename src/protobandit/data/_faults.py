@@ -16,6 +16,7 @@ from typing import Any
 from protobandit._errors import InvalidInput, NotAvailable, ProtobanditError
 
 _LONGEST = 160
+ROW_OF_CSV = "CSV parse error: Row #"
 _MANGLED = (
     ValueError,
     TypeError,
@@ -58,10 +59,10 @@ def reading(path: Any, *, name: str, as_what: str) -> Iterator[None]:
 
 def _mangled(path: Any, name: str, as_what: str, error: BaseException) -> str:
     reason = first_line(error)
-    return (
-        f"{name}: {path} cannot be read as {as_what}: {reason}. It may be cut short, or of another "
-        f"format than its name says."
-    )
+    advice = "It may be cut short, or of another format than its name says."
+    if ROW_OF_CSV in reason:
+        advice = "Repair that line; row 1 is the first line, and empty lines are not counted."
+    return f"{name}: {path} cannot be read as {as_what}: {reason}. {advice}"
 
 
 def first_line(error: BaseException) -> str:

@@ -91,7 +91,7 @@ def _wanted(names: tuple[str, ...], asked: Asked) -> list[str]:
         raise InvalidInput(
             f"{shown} has no columns left for features: it has {shortened(map(repr, names))}, and "
             f"{shortened(map(repr, asked.without)) or 'none'} are no features. Name some by "
-            f"columns=."
+            f"data.open_rows(path, columns=[...]) (--columns)."
         )
     return left
 
@@ -110,10 +110,14 @@ def _matching(names: tuple[str, ...], patterns: Sequence[str], shown: str) -> It
 def _refuse(table: Table, wrong: list[str], asked: Asked) -> None:
     shown = shortened((f"{name!r} ({table.schema.field(name).type})" for name in wrong), 5)
     has_texts = any(kind_of(table.schema.field(name).type) == "text" for name in wrong)
-    also = ", or take texts as categories by categories=True (--categories)" if has_texts else ""
+    also = (
+        ", or take texts as categories by select(path, "
+        "preparation=Preparation(categories='one-hot')) (--categories one-hot)"
+    )
     raise InvalidInput(
         f"{asked.name}: {asked.shown} has column(s) that are not numbers: {shown}. Choose others "
-        f"by columns=, name them as ids, labels or weights{also}."
+        f"by data.open_rows(path, columns=[...]) (--columns), or leave these out by "
+        f"without=[...] (--id, --label){also if has_texts else ''}."
     )
 
 

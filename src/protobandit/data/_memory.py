@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
@@ -17,8 +16,9 @@ from protobandit.data._columns import Columns
 from protobandit.data._frames import FRAMES, as_numbers
 from protobandit.data._gaps import require_whole
 from protobandit.data._maps import Joined, gather, is_mapped
+from protobandit.data._names import is_from, names_of
 from protobandit.data._open import open_rows
-from protobandit.data._opened import Opened, are_names
+from protobandit.data._opened import Opened
 from protobandit.data._rows import (
     DenseRows,
     ObjectRows,
@@ -53,12 +53,12 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     if isinstance(data, Rows):
         return _not_empty(data, name)
     data = opened(data, name=name)
-    columns = _columns(data)
+    columns = names_of(data)
     if isinstance(data, Opened):
         data = data.rows
     if data is None or isinstance(data, (bytes, dict, Number)):
         raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {_HELP}")
-    if _is_from("scipy.sparse", data, "issparse"):
+    if is_from("scipy.sparse", data, "issparse"):
         return _not_empty(_sparse(data, name), name)
     array = _as_array(data, name, takes_objects)
     if array.ndim == 2 and not takes_objects:
@@ -81,31 +81,18 @@ def opened(data: Any, *, name: str, has_categories: bool = False) -> Any:
     return open_rows(data, name=name, categories=has_categories)
 
 
-def _columns(data: Any) -> tuple[str, ...] | None:
-    """Return the names of columns, where they have some."""
-    if isinstance(data, Opened):
-        return data.features if data.has_names else None
-    if isinstance(data, Columns):
-        return data.names if data.is_named else None
-    if _is_from("pyarrow", data, "Table"):
-        names = data.column_names
-    elif any(_is_from(library, data, "DataFrame") for library in FRAMES):
-        names = list(map(str, data.columns))
-    else:
-        return None
-    return tuple(names) if are_names(names) else None
-
-
 def _as_array(data: Any, name: str, takes_objects: bool) -> Any:
-    if _is_from("numpy.ma", data, "MaskedArray") and data.dtype.kind in "fiub":
+    if is_from("numpy.ma", data, "MaskedArray") and data.dtype.kind in "fiub":
         return np.asarray(data.astype(np.float64).filled(np.nan) if data.mask.any() else data)
     if isinstance(data, (np.ndarray, Joined)):
         return data
     for library, read in FRAMES.items():
-        if _is_from(library, data, "DataFrame"):
+        if is_from(library, data, "DataFrame"):
             return read(data, name, takes_objects)
     if hasattr(data, "to_numpy"):
         return np.asarray(data.to_numpy())
+    if isinstance(data, memoryview):
+        return np.asarray(data)
     if isinstance(data, Sequence):
         return _from_list(list(data))
     if hasattr(data, "__array__"):
@@ -200,15 +187,6 @@ def _not_numbers(array: np.ndarray[Any, Any], name: str) -> str:
         f"{name} does not hold numbers (dtype {array.dtype}, first value {first}). "
         f"Encode it as numbers, or pass {own}."
     )
-
-
-def _is_from(module: str, value: Any, attribute: str) -> bool:
-    """Tell whether ``value`` is of a library's type, without importing the library."""
-    loaded = sys.modules.get(module)
-    kind = getattr(loaded, attribute, None)
-    if kind is None:
-        return False
-    return isinstance(value, kind) if isinstance(kind, type) else bool(kind(value))
 
 
 def _shorten(value: Any) -> str:

@@ -211,7 +211,10 @@ def _chosen(headers: dict[str, Any], asked: Asked) -> str:
     if len(candidates) == 1:
         return candidates[0]
     held = shortened(map(repr, candidates)) if candidates else "nothing"
-    raise InvalidInput(f"{what} holds {held}. Name the array of rows by columns=.")
+    raise InvalidInput(
+        f"{what} holds {held}. Name the array of rows by data.open_rows(path, columns=...) "
+        f"(--columns)."
+    )
 
 
 def _member(

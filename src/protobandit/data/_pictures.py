@@ -74,6 +74,11 @@ def _size(paths: Sequence[Path], asked: Asked) -> tuple[int, int]:
         with _image(path, asked) as image:
             sizes.add((image.height, image.width))
         if len(sizes) > 1:
+            height, width = _COMMON
+            asked.tell(
+                f"{asked.shown} holds images of different sizes: all are resized to "
+                f"{height} x {width} pixels. Choose another size by image_size= (--image-size)."
+            )
             return _COMMON
     return sizes.pop()
 

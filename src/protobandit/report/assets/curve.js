@@ -46,9 +46,17 @@ function drawKnee(svg, frame, x, y, knee) {
       "text-anchor": isLeft ? "end" : "start" }, `knee at ${whole.format(knee)}`));
 }
 
+// Knees are looked for in the first half of the curve; of a short one, none says nothing.
+const LEAST_FOR_KNEE = 8;
+
+function curveNote({ costs, wider, knee }) {
+  if (knee) return `The cost bends most at ${whole.format(knee)}: beyond, each prototype brings much less.`;
+  const n = (wider ?? costs).length;
+  const none = `It has no clear knee up to ${whole.format(Math.floor(n / 2))}; later, too few follow to tell.`;
+  return `The cost after each pick.${n < LEAST_FOR_KNEE ? "" : ` ${none}`}`;
+}
+
 function startCurve() {
-  byId("gains-note").textContent = data.curve.knee
-    ? `The cost bends most at ${whole.format(data.curve.knee)}: beyond, each prototype brings much less.`
-    : "The cost after each pick. It has no clear knee.";
+  byId("gains-note").textContent = curveNote(data.curve);
   chart("curve-host", 300, drawCurve);
 }

@@ -3,7 +3,8 @@
 const N_COLOURS = 10;
 const map = { width: 0, height: 0, at: null, scheme: null, only: null, hovered: null, stood: 0 };
 
-// A scheme gives every map point a class (a colour, or -1 for grey) and names the classes.
+// A scheme gives every map point a class (a colour, or -1 for grey) and names the classes; one
+// without a name has no points.
 const SCHEMES = {
   label: () => {
     const { codes, values } = data.compositions.find((c) => c.name === "label");
@@ -13,10 +14,13 @@ const SCHEMES = {
       names: values.slice(0, N_COLOURS), hasRest: true };
   },
   distance: () => {
-    const limits = data.spread.quantiles;
+    const { quantiles } = data.spread;
+    const said = quantiles.map(inline);
+    const limits = said.map((text) => quantiles[said.lastIndexOf(text)]); // those that read alike are one
     const own = (r) => limits.filter((limit) => data.rows.distances[r] > limit).length;
-    const names = [...data.spread.shares, 1].map((share, i) =>
-      i < limits.length ? `≤ ${inline(limits[i])}` : `> ${inline(limits[i - 1])}`);
+    const hasBeyond = data.map.rows.some((r) => own(r) === limits.length);
+    const names = [...said.map((text, i) => (text === said[i - 1] ? null : `≤ ${text}`)),
+      hasBeyond ? `> ${said.at(-1)}` : null];
     return { name: "s", of: own, ofPrototype: () => -1, names, hasRest: false };
   },
 };
@@ -220,7 +224,7 @@ function setScheme(name) {
       } }, el("i", { class: `swatch ${i < 0 ? "rest" : map.scheme.name + i}` }), textSpan(text));
     return el("li", {}, button);
   };
-  const chips = map.scheme.names.map((text, i) => chip(i, text));
+  const chips = map.scheme.names.flatMap((text, i) => (text === null ? [] : [chip(i, text)]));
   const hasRest = map.scheme.hasRest && data.map.rows.some((r) => map.scheme.of(r) < 0);
   byId("map-legend").replaceChildren(...(byId("colour-tool").hidden ? [el("li", { class: "muted" }, name)] : []), ...chips, ...(hasRest ? [chip(-1, "other")] : []));
   paintMap();
