@@ -25,7 +25,7 @@ import protobandit as pb
 from benchmarks._data import mnist
 from protobandit import report
 
-_FLAGS = (
+FLAGS = (  # of a Chromium that nobody sees and that calls nobody
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
@@ -34,7 +34,6 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--hide-scrollbars",
 )
 _WIDTH, _HEIGHT = 1280, 1930
 
@@ -118,7 +117,7 @@ def browser(folder: Path) -> Iterator[Any]:
         raise SystemExit("Chromium is missing. Debian: apt-get install chromium chromium-driver.")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for flag in (*_FLAGS, f"--user-data-dir={folder / 'profile'}"):
+    for flag in (*FLAGS, "--hide-scrollbars", f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(flag)
     running = webdriver.Chrome(options=options, service=Service(driver))
     try:

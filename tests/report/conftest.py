@@ -5,19 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--window-size=1280,900",
-)
+from benchmarks.report_picture import FLAGS
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +22,8 @@ def browser(tmp_path_factory):
         absent("chromium" if chromium is None else "chromedriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    own = ("--disable-dev-shm-usage", "--window-size=1280,900")
+    for flag in (*FLAGS, *own, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     running = webdriver.Chrome(options=options, service=Service(driver))
