@@ -251,10 +251,15 @@ class Page:
         return self.run("return document.getElementById('panel').open")
 
     def focused(self):
-        return self.run("return document.activeElement.getAttribute('aria-label') || ''")
+        return self.settled("document.activeElement.getAttribute('aria-label') || ''")
 
     def active(self):
-        return self.run("return document.activeElement.id")
+        return self.settled("document.activeElement.id")
+
+    def settled(self, value):
+        """Return a value once what is due has happened: a dialog tells late that it closed."""
+        later = f"const tell = arguments[0]; setTimeout(() => tell({value}), 60)"
+        return self.driver.execute_async_script(later)
 
     def background(self):
         return self.run("return getComputedStyle(document.body).backgroundColor")
