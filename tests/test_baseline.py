@@ -1,0 +1,37 @@
+"""Every method chooses, costs and counts what was written down of it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+import baseline
+
+RECORDED = json.loads(baseline.FILE.read_text(encoding="utf-8"))
+CASES = baseline.cases()
+
+
+def test_every_case_is_written_down():
+    assert sorted(CASES) == sorted(RECORDED)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_nothing_has_changed(name):
+    assert baseline.differences(RECORDED[name], baseline.outcome(CASES[name])) == []
+
+
+def test_a_difference_is_seen():
+    recorded = {"indices": [1, 2], "costs": [1.0, math.nan], "is_stopped": False}
+    assert baseline.differences(recorded, {**recorded, "costs": [1.0 + 1e-8, math.nan]}) == []
+    for changed in (
+        {"indices": [2, 1]},
+        {"indices": [1]},
+        {"costs": [1.0 + 1e-5, math.nan]},
+        {"costs": [1.0, 1.0]},
+        {"is_stopped": True},
+        {"more": 1},
+    ):
+        assert baseline.differences(recorded, {**recorded, **changed})
+    assert baseline.differences(recorded, {"refused": "InvalidInput"})
