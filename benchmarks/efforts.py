@@ -2,10 +2,10 @@
 
     python -m benchmarks.efforts [--data DIR] [--seeds 3] [--only NAME,...] [--ks 10,50]
 
-Each setting changes one constant of drivers/_rungs.py and is given the effort at which it plans as
-many evaluations as the default (effort "balanced"); "rows" changes the rows of the first rung and
-makes up for it with the span, as far as the target reaches; "arms" lets only a random share of the
-source take part. Printed is how much more each setting costs than the default, in % of cost, and
+Each setting changes one constant of drivers/race/schedule.py and is given the effort at which it
+plans as many evaluations as the default (effort "balanced"); "rows" changes the rows of the first
+rung and makes up for it with the span, as far as the target reaches; "arms" lets only a random
+share of the source take part. Printed is how much more each setting costs than the default, in % of cost, and
 the regret: how much more the default costs than the best setting. The best of many noisy means is
 too good by chance, so the regret is an upper estimate; "error" is the standard error of the
 difference between the two, over the seeds. The last lines are means over all problems; the one on
@@ -25,10 +25,10 @@ import numpy as np
 import protobandit as pb
 from benchmarks._cases import CASES, Case
 from benchmarks._data import MissingData
-from protobandit.drivers import _rungs
-from protobandit.methods import _lazybandit
+from protobandit.search.drivers.race import schedule
+from protobandit.search.methods import lazybandit
 
-LEVEL = _lazybandit.EFFORTS["balanced"]
+LEVEL = lazybandit.EFFORTS["balanced"]
 BAR = 0.01  # of cost
 SETTINGS: dict[str, dict[str, float]] = {
     "default": {},
@@ -61,16 +61,16 @@ def constants(module: Any, values: dict[str, float]) -> Iterator[None]:
 def planned(case: Case, k: int, level: float) -> int:
     """Return the evaluations that are planned at this effort, with the constants of the moment."""
     n_source, n_target = case.sizes
-    rungs = _rungs.rungs_for(
+    rungs = schedule.rungs_for(
         n_source=n_source,
         n_target=n_target,
         k=k,
-        effort=level * (_lazybandit._DEAR if case.is_dear else 1.0),
+        effort=level * (lazybandit._DEAR if case.is_dear else 1.0),
         at_once=0,
         entries=10**9,
         evaluations=None,
     )
-    return _rungs.planned_evaluations(rungs, k)
+    return schedule.planned_evaluations(rungs, k)
 
 
 def solve(function: Callable[[float], float], wanted: float, low: float, high: float) -> float:
@@ -91,11 +91,11 @@ def fitted(case: Case, k: int, setting: dict[str, float]) -> tuple[float, dict[s
         level = LEVEL * setting["rows"]
 
         def with_span(span: float) -> float:
-            with constants(_rungs, {"_SPAN": round(span)}):
+            with constants(schedule, {"_SPAN": round(span)}):
                 return planned(case, k, level)
 
         return level, {"_SPAN": round(solve(with_span, wanted, 1.0, 1000.0))}
-    with constants(_rungs, setting):
+    with constants(schedule, setting):
         level = solve(lambda level: planned(case, k, level), wanted, LEVEL / 20, LEVEL * 20)
     return level, setting
 
@@ -104,7 +104,7 @@ def costs(case: Case, k: int, setting: dict[str, float], seeds: int) -> np.ndarr
     """Return cost and evaluations of a setting, a row for each seed."""
     level, values = fitted(case, k, setting)
     results = []
-    with constants(_rungs, values):
+    with constants(schedule, values):
         for seed in range(seeds):
             own = case.thinned(setting["arms"], seed) if "arms" in setting else case
             selection = pb.select(
@@ -127,7 +127,7 @@ def main() -> None:
     excesses, spent, regrets = [], [], {}
     # Small problems are computed at once by default; here they race like the others.
     at_once = {"_AT_ONCE": 0, "_AT_ONCE_IF_DEAR": 0}
-    with constants(_lazybandit, at_once):
+    with constants(lazybandit, at_once):
         for name in options.only.split(","):
             try:
                 case = CASES[name](options.data)

@@ -7,7 +7,7 @@ machine, so they appear as ratios of what ran side by side, with a line on how m
 others took. Evaluations and costs do not depend on that; a ratio of times is worth little unless
 others took next to nothing. ``--data`` is described in benchmarks/_data.py, ``--peers`` is a folder
 made by benchmarks/peers/setup.py, of which interpret is used. How it fares against other k-medoids
-is measured by benchmarks.race.
+is measured by benchmarks.comparison.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 import protobandit as pb
 from benchmarks._data import paper_problem
 from benchmarks.mnist import largest, mean_distance
-from protobandit.drivers import _rungs
+from protobandit.search.drivers.race import schedule
 
 
 def main() -> None:
@@ -89,14 +89,14 @@ def curves(
 
 @contextmanager
 def patched(**constants: float) -> Iterator[None]:
-    before = {name: getattr(_rungs, name) for name in constants}
+    before = {name: getattr(schedule, name) for name in constants}
     for name, value in constants.items():
-        setattr(_rungs, name, value)
+        setattr(schedule, name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(_rungs, name, value)
+            setattr(schedule, name, value)
 
 
 def sampled(source: np.ndarray, target: np.ndarray, n: int, k: int, seed: int) -> pb.Selection:

@@ -22,7 +22,7 @@ import numpy as np
 
 import protobandit as pb
 from benchmarks._others import Others
-from protobandit._threads import one_blas_thread, run, worker_count
+from protobandit.foundation.threads import one_blas_thread, run, worker_count
 
 METHODS = (
     pb.methods.MMDCritic(),

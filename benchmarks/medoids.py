@@ -131,11 +131,11 @@ def _swaps(
     rows: np.ndarray, start: list[int], method: str, n_jobs: int | None
 ) -> tuple[float, int, np.ndarray]:
     """Return seconds a pass, passes and prototypes of our swaps from this start on."""
-    from protobandit._oracle import Oracle
-    from protobandit._problem import pose
-    from protobandit.drivers import best_passes
-    from protobandit.methods._sweeps import whole_table
-    from protobandit.objectives import Medoids
+    from protobandit.oracle.oracle import Oracle
+    from protobandit.problem.problem import pose
+    from protobandit.search.drivers.full_swaps import best_passes
+    from protobandit.search.methods.swap_passes import whole_table
+    from protobandit.search.objectives.medoids import Medoids
 
     oracle = Oracle(pose(rows, k=len(start)), n_jobs=n_jobs)
     with oracle.at_work():

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks._files import write_text
-from benchmarks.race import _results
-from benchmarks.race._contestants import CONTESTANTS
-from benchmarks.race._ratios import Line, lines
+from benchmarks.comparison import _results
+from benchmarks.comparison._contestants import CONTESTANTS
+from benchmarks.comparison._ratios import Line, lines
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")

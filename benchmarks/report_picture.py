@@ -23,7 +23,10 @@ import numpy as np
 
 import protobandit as pb
 from benchmarks._data import mnist
-from protobandit import report
+from protobandit.result.report.exhibit import Exhibit
+from protobandit.result.report.findings import Findings
+from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.page import page as render_page
 
 FLAGS = (  # of a Chromium that nobody sees and that calls nobody
     "--headless=new",
@@ -45,21 +48,21 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver:
         page = Path(folder) / "digits.html"
-        page.write_text(report.page(digits()), encoding="utf-8")
+        page.write_text(render_page(digits()), encoding="utf-8")
         photograph(driver, page, given.out)
         print(f"{given.out}: {given.out.stat().st_size / 1e3:.0f} kB")
         if given.data is not None:
             measure(driver, Path(folder) / "mnist.html", given.data)
 
 
-def digits() -> report.Findings:
+def digits() -> Findings:
     from sklearn.datasets import load_digits
 
     rows, labels = load_digits(return_X_y=True)
     images = np.rint(255 / 16 * rows.reshape(-1, 8, 8)).astype(np.uint8)
-    look = report.Exhibit(kind="images", take=lambda ids: images[ids], labels=labels)
+    look = Exhibit(kind="images", take=lambda ids: images[ids], labels=labels)
     selection = pb.select(rows, k=16, method="fasterpam", random_state=0)
-    return report.findings(
+    return make_findings(
         selection.certified(random_state=0),
         rows,
         source=look,
@@ -71,15 +74,15 @@ def digits() -> report.Findings:
 
 def measure(driver: Any, page: Path, folder: Path) -> None:
     rows, labels, *_ = mnist(folder)
-    look = report.Exhibit(
+    look = Exhibit(
         kind="images",
         take=lambda ids: np.rint(255 * rows[ids]).astype(np.uint8).reshape(-1, 28, 28),
         labels=labels,
     )
     selection = pb.select(rows, k=200, random_state=0)
     start = perf_counter()
-    found = report.findings(selection, rows, source=look, target=look, layout="pca")
-    page.write_text(report.page(found), encoding="utf-8")
+    found = make_findings(selection, rows, source=look, target=look, layout="pca")
+    page.write_text(render_page(found), encoding="utf-8")
     print(f"MNIST, k = 200: made in {perf_counter() - start:.2f} s")
     print(f"MNIST, k = 200: {page.stat().st_size / 1e6:.2f} MB")
     times = sorted(usable(driver, page) for _ in range(5))

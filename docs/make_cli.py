@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from protobandit._cli import app
+from protobandit.interfaces.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
 

@@ -14,12 +14,14 @@ import warnings
 from pathlib import Path
 
 import protobandit as pb
-from protobandit import _checkpoint, _oracle, _watch
-from protobandit.methods import _lazybandit
+from protobandit.oracle import oracle
+from protobandit.run.checkpoint import store
+from protobandit.run.progress import watch
+from protobandit.search.methods import lazybandit
 from watched import call, outcome
 
 NAMES = ("lazygreedy", "lazybandit", "fasterpam", "protobandit")
-_watch._AT_ONCE = _lazybandit._AT_ONCE = 0
+watch._AT_ONCE = lazybandit._AT_ONCE = 0
 
 
 def select(name: str, path: Path) -> pb.Selection:
@@ -57,8 +59,8 @@ def main(folder: Path) -> None:
     kills = {}
     for name in NAMES:
         whole = outcome(pb.select(**call(name)))
-        moments = [(n, _checkpoint.Store, "_write") for n in (1, 3)]
-        moments += [(n, _oracle.Oracle, "_count") for n in (1, 2)]
+        moments = [(n, store.Store, "_write") for n in (1, 3)]
+        moments += [(n, oracle.Oracle, "_count") for n in (1, 2)]
         for i, (n, owner, method) in enumerate(moments):
             path = folder / f"{name} {i}"
             died = killed(name, path, n, owner, method)
@@ -70,7 +72,7 @@ def full_disk(folder: Path) -> dict[str, object]:
     """Go on from a kill where no file may grow any more."""
     folder.mkdir()
     path = folder / "search"
-    killed("pam", path, 4, _checkpoint.Store, "_write")
+    killed("pam", path, 4, store.Store, "_write")
     (folder / ".search.lock").unlink(missing_ok=True)  # which locks nobody out
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

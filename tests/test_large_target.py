@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.data import Rows
 from protobandit.methods import ProtoBandit
+from protobandit.rows.rows import Rows
 
 COLUMNS = 8
 _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.arms import Strategy, Terms
-from protobandit.drivers import _greedy
+from protobandit.search.arms.contract import Strategy, Terms
+from protobandit.search.drivers import greedy
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Caps:
 @contextmanager
 def watched_caps() -> Iterator[Caps]:
     """Watch the rounds of the greedy search that is made meanwhile."""
-    caps, play = Caps(), _greedy.play
+    caps, play = Caps(), greedy.play
 
     def watching(strategy: Strategy, arms: Any, objective: Any, terms: Terms, *rest: Any) -> Any:
         watched = _Watched(strategy)
@@ -52,11 +52,11 @@ def watched_caps() -> Iterator[Caps]:
         caps.add(watched.counts, terms.population)
         return choice
 
-    _greedy.play = watching
+    greedy.play = watching
     try:
         yield caps
     finally:
-        _greedy.play = play
+        greedy.play = play
 
 
 class _Watched:

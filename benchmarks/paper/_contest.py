@@ -19,9 +19,9 @@ from benchmarks.paper._counting import (
 )
 from benchmarks.paper._grid import Key
 from benchmarks.paper._problems import Posed
-from protobandit._sampling import Order
 from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit
-from protobandit.methods import _lazybandit as lazybandit
+from protobandit.oracle.target_orders import Order
+from protobandit.search.methods import lazybandit
 
 # The same on every machine: how the race is laid out depends on the memory it may use.
 LIMITS = pb.Limits(memory=6_000_000_000)

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from protobandit.arms import Strategy
-from protobandit.drivers import _greedy
+from protobandit.search.arms.contract import Strategy
+from protobandit.search.drivers import greedy
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Record:
 def recorded() -> Iterator[Record]:
     """Record the search that is made meanwhile."""
     record = Record()
-    play = _greedy.play
+    play = greedy.play
 
     def counting(strategy: Strategy, arms: Any, objective: Any, *rest: Any) -> Any:
         counted = _Counted(strategy)
@@ -60,11 +60,11 @@ def recorded() -> Iterator[Record]:
         record.oracle = getattr(board, "oracle", board)
         return choice
 
-    _greedy.play = counting
+    greedy.play = counting
     try:
         yield record
     finally:
-        _greedy.play = play
+        greedy.play = play
 
 
 class _Counted:

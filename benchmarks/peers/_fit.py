@@ -5,7 +5,8 @@
 TARGET is "-" where the rows are to stand for themselves. Two lines of JSON come out: one when the
 clock starts, one when it has stopped. Whatever else the rival prints goes to standard error. The
 environment variables RACE_STARTED (when the process was started), RACE_THREADS and RACE_BYTES (how
-much memory it may take) come from benchmarks/race. A runner needs NumPy and its rival, no more.
+much memory it may take) come from benchmarks/comparison. A runner needs NumPy and its rival, no
+more.
 """
 
 import importlib.metadata

@@ -12,60 +12,68 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from protobandit._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from protobandit import methods
-    from protobandit._answers import Assignment, Explanation, Silhouette
-    from protobandit._certificate import Certificate
-    from protobandit._checkpoint import Checkpoint
-    from protobandit._constraints import Constraints
-    from protobandit._errors import Interrupted, InvalidInput, NotAvailable, ProtobanditError
-    from protobandit._estimators import KMedoids, PrototypeSelector
-    from protobandit._goals import Coverage, MinGain
-    from protobandit._guarantee import Guarantee
-    from protobandit._limits import Limits
-    from protobandit._metrics import METRICS, Metric, block_metric, metric
     from protobandit._plan import Plan, plan
-    from protobandit._preparation import FittedPreparation, Preparation
-    from protobandit._problem import Target
-    from protobandit._run import Step
     from protobandit._select import select
-    from protobandit._selection import Selection
-    from protobandit._watch import Interrupt, Progress
-    from protobandit.data import Stream
+    from protobandit.certificate.certificate import Certificate
+    from protobandit.foundation.errors import (
+        Interrupted,
+        InvalidInput,
+        NotAvailable,
+        ProtobanditError,
+    )
+    from protobandit.interfaces.estimators.kmedoids import KMedoids
+    from protobandit.interfaces.estimators.selector import PrototypeSelector
+    from protobandit.metrics.metrics import METRICS, Metric, block_metric, metric
+    from protobandit.problem.constraints import Constraints
+    from protobandit.problem.goals import Coverage, MinGain
+    from protobandit.problem.guarantee import Guarantee
+    from protobandit.problem.limits import Limits
+    from protobandit.problem.problem import Target
+    from protobandit.result.queries import Assignment, Explanation, Silhouette
+    from protobandit.result.selection import Selection
+    from protobandit.rows.preparation.fitted import FittedPreparation
+    from protobandit.rows.preparation.preparation import Preparation
+    from protobandit.rows.streams import Stream
+    from protobandit.run.checkpoint.store import Checkpoint
+    from protobandit.run.progress.watch import Interrupt, Progress
+    from protobandit.run.settings import Step
 
-__version__ = "0.1.0"
 
 _HOMES = {
-    "Assignment": "_answers",
-    "Certificate": "_certificate",
-    "Checkpoint": "_checkpoint",
-    "Constraints": "_constraints",
-    "Coverage": "_goals",
-    "Explanation": "_answers",
-    "FittedPreparation": "_preparation",
-    "Guarantee": "_guarantee",
-    "Interrupt": "_watch",
-    "Interrupted": "_errors",
-    "InvalidInput": "_errors",
-    "KMedoids": "_estimators",
-    "Limits": "_limits",
-    "METRICS": "_metrics",
-    "Metric": "_metrics",
-    "MinGain": "_goals",
-    "NotAvailable": "_errors",
+    "Assignment": "result.queries",
+    "Certificate": "certificate.certificate",
+    "Checkpoint": "run.checkpoint.store",
+    "Constraints": "problem.constraints",
+    "Coverage": "problem.goals",
+    "Explanation": "result.queries",
+    "FittedPreparation": "rows.preparation.fitted",
+    "Guarantee": "problem.guarantee",
+    "Interrupt": "run.progress.watch",
+    "Interrupted": "foundation.errors",
+    "InvalidInput": "foundation.errors",
+    "KMedoids": "interfaces.estimators.kmedoids",
+    "Limits": "problem.limits",
+    "METRICS": "metrics.metrics",
+    "Metric": "metrics.metrics",
+    "MinGain": "problem.goals",
+    "NotAvailable": "foundation.errors",
     "Plan": "_plan",
-    "Preparation": "_preparation",
-    "Progress": "_watch",
-    "ProtobanditError": "_errors",
-    "PrototypeSelector": "_estimators",
-    "Selection": "_selection",
-    "Silhouette": "_answers",
-    "Step": "_run",
-    "Stream": "data",
-    "Target": "_problem",
-    "block_metric": "_metrics",
+    "Preparation": "rows.preparation.preparation",
+    "Progress": "run.progress.watch",
+    "ProtobanditError": "foundation.errors",
+    "PrototypeSelector": "interfaces.estimators.selector",
+    "Selection": "result.selection",
+    "Silhouette": "result.queries",
+    "Step": "run.settings",
+    "Stream": "rows.streams",
+    "Target": "problem.problem",
+    "block_metric": "metrics.metrics",
     "methods": "methods",
-    "metric": "_metrics",
+    "metric": "metrics.metrics",
     "plan": "_plan",
     "select": "_select",
 }

@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C while it is still loading ends it like any later one."""
     try:
-        from protobandit._cli import main as run
+        from protobandit.interfaces.cli.main import main as run
     except KeyboardInterrupt:
         sys.exit("protobandit: Interrupted; nothing was written.")
     run()

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from protobandit._classes import parts_of, require_plain
-from protobandit._constraints import Constraints
-from protobandit._goals import Coverage, MinGain
-from protobandit._limits import Limits, as_limits
-from protobandit._preparation import FittedPreparation, Preparation
-from protobandit._problem import Problem, pose
-from protobandit._run import chosen_method
-from protobandit._threads import worker_count
-from protobandit.methods import parameters_of
+from protobandit.foundation.threads import worker_count
+from protobandit.problem.constraints import Constraints
+from protobandit.problem.goals import Coverage, MinGain
+from protobandit.problem.limits import Limits, as_limits
+from protobandit.problem.problem import Problem, pose
+from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.preparation import Preparation
+from protobandit.run.by_class import parts_of, require_plain
+from protobandit.run.search import chosen_method
+from protobandit.search.methods.method import parameters_of
 
 # Rough speeds of one core, for predictions only.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products

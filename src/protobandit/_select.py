@@ -7,18 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from protobandit._arrivals import read_stream
-from protobandit._checkpoint import Checkpoint
-from protobandit._classes import by_class, require_plain
-from protobandit._constraints import Constraints
-from protobandit._goals import Coverage, MinGain
-from protobandit._limits import Limits
-from protobandit._preparation import FittedPreparation, Preparation
-from protobandit._problem import pose
-from protobandit._run import Callback, as_means, chosen_method, search
-from protobandit._selection import Selection
-from protobandit._watch import Interrupt, Listener
-from protobandit.data import Stream
+from protobandit.problem.constraints import Constraints
+from protobandit.problem.goals import Coverage, MinGain
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import pose
+from protobandit.result.selection import Selection
+from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.preparation import Preparation
+from protobandit.rows.streams import Stream
+from protobandit.run.by_class import by_class, require_plain
+from protobandit.run.checkpoint.store import Checkpoint
+from protobandit.run.progress.watch import Interrupt, Listener
+from protobandit.run.search import chosen_method, search
+from protobandit.run.settings import Callback, as_means
+from protobandit.run.streams import read_stream
 
 
 def select(

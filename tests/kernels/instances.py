@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protobandit import kernels
+from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
 
 WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
 
@@ -42,13 +42,13 @@ def standing(way, members, beyond=0.0):
     D, E = np.full((2, n), np.inf, dtype=members.dtype)
     E[:] = beyond if is_lone else np.inf
     for slot, row in enumerate(members):
-        way(kernels.exchange)(members, slot, row.copy(), near, second, D, E)
+        way(ragged_swaps_kernels.exchange)(members, slot, row.copy(), near, second, D, E)
     return near, second, D, E
 
 
 def losses_of(way, near, D, E, weights, k):
     losses = np.full(k, np.nan)
-    way(kernels.removal_losses)(near, D, E, weights, losses)
+    way(ragged_swaps_kernels.removal_losses)(near, D, E, weights, losses)
     return losses
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from protobandit import kernels
+from protobandit.kernels import coverage as coverage_kernels
 
 TYPES = [np.float32, np.float64]
 CHUNKS = [1, 3, 16, 1000]
@@ -34,7 +34,7 @@ def wanted(matrix, rows, first, n):
 def test_gains_are_weighted_drops(dtype, way, chunk):
     matrix, rows, first, weights, nearest = instance(dtype)
     out = np.arange(len(rows), dtype=np.float64)
-    way(kernels.gains)(matrix, rows, first, nearest, weights, chunk, out)
+    way(coverage_kernels.gains)(matrix, rows, first, nearest, weights, chunk, out)
     d = wanted(matrix, rows, first, len(nearest))
     drops = (weights * np.maximum(nearest.astype(np.float64) - d, 0)).sum(axis=1)
     np.testing.assert_allclose(out, np.arange(len(rows)) + drops, rtol=1e-6)
@@ -46,7 +46,7 @@ def test_gains_are_weighted_drops(dtype, way, chunk):
 def test_costs_are_weighted_sums(dtype, way, chunk):
     matrix, rows, first, weights, _ = instance(dtype)
     out = np.arange(len(rows), dtype=np.float64)
-    way(kernels.costs)(matrix, rows, first, weights, chunk, out)
+    way(coverage_kernels.costs)(matrix, rows, first, weights, chunk, out)
     sums = wanted(matrix, rows, first, len(weights)) @ weights
     np.testing.assert_allclose(out, np.arange(len(rows)) + sums, rtol=1e-12)
 
@@ -58,7 +58,7 @@ def test_rewards_are_shares_of_the_scale(dtype, way, scale):
     matrix, _, _, _, nearest = instance(dtype)
     block, total, squares = matrix[:, : len(nearest)].copy(), np.ones(9), np.full(9, 2.0)
     limit = np.minimum(nearest, dtype(scale))
-    way(kernels.rewards)(block, limit, scale, total, squares)
+    way(coverage_kernels.rewards)(block, limit, scale, total, squares)
     share = np.maximum(limit.astype(np.float64) - block, 0) / scale
     np.testing.assert_allclose(total, 1 + share.sum(axis=1), rtol=1e-6)
     np.testing.assert_allclose(squares, 2 + (share**2).sum(axis=1), rtol=1e-6)
@@ -71,7 +71,9 @@ def test_rewards_never_sum_to_more_than_their_number(dtype, way):
         total, squares = np.zeros(1), np.zeros(1)
         for n in (1, 7, 100):
             limit = np.full(n, scale, dtype=dtype)
-            way(kernels.rewards)(np.zeros((1, n), dtype=dtype), limit, scale, total, squares)
+            way(coverage_kernels.rewards)(
+                np.zeros((1, n), dtype=dtype), limit, scale, total, squares
+            )
         assert 108 - 1e-4 < total[0] <= 108
         assert 108 - 1e-4 < squares[0] <= 108
 
@@ -88,7 +90,7 @@ def test_gains_never_grow_when_the_nearest_shrinks(dtype, way, n):
     for arm in range(20):
         nearest = np.minimum(nearest, matrix[arm] + dtype(0.1))
         now = np.zeros(40)
-        way(kernels.gains)(matrix, np.arange(40), 0, nearest, weights, 64, now)
+        way(coverage_kernels.gains)(matrix, np.arange(40), 0, nearest, weights, 64, now)
         assert (now <= before).all()
         before = now
 
@@ -102,8 +104,8 @@ def test_sums_do_not_depend_on_which_arms_are_asked_for_together(dtype, way):
 
     def both(rows):
         out = np.zeros((2, len(rows)))
-        way(kernels.gains)(matrix, rows, 0, nearest, weights, 200, out[0])
-        way(kernels.costs)(matrix, rows, 0, weights, 200, out[1])
+        way(coverage_kernels.gains)(matrix, rows, 0, nearest, weights, 200, out[0])
+        way(coverage_kernels.costs)(matrix, rows, 0, weights, 200, out[1])
         return out
 
     whole = both(np.arange(40))
@@ -122,7 +124,7 @@ def test_cuts_at_chunks_give_the_same_bits(dtype, name):
 
     def add(matrix, rows, first, columns, out):
         limit = [nearest[columns]] if name == "gains" else []
-        getattr(kernels, name)(matrix, rows, first, *limit, weights[columns], chunk, out)
+        getattr(coverage_kernels, name)(matrix, rows, first, *limit, weights[columns], chunk, out)
 
     whole = np.zeros(3)
     add(matrix, rows, 0, slice(0, 1000), whole)

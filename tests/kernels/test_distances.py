@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from protobandit.kernels import _distances
-from protobandit.kernels._compile import Kernel
+from protobandit.kernels import distances
+from protobandit.kernels.jit import Kernel
 
-KERNELS = {name: value for name, value in vars(_distances).items() if isinstance(value, Kernel)}
+KERNELS = {name: value for name, value in vars(distances).items() if isinstance(value, Kernel)}
 DTYPES = [np.float32, np.float64]
 N_SOURCES, N_TARGETS = 5, 9
 PAIRWISE_ONLY = {"squares_of_pairs"}  # a list of pairs, not a block
@@ -32,7 +32,7 @@ def norms_of(block):
 
 def finish(sources, targets, out, is_root):
     out[:, : len(targets)] = sources @ targets.T
-    guard = _distances._GUARD[sources.dtype]
+    guard = distances._GUARD[sources.dtype]
     norms = norms_of(sources), norms_of(targets)
     # Rows stand at places of their own.
     places = np.arange(len(sources))[::-1].copy(), np.arange(len(targets))[::-1].copy()
@@ -88,7 +88,7 @@ def test_squares_of_pairs(is_root, dtype):
     sources, targets = rows(dtype)
     i, j = np.array([2, 0, 4, 2]), np.array([3, 8, 0, 3])
     truth = norms_of(sources[i].astype(np.float64) - targets[j])
-    for function in (_distances.squares_of_pairs.compile(), _distances.squares_of_pairs.reference):
+    for function in (distances.squares_of_pairs.compile(), distances.squares_of_pairs.reference):
         out = np.full(len(i), np.nan, dtype=dtype)
         function(sources, targets, i, j, is_root, out)
         np.testing.assert_allclose(out, np.sqrt(truth) if is_root else truth, rtol=1e-6)
@@ -102,17 +102,17 @@ def test_without_numba_the_reference_serves(name, monkeypatch):
     assert fresh.compile() is KERNELS[name].reference
 
 
-@pytest.mark.parametrize("name", sorted(_distances.FILLS))
+@pytest.mark.parametrize("name", sorted(distances.FILLS))
 def test_a_fill_touches_nothing_but_out(name):
     sources, targets = (abs(block[:, :2]) + 0.5 for block in rows(np.float32))
-    if name in _distances.BY_SCIPY and name != "jensenshannon":
+    if name in distances.BY_SCIPY and name != "jensenshannon":
         sources, targets = sources > 1, targets > 0.7
     has_norms = name in {"euclidean", "sqeuclidean", "cosine", "correlation", "jaccard"}
     norms = (norms_of(sources), norms_of(targets)) if has_norms else ()
     parameters = {"p": 3.0} if name == "minkowski" else {}
     around = np.full((N_SOURCES, N_TARGETS + 8), -7, dtype=np.float32)
     with np.errstate(invalid="ignore"):
-        fill = _distances.FILLS[name]
+        fill = distances.FILLS[name]
         fill(sources, targets, *norms, around[:, 5:-3], **parameters)
     assert (around[:, :5] == -7).all()
     assert (around[:, -3:] == -7).all()
@@ -123,13 +123,13 @@ def test_a_fill_touches_nothing_but_out(name):
 def test_wide_keeps_places(shape):
     whole = np.zeros((6, 11))
     out = whole[: shape[0], 2 : 2 + shape[1]]
-    _distances.wide(out)[:, : shape[1]] = 1
+    distances.wide(out)[:, : shape[1]] = 1
     assert whole.sum() == out.size == out.sum()
 
 
 def test_wide_refuses_columns():
     with pytest.raises(AssertionError, match="contiguous"):
-        _distances.wide(np.zeros((4, 6))[:, ::2])
+        distances.wide(np.zeros((4, 6))[:, ::2])
 
 
 @pytest.mark.parametrize("n_columns", [3, 40])
@@ -137,11 +137,11 @@ def test_squares_of_any_magnitude(n_columns):
     """Neither float32 products nor their squares leave the range of the result."""
     sources, targets = rows(np.float64, n_columns)
     expected = np.sqrt(((sources[:, None] - targets) ** 2).sum(axis=2))
-    for exponent in (-100, 0, 100) if n_columns > _distances.FEW_COLUMNS else (-40, 0, 40):
+    for exponent in (-100, 0, 100) if n_columns > distances.FEW_COLUMNS else (-40, 0, 40):
         scaled = [np.ldexp(block, exponent).astype(np.float32) for block in (sources, targets)]
         out = np.empty(expected.shape, dtype=np.float32)
         norms = [norms_of(block) for block in scaled]
-        _distances.FILLS["euclidean"](*scaled, *norms, out)
+        distances.FILLS["euclidean"](*scaled, *norms, out)
         np.testing.assert_allclose(np.ldexp(out.astype(float), -exponent), expected, rtol=2e-4)
 
 
@@ -149,5 +149,5 @@ def test_a_single_product_that_overflows():
     source = np.full((1, 20), 1e25, dtype=np.float32)
     norms = norms_of(source)
     out = np.empty((1, 1), dtype=np.float32)
-    _distances.FILLS["euclidean"](source, -source, norms, norms, out)
+    distances.FILLS["euclidean"](source, -source, norms, norms, out)
     np.testing.assert_allclose(out, 2e25 * np.sqrt(20), rtol=1e-6)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protobandit import kernels
+from protobandit.kernels import moments as moments_kernels
 
 WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -39,7 +39,7 @@ def outputs(*shape):
 def test_before_the_first_pick_a_row_is_worth_minus_its_distance(dtype, way):
     matrix, weights = instance(dtype)
     found, zeros = outputs(len(LINES)), np.zeros(N_ROWS, dtype=dtype)
-    way(kernels.gain_moments)(matrix, LINES, zeros + dtype(np.inf), zeros, weights, *found)
+    way(moments_kernels.gain_moments)(matrix, LINES, zeros + dtype(np.inf), zeros, weights, *found)
     check(found, -weights * matrix[LINES].astype(float))
 
 
@@ -50,7 +50,7 @@ def test_counted_from_the_nearest_it_is_the_gain(dtype, way, is_tied):
     matrix, weights = instance(dtype, is_tied=is_tied)
     nearest = instance(dtype, is_tied=is_tied, seed=1)[0][0]
     found = outputs(len(LINES))
-    way(kernels.gain_moments)(matrix, LINES, nearest, nearest, weights, *found)
+    way(moments_kernels.gain_moments)(matrix, LINES, nearest, nearest, weights, *found)
     d, limit = matrix[LINES].astype(float), nearest.astype(float)
     check(found, weights * np.where(d < limit, limit - d, 0))
 
@@ -66,7 +66,7 @@ def test_swaps(dtype, way, is_tied, k):
     near = members.argmin(axis=0)
     D, E = np.sort(members, axis=0)[:2].astype(dtype)
     found = outputs(len(LINES), k)
-    way(kernels.swap_moments)(matrix, LINES, near, D, E, weights, *found)
+    way(moments_kernels.swap_moments)(matrix, LINES, near, D, E, weights, *found)
     saved = np.empty((len(LINES), k, N_ROWS))
     for i, line in enumerate(LINES):
         for m in range(k):

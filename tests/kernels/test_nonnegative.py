@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 import dense
-from protobandit.kernels._nonnegative import fit_nonnegative
+from protobandit.kernels.nonnegative import fit_nonnegative
 
 EPS = np.finfo(np.float64).eps
 

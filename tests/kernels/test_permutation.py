@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protobandit.kernels import _permutation, permuted
-from protobandit.kernels._permutation import N_KEYS, _half_bits
+from protobandit.kernels import permutation
+from protobandit.kernels.permutation import N_KEYS, _half_bits, permuted
 
 SIZES = [1, 2, 3, 4, 5, 16, 17, 255, 256, 257, 5000]
 
@@ -39,7 +39,7 @@ def test_an_image_does_not_depend_on_where_reading_starts(n):
 )
 def test_the_reference_gives_the_same(start, n):
     plain = np.empty(500, dtype=np.int64)
-    _permutation.permuted_reference(start, n, _half_bits(n), keys(), plain)
+    permutation.permuted_reference(start, n, _half_bits(n), keys(), plain)
     np.testing.assert_array_equal(image(start, 500, n), plain)
 
 

@@ -1,0 +1,1 @@
+"""Certificates: a bound on how far a selection can be from the best one."""

@@ -1,0 +1,1 @@
+"""Errors, array types, checks, generators, threads, memory: what every other subpackage uses."""

@@ -1,0 +1,39 @@
+"""Rows cut into pieces, always at the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from protobandit.foundation.array_types import Ids, Where
+
+
+def cuts(n: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of ``size`` that cover ``n``."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def cuts_of(whole: slice, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of ``size`` that cover a slice."""
+    return (
+        slice(start, min(start + size, whole.stop))
+        for start in range(whole.start, whole.stop, size)
+    )
+
+
+def equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
+    """Return the positions of each value that has ``least`` of them, and all other positions."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=-1))
+    lengths = np.diff(starts, append=len(values))
+    is_long = lengths >= least
+    runs = [order[a : a + n] for a, n in zip(starts[is_long], lengths[is_long], strict=True)]
+    return runs, order[~np.repeat(is_long, lengths)]
+
+
+def as_slice(ids: Ids) -> Where:
+    """Return consecutive numbers as a slice, which reads without copying."""
+    if len(ids) and ids[-1] - ids[0] == len(ids) - 1 and (np.diff(ids) == 1).all():
+        return slice(int(ids[0]), int(ids[-1]) + 1)
+    return ids

@@ -1,0 +1,1 @@
+"""The command line: parse, call, write; no logic. Results go to stdout, all else to stderr."""

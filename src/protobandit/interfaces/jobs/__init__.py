@@ -1,0 +1,1 @@
+"""What lies between the command line and the library: open files, select, write results."""

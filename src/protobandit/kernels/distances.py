@@ -1,0 +1,396 @@
+"""Distances of dense rows: ``out[i, j]`` between target row j and source row i.
+
+Rules
+-----
+1. Rows are C-contiguous and writeable, both sides in one float type, which is also that of ``out``.
+2. A kernel is handed ``wide(out)``: rows that may be longer than the targets are many. It writes
+   the first ``len(targets)`` numbers of each and touches no others.
+3. Sums run in the rows' own precision over direct differences, so identical rows are at 0 exactly.
+
+Squared distances by products
+-----------------------------
+|x - y|^2 = |x|^2 + |y|^2 - 2 x.y is as fast as BLAS and loses digits when the norms dwarf the
+distance. A value is trusted if it is at least `TOLERANCE` of |x|^2 + |y|^2 and no product can have
+over- or underflowed; every other pair is computed again from its differences, in float64. Products
+and norms may be those of rows centred (and rounded); differences are always those of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.kernels.jit import Kernel, kernel
+
+# Measured on MNIST: below 0.03 a float32 product leaves fewer than five digits of the distance, and
+# three pairs in a million are there.
+TOLERANCE: dict[np.dtype[Any], float] = {
+    np.dtype(np.float32): 0.03,
+    np.dtype(np.float64): 1e-6,
+}
+_GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
+
+# Up to here differences are as fast as products (measured), and they lose nothing.
+FEW_COLUMNS = 12
+
+
+def wide(out: Floats) -> Floats:
+    """Return the rows of ``out`` at full stride, so that the compiler sees contiguous memory.
+
+    What lies beyond the columns of ``out`` belongs to others and must not be touched.
+    """
+    if out.flags.c_contiguous:
+        return out
+    step, itemsize = out.strides
+    assert itemsize == out.itemsize, "rows of out must be contiguous"
+    shape = len(out), step // itemsize
+    return np.lib.stride_tricks.as_strided(out, shape, out.strides)
+
+
+def _squares(
+    sources: Floats,
+    targets: Floats,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    out: Floats,
+    *,
+    is_root: bool,
+    near: tuple[Floats, Floats] | None = None,
+    at: tuple[Ids | None, Ids | None] = (None, None),
+) -> None:
+    """Fill ``out`` with squared distances, or their roots.
+
+    With ``near`` the products are those of centred rows, and ``sources`` and ``targets`` serve only
+    for the pairs that products get wrong; row i of the block is then row ``at[0][i]`` of sources.
+    """
+    if sources.shape[1] <= FEW_COLUMNS:
+        _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+        _redo_tiny(sources, targets, is_root, out)
+        return
+    left, right = (sources, targets) if near is None else near
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.matmul(left, right.T, out=out)
+    places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
+    norms = source_norms, target_norms
+    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], is_root, wide(out))
+
+
+def _redo_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
+    """Compute again, in float64, what is so small that its squares may have underflowed."""
+    floor = _GUARD[sources.dtype][1]
+    limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
+    if out.min(initial=limit) < limit:
+        i, j = np.nonzero(out < limit)
+        values = np.empty(len(i), dtype=out.dtype)
+        squares_of_pairs(sources, targets, i, j, is_root, values)
+        out[i, j] = values
+
+
+def _angles(
+    sources: Floats, targets: Floats, source_norms: Doubles, target_norms: Doubles, out: Floats
+) -> None:
+    np.matmul(sources, targets.T, out=out)
+    places = np.arange(len(sources)), np.arange(len(targets))
+    norms = source_norms, target_norms
+    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], False, wide(out))
+    np.minimum(out, 2.0, out=out)
+
+
+def _finish_reference(
+    sources: Floats,
+    targets: Floats,
+    source_at: Ids,
+    target_at: Ids,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    guard: tuple[float, float],
+    is_root: bool,
+    out: Floats,
+) -> None:
+    tolerance, floor = guard
+    for i, row in enumerate(out[:, : len(target_at)]):
+        total = source_norms[i] + target_norms
+        value = total - 2.0 * row
+        is_safe = (value >= tolerance * total) & (value >= floor) & (value <= 3 * total)
+        again = np.flatnonzero(~is_safe)
+        gaps = targets[target_at[again]].astype(np.float64) - sources[source_at[i]]
+        value[again] = np.einsum("ij,ij->i", gaps, gaps)
+        row[:] = np.sqrt(value) if is_root else value
+
+
+@kernel(_finish_reference)
+def _finish(
+    sources: Floats,
+    targets: Floats,
+    source_at: Ids,
+    target_at: Ids,
+    source_norms: Doubles,
+    target_norms: Doubles,
+    guard: tuple[float, float],
+    is_root: bool,
+    out: Floats,
+) -> None:
+    # Products come in `out` and distances go out. Each loop over a row is free of branches: that is
+    # what lets it run in SIMD lanes.
+    tolerance, floor = guard
+    n = len(target_at)
+    for i in range(len(source_at)):
+        row = out[i]
+        n_safe = 0
+        for j in range(n):
+            total = source_norms[i] + target_norms[j]
+            value = total - 2.0 * row[j]
+            n_safe += (value >= tolerance * total) & (value >= floor) & (value <= 3.0 * total)
+            row[j] = value
+        if is_root:
+            for j in range(n):
+                row[j] = np.sqrt(row[j])
+        if n_safe < n:
+            for j in range(n):
+                total = source_norms[i] + target_norms[j]
+                value = np.float64(row[j]) ** 2 if is_root else np.float64(row[j])
+                if not (value >= tolerance * total and value >= floor and value <= 3.0 * total):
+                    source, target = sources[source_at[i]], targets[target_at[j]]
+                    square = 0.0
+                    for k in range(len(source)):
+                        gap = np.float64(source[k]) - np.float64(target[k])
+                        square += gap * gap
+                    row[j] = np.sqrt(square) if is_root else square
+
+
+def _accumulate_reference(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+    for i, row in enumerate(out[:, : columns.shape[1]]):
+        square = ((columns - sources[i][:, None]) ** 2).sum(axis=0)
+        row[:] = np.sqrt(square) if is_root else square
+
+
+@kernel(_accumulate_reference)
+def _accumulate(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+    n = columns.shape[1]
+    for i in range(sources.shape[0]):
+        row = out[i]
+        for j in range(n):
+            row[j] = 0
+        for k in range(sources.shape[1]):
+            column = columns[k]
+            for j in range(n):
+                gap = column[j] - sources[i, k]
+                row[j] += gap * gap
+        if is_root:
+            for j in range(n):
+                row[j] = np.sqrt(row[j])
+
+
+def _pairs_reference(
+    sources: Floats, targets: Floats, source_at: Ids, target_at: Ids, is_root: bool, out: Floats
+) -> None:
+    """Fill ``out[n]`` with the distance of source ``source_at[n]`` and target ``target_at[n]``."""
+    gaps = sources[source_at].astype(np.float64) - targets[target_at]
+    squares = (gaps**2).sum(axis=1)
+    out[:] = np.sqrt(squares) if is_root else squares
+
+
+@kernel(_pairs_reference)
+def squares_of_pairs(
+    sources: Floats, targets: Floats, source_at: Ids, target_at: Ids, is_root: bool, out: Floats
+) -> None:
+    """Fill ``out[n]`` with the distance of source ``source_at[n]`` and target ``target_at[n]``."""
+    for n in range(len(out)):
+        source, target = sources[source_at[n]], targets[target_at[n]]
+        total = 0.0
+        for k in range(len(source)):
+            gap = np.float64(source[k]) - np.float64(target[k])
+            total += gap * gap
+        out[n] = np.sqrt(total) if is_root else total
+
+
+def _by_source(formula: Callable[..., Any]) -> Callable[..., None]:
+    """Return the NumPy reference that applies ``formula(targets, source)`` to each source."""
+
+    def reference(sources: Floats, targets: Floats, *rest: Any) -> None:
+        *parameters, out = rest
+        for i, source in enumerate(sources):
+            out[i, : len(targets)] = formula(targets, source, *parameters)
+
+    return reference
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Return ``part / whole``, and 0 where there is no part."""
+    with np.errstate(divide="ignore"):
+        return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
+
+
+@kernel(_by_source(lambda targets, source: np.abs(targets - source).sum(axis=1)))
+def manhattan(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Sum the absolute differences."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                total += abs(sources[i, k] - targets[j, k])
+            out[i, j] = total
+
+
+@kernel(_by_source(lambda targets, source: (targets != source).mean(axis=1)))
+def hamming(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Count the share of columns that differ."""
+    zero, one = sources.dtype.type(0), sources.dtype.type(1)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                total += one if sources[i, k] != targets[j, k] else zero
+            out[i, j] = total / sources.shape[1]
+
+
+def _canberra(targets: Floats, source: Floats) -> Floats:
+    share = _share(np.abs(targets - source), np.abs(targets) + np.abs(source))
+    total: Floats = share.sum(axis=1)
+    return total
+
+
+@kernel(_by_source(_canberra))
+def canberra(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Sum the differences, each as a share of its two numbers; 0/0 counts 0."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            total = zero
+            for k in range(sources.shape[1]):
+                gap = abs(sources[i, k] - targets[j, k])
+                size = abs(sources[i, k]) + abs(targets[j, k])
+                total += gap / size if size > zero else zero
+            out[i, j] = total
+
+
+def _braycurtis(targets: Floats, source: Floats) -> Floats:
+    return _share(np.abs(targets - source).sum(axis=1), np.abs(targets + source).sum(axis=1))
+
+
+@kernel(_by_source(_braycurtis))
+def braycurtis(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Divide the sum of differences by the sum of sums; 0/0 counts 0, x against -x is infinite."""
+    zero = sources.dtype.type(0)
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            gap, size = zero, zero
+            for k in range(sources.shape[1]):
+                gap += abs(sources[i, k] - targets[j, k])
+                size += abs(sources[i, k] + targets[j, k])
+            out[i, j] = gap / size if gap > zero else zero
+
+
+def _powers_of(targets: Floats, source: Floats, p: float) -> Floats:
+    gaps = np.abs(targets.astype(np.float64) - source)
+    largest = gaps.max(axis=1)
+    shares = _share(gaps, np.broadcast_to(largest[:, None], gaps.shape))
+    root: Floats = largest * (shares**p).sum(axis=1) ** (1 / p)
+    return root
+
+
+@kernel(_by_source(_powers_of))
+def _powers(sources: Floats, targets: Floats, p: float, out: Floats) -> None:
+    # Differences are taken as shares of the largest, lest a power overflow.
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            largest = 0.0
+            for k in range(sources.shape[1]):
+                largest = max(largest, abs(np.float64(sources[i, k]) - np.float64(targets[j, k])))
+            total = 0.0
+            if largest > 0.0:
+                for k in range(sources.shape[1]):
+                    gap = abs(np.float64(sources[i, k]) - np.float64(targets[j, k]))
+                    total += (gap / largest) ** p
+            out[i, j] = largest * total ** (1.0 / p)
+
+
+def minkowski(sources: Floats, targets: Floats, out: Floats, *, p: float) -> None:
+    """Take the p-norm of the differences."""
+    _powers(sources, targets, p, wide(out))
+
+
+def chebyshev(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Take the largest absolute difference."""
+    integers = np.dtype(f"i{out.itemsize}")
+    gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
+    _largest(sources, targets, gaps, gaps.view(integers), wide(out).view(integers))
+
+
+def _largest_reference(
+    sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any
+) -> None:
+    out = out_bits.view(gaps.dtype)
+    for i, source in enumerate(sources):
+        out[i, : len(targets)] = np.abs(targets - source).max(axis=1)
+
+
+@kernel(_largest_reference)
+def _largest(sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any) -> None:
+    # `bits` is the memory of `gaps`, read as integers: non-negative floats are in the order of
+    # their bits, and a maximum of integers runs in SIMD lanes while one of floats does not.
+    for i in range(sources.shape[0]):
+        for j in range(targets.shape[0]):
+            for k in range(sources.shape[1]):
+                gaps[k] = abs(sources[i, k] - targets[j, k])
+            largest = bits[0]
+            for k in range(sources.shape[1]):
+                largest = max(largest, bits[k])
+            out_bits[i, j] = largest
+
+
+def jaccard(
+    sources: Floats, targets: Floats, source_counts: Doubles, target_counts: Doubles, out: Floats
+) -> None:
+    """Write the share of columns set in just one of two rows of zeros and ones."""
+    np.matmul(sources, targets.T, out=out)
+    either = source_counts[:, None] + target_counts - out
+    np.divide(either - out, either, out=either, where=either > 0)
+    out[...] = either
+
+
+def haversine(sources: Floats, targets: Floats, out: Floats) -> None:
+    """Write the angle between points on the sphere given as latitude and longitude."""
+    latitude, longitude = np.asarray(sources, dtype=np.float64).T[:, :, None]
+    other_latitude, other_longitude = np.asarray(targets, dtype=np.float64).T
+    square = np.sin((latitude - other_latitude) / 2) ** 2
+    square += (
+        np.cos(latitude) * np.cos(other_latitude) * np.sin((longitude - other_longitude) / 2) ** 2
+    )
+    out[...] = 2 * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
+
+
+def _pairwise(loops: Kernel, sources: Floats, targets: Floats, out: Floats) -> None:
+    loops(sources, targets, wide(out))
+
+
+def _by_scipy(name: str, sources: Any, targets: Any, out: Floats) -> None:
+    from scipy.spatial import distance
+
+    with np.errstate(all="ignore"):
+        out[...] = distance.cdist(sources, targets, cast("Any", name))
+
+
+BY_SCIPY = "dice", "jensenshannon", "rogerstanimoto", "russellrao", "sokalsneath", "yule"
+
+# fill(sources, targets, [source_norms, target_norms,] out)
+FILLS: dict[str, Callable[..., None]] = {
+    "euclidean": partial(_squares, is_root=True),
+    "sqeuclidean": partial(_squares, is_root=False),
+    "cosine": _angles,
+    "correlation": _angles,
+    "manhattan": partial(_pairwise, manhattan),
+    "chebyshev": chebyshev,
+    "minkowski": minkowski,
+    "hamming": partial(_pairwise, hamming),
+    "jaccard": jaccard,
+    "canberra": partial(_pairwise, canberra),
+    "braycurtis": partial(_pairwise, braycurtis),
+    "haversine": haversine,
+    **{name: partial(_by_scipy, name) for name in BY_SCIPY},
+}

@@ -1,0 +1,293 @@
+"""Swaps, by FasterPAM's decomposition.
+
+``members`` has one row a prototype and one column a target row. For each column, ``near`` and
+``second`` are the slots of the two nearest prototypes, ``D`` and ``E`` their distances. Removing
+slot m costs losses[m] = sum of weights * (E - D) over the columns with near = m; what an arm gains
+without any removal, and what it saves of each removal, add up column by column, so the best slot
+for an arm comes out of one pass over its distances (Schubert, Rousseeuw 2021).
+
+An arm's distances are ragged: those from ``starts[i]`` to ``starts[i + 1]`` of ``values``, at
+``columns``. A column it lacks counts as out of its reach, so the change of cost is never better
+than it is said to be.
+
+A lone prototype has no second: E is then any number no distance exceeds, and the sums come out
+right.
+
+Differences are taken in float64; compiled, ``float`` would leave a float32 as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.kernels.jit import kernel
+
+
+def removal_losses_reference(
+    near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles
+) -> None:
+    """Fill ``losses`` with what removing each prototype would cost."""
+    gaps = E.astype(np.float64) - D
+    losses[:] = np.bincount(near, weights * gaps, minlength=len(losses))
+
+
+@kernel(removal_losses_reference)
+def removal_losses(near, D, E, weights, losses):  # type: ignore[no-untyped-def]
+    """Fill ``losses`` with what removing each prototype would cost."""
+    for m in range(len(losses)):
+        losses[m] = 0.0
+    for j in range(len(D)):
+        losses[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(D[j]))
+
+
+def exchange_reference(
+    members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
+) -> None:
+    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date.
+
+    Of none yet, which are the slots -1 at infinity, the two nearest come out when all slots have
+    been put in order. A lone prototype leaves ``near`` and ``E`` as they are.
+    """
+    members[slot] = row
+    if len(members) == 1:
+        D[:] = row
+        return
+    is_stale = (near == slot) | (second == slot)
+    is_first = ~is_stale & (row < D)
+    is_next = ~is_stale & ~is_first & (row < E)
+    E[is_first], second[is_first] = D[is_first], near[is_first]
+    D[is_first], near[is_first] = row[is_first], slot
+    E[is_next], second[is_next] = row[is_next], slot
+    stale = members[:, is_stale]
+    order = np.argsort(stale, axis=0, kind="stable")[:2]
+    near[is_stale], second[is_stale] = order
+    D[is_stale], E[is_stale] = np.take_along_axis(stale, order, axis=0)
+
+
+@kernel(exchange_reference)
+def exchange(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
+    """Put an arm in ``slot`` as the reference does."""
+    k = members.shape[0]
+    for j in range(len(D)):
+        members[slot, j] = row[j]
+        if k == 1:
+            D[j] = row[j]
+        elif near[j] == slot or second[j] == slot:
+            near[j], second[j] = 0, 1
+            if members[1, j] < members[0, j]:
+                near[j], second[j] = 1, 0
+            for m in range(2, k):
+                if members[m, j] < members[near[j], j]:
+                    near[j], second[j] = m, near[j]
+                elif members[m, j] < members[second[j], j]:
+                    second[j] = m
+            D[j], E[j] = members[near[j], j], members[second[j], j]
+        elif row[j] < D[j]:
+            E[j], second[j] = D[j], near[j]
+            D[j], near[j] = row[j], slot
+        elif row[j] < E[j]:
+            E[j], second[j] = row[j], slot
+
+
+def swap_changes_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    groups: Ids,
+    allowed: Any,
+    near: Ids,
+    D: Floats,
+    E: Floats,
+    weights: Doubles,
+    losses: Doubles,
+    scratch: Doubles,
+    changes: Doubles,
+    slots: Ids,
+) -> None:
+    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
+
+    An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
+    infinite. ``scratch`` has a number for each slot.
+    """
+    for i, arm in enumerate(arms):
+        own = slice(starts[arm], starts[arm + 1])
+        at, d = columns[own], values[own].astype(np.float64)
+        gain = np.minimum(d - D[at], 0)
+        saved = np.minimum(d, E[at]) - E[at] - gain
+        by_slot = losses + np.bincount(near[at], weights[at] * saved, minlength=len(losses))
+        by_slot[~allowed[groups[arm]]] = np.inf
+        slots[i] = by_slot.argmin()
+        changes[i] = by_slot[slots[i]] + gain @ weights[at]
+
+
+@kernel(swap_changes_reference)
+def swap_changes(  # type: ignore[no-untyped-def]
+    starts,
+    columns,
+    values,
+    arms,
+    groups,
+    allowed,
+    near,
+    D,
+    E,
+    weights,
+    losses,
+    scratch,
+    changes,
+    slots,
+):
+    """Fill in ``changes`` and ``slots`` as the reference does."""
+    k, by_slot = len(losses), scratch
+    for i in range(len(arms)):
+        for m in range(k):
+            by_slot[m] = losses[m]
+        gain = 0.0
+        for e in range(starts[arms[i]], starts[arms[i] + 1]):
+            j, d = columns[e], values[e]
+            if d < E[j]:
+                if d < D[j]:
+                    gain += weights[j] * (np.float64(d) - np.float64(D[j]))
+                    by_slot[near[j]] += weights[j] * (np.float64(D[j]) - np.float64(E[j]))
+                else:
+                    by_slot[near[j]] += weights[j] * (np.float64(d) - np.float64(E[j]))
+        own = allowed[groups[arms[i]]]
+        best, least = 0, np.inf
+        for m in range(k):
+            if by_slot[m] < least and own[m]:
+                best, least = m, by_slot[m]
+        slots[i] = best
+        changes[i] = least + gain
+
+
+def home_cells_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    near: Ids,
+    E: Floats,
+    weights: Doubles,
+    scratch: Doubles,
+    homes: Ids,
+) -> None:
+    """Fill ``homes[i]`` with the cells in which arm i comes closest to beating the second.
+
+    The first is the cell of the row nearest to the arm, which is the arm's own even where
+    prototypes are so close together that it cannot save anything; the others follow by how much
+    nearer than E the arm is to their rows, equal ones by number. Where it is not, there are fewer
+    homes, and -1 for the rest. ``scratch`` has a number for each cell.
+    """
+    for i, arm in enumerate(arms):
+        own = slice(starts[arm], starts[arm + 1])
+        at = columns[own]
+        closer = np.maximum(E[at].astype(np.float64) - values[own], 0)
+        affinities = np.bincount(near[at], weights[at] * closer, minlength=len(scratch))
+        if len(at):
+            affinities[near[at[values[own].argmin()]]] = np.inf
+        order = np.argsort(-affinities, kind="stable")[: homes.shape[1]]
+        homes[i] = np.where(affinities[order] > 0, order, -1)
+
+
+@kernel(home_cells_reference)
+def home_cells(  # type: ignore[no-untyped-def]
+    starts, columns, values, arms, near, E, weights, scratch, homes
+):
+    """Fill ``homes`` as the reference does."""
+    n_homes, n_cells, affinities = homes.shape[1], len(scratch), scratch
+    for i in range(len(arms)):
+        for m in range(n_cells):
+            affinities[m] = 0.0
+        first, last = starts[arms[i]], starts[arms[i] + 1]
+        nearest = first
+        for e in range(first, last):
+            j = columns[e]
+            if values[e] < values[nearest]:
+                nearest = e
+            if values[e] < E[j]:
+                affinities[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
+        if first < last:
+            affinities[near[columns[nearest]]] = np.inf
+        n_found = 0
+        for m in range(n_cells):
+            if n_found == n_homes and affinities[m] <= affinities[homes[i, n_homes - 1]]:
+                continue
+            place = n_found if n_found < n_homes else n_homes - 1
+            while place > 0 and affinities[homes[i, place - 1]] < affinities[m]:
+                homes[i, place] = homes[i, place - 1]
+                place -= 1
+            homes[i, place] = m
+            if n_found < n_homes:
+                n_found += 1
+        for place in range(n_homes):
+            if not affinities[homes[i, place]] > 0:
+                homes[i, place] = -1
+
+
+def keep_within_reference(
+    starts: Ids,
+    columns: Any,
+    values: Floats,
+    arms: Ids,
+    limits: Floats,
+    counts: Ids,
+    places: Ids,
+    to: Any,
+    at: Floats,
+) -> None:
+    """Copy each arm's entries below the limit of their column, and its least one, and count them.
+
+    Those of arm i go to ``places[i]`` and on, in ``to`` and ``at``; where these are empty, entries
+    are counted and not copied.
+    """
+    for i, arm in enumerate(arms):
+        own = slice(starts[arm], starts[arm + 1])
+        is_within = values[own] < limits[columns[own]]
+        if len(is_within):
+            is_within[values[own].argmin()] = True
+        counts[i] = is_within.sum()
+        if len(to):
+            there = slice(places[i], places[i] + counts[i])
+            to[there], at[there] = columns[own][is_within], values[own][is_within]
+
+
+@kernel(keep_within_reference)
+def keep_within(  # type: ignore[no-untyped-def]
+    starts, columns, values, arms, limits, counts, places, to, at
+):
+    """Copy and count as the reference does."""
+    is_copied = len(to) > 0
+    for i in range(len(arms)):
+        first, last = starts[arms[i]], starts[arms[i] + 1]
+        nearest = first
+        for e in range(first, last):
+            if values[e] < values[nearest]:
+                nearest = e
+        n = 0
+        for e in range(first, last):
+            if values[e] < limits[columns[e]] or e == nearest:
+                if is_copied:
+                    to[places[i] + n] = columns[e]
+                    at[places[i] + n] = values[e]
+                n += 1
+        counts[i] = n
+
+
+def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    for row, place in zip(block, places, strict=True):
+        to[place : place + len(row)] = np.arange(first, first + len(row))
+        at[place : place + len(row)] = row
+
+
+@kernel(scatter_reference)
+def scatter(block, first, places, to, at):  # type: ignore[no-untyped-def]
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            to[places[i] + j] = first + j
+            at[places[i] + j] = block[i, j]

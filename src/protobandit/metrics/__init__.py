@@ -1,0 +1,1 @@
+"""Metrics: the table of names, user metrics, text metrics and similarities."""

@@ -1,0 +1,397 @@
+"""Metrics: a table of records, and the doors through which a user's own come in.
+
+Rules
+-----
+1. Only the oracle calls a metric, ``fill`` from several threads at once.
+2. ``fill(sources, targets, out)`` writes d(target j, source i) to ``out[i, j]``. Rows of ``out``
+   are contiguous; ``out`` itself may be a slice of a wider matrix.
+3. Nothing here keeps state. Every record can be pickled, unless a user's own function cannot.
+4. NumPy is all that importing this file loads.
+
+Conventions
+-----------
+A zero row has no direction: it is at cosine distance 1 from every row, as in scikit-learn. Where
+canberra and braycurtis say 0/0, they mean 0. Jaccard, dice, rogerstanimoto, russellrao,
+sokalsneath and yule read rows as sets: which numbers are not 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.kernels import dense_rows, distances, sparse_distances
+from protobandit.metrics.operands import Prepared
+from protobandit.metrics.parameters import misfit, others
+from protobandit.metrics.text import OF_TEXTS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Metric:
+    """How to compute a dissimilarity, block by block.
+
+    Parameters
+    ----------
+    name
+        What the user calls it.
+    prepare
+        ``prepare(block, centre)``: rows in the form ``fill`` reads.
+    fill
+        ``fill(sources, targets, out)``: ``out[i, j]`` becomes d(target j, source i).
+    fill_pairs
+        ``fill_pairs(sources, targets, i, j, out)``, for dense rows: ``out[n]`` becomes
+        d(target j[n], source i[n]). None where single pairs are no cheaper than a block.
+    parameters
+        What the user may have set.
+    bound
+        The largest value it can take, if there is one.
+    is_centred
+        Whether dense rows should be prepared with a common `strided_centre`.
+    kinds
+        The kinds of rows it reads: dense, sparse, objects.
+    is_expensive
+        Whether few large calls beat many small ones.
+    is_by_pairs
+        Whether it compares pair by pair, so that a block may be cut anywhere.
+    is_own
+        Whether it is a user's own function, of which a document keeps the name only.
+    is_of_sets
+        Whether it reads rows as sets, and so compares only which numbers are not 0.
+    """
+
+    name: str
+    prepare: Callable[[Any, Doubles | None], Prepared]
+    fill: Callable[[Prepared, Prepared, Floats], None]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    bound: float | None = None
+    is_centred: bool = False
+    kinds: frozenset[str] = frozenset({"dense"})
+    is_expensive: bool = False
+    is_by_pairs: bool = False
+    is_own: bool = False
+    is_of_sets: bool = False
+    fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
+
+
+def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
+    home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
+    return Prepared(*home.FORMS[form](block))
+
+
+def _prepare_squares(block: Any, centre: Doubles | None) -> Prepared:
+    if centre is None or len(centre) <= distances.FEW_COLUMNS:
+        return _prepare(block, centre, form="with_norms")
+    rows, _ = dense_rows.FORMS["plain"](block)
+    near = dense_rows.shifted(rows, centre)
+    return Prepared(rows, dense_rows.squared_norms(near), near)
+
+
+def _fill(
+    sources: Prepared,
+    targets: Prepared,
+    out: Floats,
+    *,
+    name: str,
+    is_checked: bool = False,
+    **parameters: float,
+) -> None:
+    norms = () if sources.norms is None else (sources.norms, targets.norms)
+    near: dict[str, Any] = {}
+    if sources.near is not None:
+        near = {"near": (sources.near, targets.near), "at": (sources.at, targets.at)}
+    home = distances if isinstance(sources.given, np.ndarray) else sparse_distances
+    home.FILLS[name](sources.given, targets.given, *norms, out, **near, **parameters)
+    if is_checked:
+        _require_dissimilarities(out, name)
+
+
+def _fill_squares_of_pairs(
+    sources: Prepared, targets: Prepared, i: Ids, j: Ids, out: Floats, *, is_root: bool
+) -> None:
+    i = i if sources.at is None else sources.at[i]
+    j = j if targets.at is None else targets.at[j]
+    distances.squares_of_pairs(sources.given, targets.given, i, j, is_root, out)
+
+
+def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
+    return Prepared(np.asarray(block))
+
+
+def _fill_precomputed(sources: Prepared, targets: Prepared, out: Floats) -> None:
+    out[...] = targets.rows[:, sources.rows].T
+    _require_dissimilarities(out, "precomputed")
+
+
+def _prepare_any(block: Any, centre: Doubles | None) -> Prepared:
+    return Prepared(block if getattr(block, "ndim", 1) == 2 else list(block))
+
+
+def _fill_by_pairs(
+    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+) -> None:
+    target_rows = _single_rows(targets.rows)
+    for i, source in enumerate(_single_rows(sources.rows)):
+        for j, target in enumerate(target_rows):
+            value = function(target, source)
+            if not _is_dissimilarity(value):
+                raise InvalidInput(_refusal(name, value, i, j))
+            out[i, j] = value
+
+
+def _single_rows(rows: Any) -> list[Any]:
+    is_sparse = not isinstance(rows, (list, np.ndarray))
+    return [rows[i : i + 1] for i in range(rows.shape[0])] if is_sparse else list(rows)
+
+
+def _is_dissimilarity(value: Any) -> bool:
+    try:
+        return math.isfinite(value) and value >= 0
+    except (TypeError, ValueError):
+        return False
+
+
+def _fill_by_blocks(
+    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+) -> None:
+    values = np.asarray(function(targets.rows, sources.rows))
+    if values.shape != out.T.shape or values.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"metric={name!r} returned an array of shape {values.shape} and dtype {values.dtype} "
+            f"for {len(targets)} target rows and {len(sources)} source rows. It must return "
+            f"numbers in the shape {out.T.shape}."
+        )
+    out[...] = values.T
+    _require_dissimilarities(out, name)
+
+
+def _require_dissimilarities(out: Floats, name: str) -> None:
+    if out.size == 0 or (out.min() >= 0 and out.max() < np.inf):
+        return
+    i, j = np.argwhere(~(np.isfinite(out) & (out >= 0)))[0]
+    raise InvalidInput(_refusal(name, out[i, j], i, j))
+
+
+def _refusal(name: str, value: Any, i: int, j: int) -> str:
+    return (
+        f"metric={name!r} gave {value!s:.40} for target row {j} and source row {i} of a block. "
+        f"A dissimilarity must be a finite number >= 0: correct the metric or drop such rows."
+    )
+
+
+def block_metric(function: Callable[[Any, Any], Any]) -> Metric:
+    """Make a metric of a function that compares many rows at once.
+
+    Parameters
+    ----------
+    function
+        ``function(A, B)`` returns an array of shape ``(len(A), len(B))``; ``A`` are target rows and
+        ``B`` source rows, as arrays, CSR matrices or lists, whichever the user passed.
+
+    Examples
+    --------
+    >>> import numpy as np, protobandit as pb
+    >>> rows = np.array([[0.0], [1.0], [9.0]])
+    >>> pb.select(rows, k=1, metric=pb.block_metric(lambda A, B: abs(A - B.T))).indices
+    array([1])
+    """
+    if not callable(function):
+        raise InvalidInput(
+            f"block_metric got {function!r:.40}, which cannot be called. Pass a function f(A, B) "
+            f"that returns an array of shape (len(A), len(B))."
+        )
+    return _own(function, _fill_by_blocks)
+
+
+def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
+    name = getattr(function, "__name__", type(function).__name__)
+    return Metric(
+        name=name,
+        prepare=_prepare_any,
+        fill=partial(fill, function=function, name=name),
+        kinds=frozenset({"dense", "sparse", "objects"}),
+        is_expensive=True,
+        is_by_pairs=fill is _fill_by_pairs,
+        is_own=True,
+    )
+
+
+# -- the table, and its doors ---------------------------------------------------------------------
+
+
+def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
+    defaults: dict[str, Any] = {
+        "prepare": partial(_prepare, form=form),
+        "fill": partial(_fill, name=name),
+        "kinds": frozenset({"dense", "sparse"} if name in sparse_distances.FILLS else {"dense"}),
+        "is_of_sets": form in ("sets", "flags"),
+    }
+    return Metric(name=name, **(defaults | properties))
+
+
+def _with_check(name: str, form: str = "plain", **properties: Any) -> Metric:
+    return _with_kernel(name, form, fill=partial(_fill, name=name, is_checked=True), **properties)
+
+
+def _squares(*, is_root: bool) -> dict[str, Any]:
+    pairs = partial(_fill_squares_of_pairs, is_root=is_root)
+    return {"prepare": _prepare_squares, "is_centred": True, "fill_pairs": pairs}
+
+
+METRICS: dict[str, Metric] = {
+    measure.name: measure
+    for measure in (
+        _with_kernel("euclidean", **_squares(is_root=True)),
+        _with_kernel("sqeuclidean", **_squares(is_root=False)),
+        _with_kernel("cosine", "directions", bound=2.0),
+        _with_kernel("correlation", "profiles", bound=2.0),
+        _with_kernel("manhattan"),
+        _with_kernel("chebyshev"),
+        _with_kernel("hamming", bound=1.0),
+        _with_kernel("jaccard", "sets", bound=1.0),
+        _with_kernel("canberra"),
+        _with_check("braycurtis"),
+        _with_check("dice", "flags", bound=1.0),
+        _with_check("rogerstanimoto", "flags", bound=1.0),
+        _with_check("russellrao", "flags", bound=1.0),
+        _with_check("sokalsneath", "flags", bound=1.0),
+        _with_check("yule", "flags", bound=2.0),
+        _with_check("jensenshannon"),
+        # Not pi itself: in float32 it is rounded up.
+        _with_kernel("haversine", "points", bound=float(np.float32(np.pi))),
+        *(Metric(name=name, **properties) for name, properties in OF_TEXTS.items()),
+        Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
+    )
+}
+_ALIASES = {
+    "l1": "manhattan",
+    "l2": "euclidean",
+    "cityblock": "manhattan",
+    "chebychev": "chebyshev",
+    "cos": "cosine",
+    "matching": "hamming",
+}
+_SPECIAL_POWERS = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
+
+
+def _minkowski(p: Any) -> Metric:
+    if not isinstance(p, Real) or not float(p) > 0:
+        raise InvalidInput(misfit("minkowski", "p", p, "a number > 0"))
+    power = float(p)
+    if power in _SPECIAL_POWERS:
+        return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
+    fill = partial(_fill, name="minkowski", p=power)
+    return _with_kernel("minkowski", fill=fill, parameters={"p": power})
+
+
+def _seuclidean(V: Any) -> Metric:
+    variances = _numbers(V)
+    if variances.ndim != 1 or not ((variances > 0) & (variances < np.inf)).all():
+        raise InvalidInput(misfit("seuclidean", "V", V, "one positive variance a column"))
+    return _euclidean_after("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
+
+
+def _mahalanobis(VI: Any) -> Metric:
+    inverse = _numbers(VI)
+    root = dense_rows.square_root(inverse)
+    if root is None:
+        allowed = "a symmetric matrix, the inverse covariance, without negative eigenvalues"
+        raise InvalidInput(misfit("mahalanobis", "VI", VI, allowed))
+    return _euclidean_after("mahalanobis", {"VI": inverse}, root)
+
+
+def _numbers(value: Any) -> Doubles:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _euclidean_after(name: str, parameters: Mapping[str, Doubles], by: Doubles) -> Metric:
+    return Metric(
+        name=name,
+        prepare=partial(_prepare_mapped, by=by),
+        fill=METRICS["euclidean"].fill,
+        parameters=parameters,
+        is_centred=True,
+    )
+
+
+def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Prepared:
+    if len(by) != block.shape[1]:
+        raise InvalidInput(
+            f"parameters of the metric are for {len(by)} column(s) but the rows have "
+            f"{block.shape[1]}. Pass parameters of the rows' own columns."
+        )
+    rows = block if centre is None else dense_rows.shifted(block, centre)
+    return _prepare(dense_rows.mapped(rows, by), None, form="with_norms")
+
+
+_MAKERS: dict[str, tuple[str, Callable[[Any], Metric]]] = {
+    "minkowski": ("p", _minkowski),
+    "seuclidean": ("V", _seuclidean),
+    "mahalanobis": ("VI", _mahalanobis),
+}
+METRICS["minkowski"] = _minkowski(2.0)
+
+
+def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
+    """Return the metric of this name, with these parameters.
+
+    Parameters
+    ----------
+    name
+        As in scikit-learn and SciPy. jaccard, dice, rogerstanimoto, russellrao, sokalsneath and
+        yule compare which numbers are not 0, so that rows without zeros are all alike to them.
+    parameters
+        ``{"p": number}`` for minkowski (2 by default), ``{"V": variances}`` for seuclidean,
+        ``{"VI": matrix}`` for mahalanobis; none for the others.
+
+    Examples
+    --------
+    >>> import numpy as np, protobandit as pb
+    >>> rows = np.array([[0.0, 0.0], [1.0, 1.0], [9.0, 0.0]])
+    >>> pb.select(rows, k=1, metric=pb.metric("minkowski", {"p": 3})).indices
+    array([1])
+    """
+    if not isinstance(name, str) or _ALIASES.get(name, name) not in {*METRICS, *_MAKERS}:
+        raise InvalidInput(_unknown(name))
+    name = _ALIASES.get(name, name)
+    if not parameters and name in METRICS:
+        return METRICS[name]
+    key, make = _MAKERS.get(name, ("", None))
+    if make is None or not isinstance(parameters, Mapping) or set(parameters) != {key}:
+        raise InvalidInput(others(name, parameters))
+    return make(parameters[key])
+
+
+def as_metric(measure: Any) -> Metric:
+    """Return what a user passed as ``metric`` as a `Metric`.
+
+    A plain callable is called as f(target row, source row) -> number, once a pair.
+    """
+    if isinstance(measure, Metric):
+        return measure
+    if isinstance(measure, str):
+        return metric(measure)
+    if callable(measure):
+        return _own(measure, _fill_by_pairs)
+    raise InvalidInput(_unknown(measure))
+
+
+def _unknown(name: Any) -> str:
+    known = ", ".join(sorted({*METRICS, *_MAKERS}))
+    return (
+        f"metric={name!r:.40} is not known. Use one of {known}, a callable f(row, row) -> number, "
+        f"or block_metric(f)."
+    )

@@ -1,0 +1,52 @@
+"""Rows in the form a metric reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Floats, Ids, Where
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows in the form one metric reads, with their norms where it wants them.
+
+    ``given`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
+    rows have been centred, ``near`` are the centred ones, and ``norms`` are theirs; the rows as
+    given are then needed for few pairs, so they are not gathered: they stand ``at`` these places.
+    """
+
+    given: Any
+    norms: Floats | None = None
+    near: Floats | None = None
+    at: Ids | None = None
+
+    def __len__(self) -> int:
+        if self.at is not None:
+            return len(self.at)
+        return len(self.given) if isinstance(self.given, list) else int(self.given.shape[0])
+
+    @property
+    def rows(self) -> Any:
+        """Return the rows as given."""
+        return self.given if self.at is None else self.given[self.at]
+
+    def take(self, where: Where) -> Prepared:
+        """Return these rows, prepared."""
+        norms, near = (
+            None if part is None else _taken(part, where) for part in (self.norms, self.near)
+        )
+        if self.at is not None:
+            return Prepared(self.given, norms, near, self.at[where])
+        if near is not None and not isinstance(where, slice):
+            return Prepared(self.given, norms, near, where)
+        return Prepared(_taken(self.given, where), norms, near)
+
+
+def _taken(part: Any, where: Where) -> Any:
+    if isinstance(part, list) and not isinstance(where, slice):
+        return [part[i] for i in where]
+    return np.ascontiguousarray(part[where]) if isinstance(part, np.ndarray) else part[where]

@@ -1,0 +1,295 @@
+"""Tables: distances that have been computed and are kept, of arms to the rows of a target order.
+
+Reading a table costs lookups only. The arms of a table are numbered 0, 1, …; ``arms`` says which
+source rows they are.
+
+`Table` is full: every arm at every row. `Patchwork` is ragged: an arm is measured at the first few
+rows and, of the later ones, only at those in its own neighbourhood, since far rows would stay with
+their prototypes whatever became of that arm; and what is out of reach may be forgotten. The first
+rows stay known in full; at later ones an arm can be measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.slices import cuts
+from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
+from protobandit.metrics.operands import Prepared
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tasks import CHUNK, Tile, Visit
+
+_TASK_ENTRIES = 1 << 16
+_ARMS_AT_ONCE = 512
+_ENTRY_WORK = 4  # numbers in a row that are read in the time of an entry
+
+
+def _none() -> Ids:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Target rows that were added together: how many were before them, and their prepared form.
+
+    ``rows`` are their numbers as they were read, and ``order`` is how they have been put in order
+    since, if they were: needed only to read them again.
+    """
+
+    start: int
+    targets: Prepared
+    weights: Doubles
+    rows: Ids = field(default_factory=_none)
+    order: Ids = field(default_factory=_none)
+
+    @property
+    def stop(self) -> int:
+        """Return how many rows there are up to the end of this batch."""
+        return self.start + len(self.targets)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """``matrix[i, j]`` is the distance of the j-th target row to source row ``arms[i]``."""
+
+    oracle: Oracle
+    arms: Ids
+    matrix: Floats
+
+    @classmethod
+    def of(cls, oracle: Oracle, arms: Ids, targets: Prepared, name: str = "") -> Table:
+        """Compute the table of these source rows and target rows; see `Oracle.tabulate`."""
+        matrix = np.empty((len(arms), len(targets)), dtype=oracle.dtype)
+        oracle.tabulate(arms, targets, matrix, name)
+        return cls(oracle=oracle, arms=arms, matrix=matrix)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the distances."""
+        return self.matrix.dtype
+
+    @property
+    def groups(self) -> list[slice]:
+        """Return the one group of columns that a scan visits."""
+        return [slice(0, self.matrix.shape[1])]
+
+    def scan(self, sources: Ids, visit: Visit) -> None:
+        """Show ``visit`` the distances of these arms."""
+        columns, n = self.groups[0], len(sources) * self.matrix.shape[1]
+        self.oracle.look_up(n)
+
+        def show(cut: slice) -> None:
+            positions = np.arange(cut.start, cut.stop)
+            visit(Tile(self.matrix, sources[cut], 0, columns, positions, 0))
+
+        size = max(1, CHUNK * CHUNK // 4 // self.matrix.shape[1])
+        self.oracle.share(show, cuts(len(sources), size), n)
+
+    def column(self, source: int) -> Floats:
+        """Return the distances to one arm."""
+        self.oracle.look_up(self.matrix.shape[1])
+        distances: Floats = self.matrix[source]
+        return distances
+
+    def patchwork(self, batch: Batch, limits: Floats | None = None) -> Patchwork:
+        """Return the same as a patchwork of one batch: every distance, or those below limits.
+
+        Of each arm at least the least is kept. Without ``limits`` the distances are not copied.
+        """
+        n_arms, n_rows = self.matrix.shape
+        if limits is not None:
+            starts, columns, values = self.within(limits)
+        else:
+            starts = np.arange(n_arms + 1, dtype=np.int64) * n_rows
+            columns = np.tile(np.arange(n_rows, dtype=np.int32), n_arms)
+            values = self.matrix.ravel()
+        return Patchwork(
+            table=self,
+            arms=self.arms,
+            batches=(batch,),
+            starts=starts,
+            columns=columns,
+            values=values,
+        )
+
+    def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
+        """Return starts, columns and values of the distances below limits, and each arm's least."""
+        tasks = list(cuts(len(self.arms), max(1, CHUNK * CHUNK // 8 // self.matrix.shape[1])))
+        parts: list[Any] = [None] * len(tasks)
+
+        def compare(task: int) -> None:
+            some = self.matrix[tasks[task]]
+            is_within = some < limits
+            is_within[np.arange(len(some)), some.argmin(axis=1)] = True
+            counts = np.count_nonzero(is_within, axis=1)
+            at = np.flatnonzero(is_within)
+            parts[task] = counts, (at % some.shape[1]).astype(np.int32), some.ravel()[at]
+
+        self.oracle.share(compare, range(len(tasks)), self.matrix.size)
+        counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return np.concatenate([[0], np.cumsum(counts)]), columns, values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Patchwork:
+    """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances.
+
+    ``table`` has the first batch in full, for all arms there ever were, in ascending order.
+    """
+
+    table: Table
+    arms: Ids
+    batches: tuple[Batch, ...]
+    starts: Ids
+    columns: np.ndarray[Any, np.dtype[np.int32]]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @property
+    def oracle(self) -> Oracle:
+        """Return where distances come from."""
+        return self.table.oracle
+
+    @cached_property
+    def groups(self) -> Ids:
+        """Return the group of each arm, by the problem's rules."""
+        return self.oracle.problem.rules.groups[self.arms]
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of target rows."""
+        return self.batches[-1].stop
+
+    @property
+    def weights(self) -> Doubles:
+        """Return the weights of all target rows."""
+        return np.concatenate([batch.weights for batch in self.batches])
+
+    @property
+    def entries(self) -> tuple[Ids, Any, Floats]:
+        """Return starts, columns and values, as kernels take them."""
+        return self.starts, self.columns, self.values
+
+    def distances(self, arms: Ids) -> Floats:
+        """Return the distances of some arms to every row; beyond the first batch they are computed.
+
+        Few of these were measured before, and one product costs less than a choice.
+        """
+        out = np.empty((len(arms), self.n_rows), dtype=self.values.dtype)
+        first, *others = self.batches
+        sources = self.arms[arms]
+        self.oracle.look_up(len(arms) * first.stop)
+        out[:, : first.stop] = self.table.matrix[np.searchsorted(self.table.arms, sources)]
+        for batch in others:
+            self.oracle.tabulate(sources, batch.targets, out[:, batch.start : batch.stop])
+        return out
+
+    def extended(
+        self,
+        kept: Ids,
+        batch: Batch,
+        cell_starts: Ids,
+        homes: Ids,
+        is_measured: Any,
+        limits: Floats,
+    ) -> Patchwork:
+        """Return the arms ``kept``, measured at more rows too: those of their home cells.
+
+        Parameters
+        ----------
+        kept
+            The arms to keep.
+        batch
+            The target rows to add, those of cell 0 first, then those of cell 1, and so on.
+        cell_starts
+            Where each cell starts among them; one more than there are cells.
+        homes
+            For each arm kept, its home cells, without repetition; -1 where it has fewer.
+        is_measured
+            For each arm kept, whether it needs more rows at all.
+        limits
+            For each row there was, the distance from which on nothing needs to be kept.
+        """
+        before = np.empty(len(kept), dtype=np.int64)
+        nowhere = self.columns[:0], self.values[:0]
+        self._keep(kept, limits, before, np.zeros_like(kept), *nowhere)
+        added = np.diff(cell_starts)[homes]
+        added[~is_measured] = 0
+        added[homes < 0] = 0
+        starts = np.concatenate([[0], np.cumsum(before + added.sum(axis=1))])
+        columns = np.empty(starts[-1], dtype=np.int32)
+        values = np.empty(starts[-1], dtype=self.values.dtype)
+        self._keep(kept, limits, before, starts[:-1], columns, values)
+        # Each arm's patches stand one after the other, in the order of its homes.
+        places = ((starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added).ravel()
+        arms = self.arms[kept]
+        patches = []
+        for some, own in _patches(homes, is_measured, cell_starts):
+            if some.stop > some.start:
+                patches.append((arms[own // homes.shape[1]], some, places[own]))
+
+        def place(block: Floats, patch: int) -> None:
+            _, some, there = patches[patch]
+            ragged_swaps_kernels.scatter(block, batch.start + some.start, there, columns, values)
+
+        blocks = [(sources, batch.targets.take(some)) for sources, some, _ in patches]
+        self.oracle.each_patch(blocks, place)
+        return Patchwork(
+            table=self.table,
+            arms=arms,
+            batches=(*self.batches, batch),
+            starts=starts,
+            columns=columns,
+            values=values,
+        )
+
+    def _keep(
+        self, arms: Ids, limits: Floats, counts: Ids, places: Ids, columns: Any, values: Floats
+    ) -> None:
+        """Count the arms' entries within the limits, and copy them unless there is nowhere to."""
+
+        def keep(cut: slice) -> None:
+            to = counts[cut], places[cut], columns, values
+            ragged_swaps_kernels.keep_within(*self.entries, arms[cut], limits, *to)
+
+        self._each_cut(arms, keep)
+
+    def _each_cut(self, arms: Ids, compute: Callable[[slice], None]) -> None:
+        """Call ``compute`` with cuts of these arms of about as many entries each."""
+        n = int(np.diff(self.starts)[arms].sum())
+        size = max(1, _TASK_ENTRIES * len(arms) // max(n, 1))
+        self.oracle.share(compute, cuts(len(arms), size), _ENTRY_WORK * n)
+
+    def show(self, arms: Ids, compute: Callable[[slice], None]) -> None:
+        """Call ``compute`` with cuts of these arms, and count their entries as looked up."""
+        self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
+        self._each_cut(arms, compute)
+
+
+def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:
+    """Yield rows that stand together, and where in ``homes``, flattened, they are an arm's to meet.
+
+    That is cell by cell; or all rows for some arms after the other, where these are at home in all.
+    """
+    n_cells, n_homes = len(cell_starts) - 1, homes.shape[1]
+    if n_homes == n_cells:
+        whole = slice(0, int(cell_starts[-1]))
+        measured = np.flatnonzero(is_measured) * n_homes
+        yield from ((whole, measured[cut]) for cut in cuts(len(measured), _ARMS_AT_ONCE))
+        return
+    # Short integers are sorted by their digits, several times faster.
+    flat = homes.ravel().astype(np.uint16 if n_cells < 1 << 16 else np.int64)
+    order = np.flatnonzero(np.repeat(is_measured, n_homes) & (homes.ravel() >= 0))
+    order = order[np.argsort(flat[order], kind="stable")]
+    edges = np.searchsorted(flat[order], np.arange(n_cells + 1))
+    for cell in np.flatnonzero(np.diff(edges)):
+        rows = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
+        yield rows, order[edges[cell] : edges[cell + 1]]

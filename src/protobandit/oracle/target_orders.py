@@ -1,0 +1,119 @@
+"""Chance: which target rows come next.
+
+A target order is a sequence of row numbers that can be read from any position to any other. Uniform
+weights give an `Order`: every row once, in random order, without ever holding them all. Uneven
+weights give `Draws`: independent draws by weight.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.kernels.permutation import N_KEYS, permuted
+
+_SMALL = 4096
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from None, a seed, a Generator or a legacy RandomState."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    if random_state is None:
+        return np.random.default_rng()
+    with suppress(TypeError, ValueError):
+        if not isinstance(random_state, bool):
+            return np.random.default_rng(operator.index(random_state))
+    raise InvalidInput(
+        f"random_state={random_state!r} is not a source of chance. Pass None, an int >= 0, a "
+        f"numpy Generator or a RandomState."
+    )
+
+
+class TargetOrder(Protocol):
+    """Target rows in the order in which arms meet them."""
+
+    def read(self, start: int, stop: int) -> Ids:
+        """Return the row numbers at these positions."""
+        ...
+
+
+class RowOrder:
+    """Target rows as they come, for whoever reads all of them at once."""
+
+    def read(self, start: int, stop: int) -> Ids:
+        return np.arange(start, stop)
+
+
+class Order:
+    """Every number below ``n`` once, in random order, in memory that does not grow with ``n``.
+
+    Above a few thousand rows the order is a keyed Feistel network over the next power of four,
+    walked until the number falls below ``n`` (Black and Rogaway 2002).
+    """
+
+    def __init__(self, n: int, random: np.random.Generator) -> None:
+        self.n = n
+        self._few = random.permutation(n) if n <= _SMALL else None
+        self._keys = random.integers(2**63, size=N_KEYS, dtype=np.int64).astype(np.uint64)
+
+    def read(self, start: int, stop: int) -> Ids:
+        stop = min(stop, self.n)
+        if self._few is not None:
+            return self._few[start:stop]
+        out = np.empty(stop - start, dtype=np.int64)
+        permuted(start, self.n, self._keys, out)
+        return out
+
+
+class Draws:
+    """Independent draws, each row as likely as its weight; remembered as far as they were read."""
+
+    def __init__(self, lottery: Lottery, random: np.random.Generator) -> None:
+        self._lottery = lottery
+        self._random = random
+        self._drawn: Ids = np.empty(0, dtype=np.int64)
+
+    def read(self, start: int, stop: int) -> Ids:
+        missing = stop - len(self._drawn)
+        if missing > 0:
+            self._drawn = np.append(self._drawn, self._lottery.draw(missing, self._random))
+        return self._drawn[start:stop]
+
+    def recall(self, drawn: Ids) -> None:
+        """Go on after what another run has drawn."""
+        self._drawn = drawn
+
+
+class Lottery:
+    """Draws rows in proportion to weights, in time logarithmic in their number."""
+
+    def __init__(self, weights: Doubles) -> None:
+        self._weights = weights
+
+    @cached_property
+    def _ladder(self) -> Doubles:
+        return np.cumsum(self._weights)
+
+    def draw(self, n: int, random: np.random.Generator) -> Ids:
+        """Return ``n`` independent draws."""
+        ladder = self._ladder
+        last = int(np.searchsorted(ladder, ladder[-1]))  # where rounding up to the total must end
+        drawn = np.searchsorted(ladder, random.random(n) * ladder[-1], side="right")
+        rows: Ids = np.minimum(drawn, last).astype(np.int64)
+        return rows
+
+
+def draw_rows(n_rows: int, weights: Doubles | None, n: int, random: np.random.Generator) -> Ids:
+    """Return ``n`` rows: distinct ones when weights are even, else independent draws by weight."""
+    if weights is None:
+        return Order(n_rows, random).read(0, min(n, n_rows))
+    return Lottery(weights).draw(n, random)

@@ -1,0 +1,207 @@
+"""What the user may demand of a selection, checked and made into `Rules`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.labels import numbered
+from protobandit.problem.feasibility import Rules
+
+__all__ = ["Constraints", "Rules", "as_rules"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraints:
+    """What a selection must hold, may hold, and may cost.
+
+    Parameters
+    ----------
+    fixed
+        Source rows that stay: their numbers, or a `Selection`. They count towards ``k`` and come
+        first in the result.
+    groups
+        A label for each source row, for ``at_least`` and ``at_most``.
+    at_least, at_most
+        How many rows of each group there must and may be: an int for all groups, or a mapping from
+        labels to ints that leaves other groups alone. Greedy methods then reach at least half of
+        the best allowed f (Fisher, Nemhauser, Wolsey 1978).
+    costs, budget
+        What each source row costs (> 0), and what the prototypes may cost together. ``k`` may then
+        be None, or is a cap. Rows are bought by gain per cost; where the best single affordable row
+        is better than all of them, it is bought first instead. That reaches at least (1 - 1/e) / 2
+        of the best affordable f (Khuller, Moss, Naor 1999; Leskovec et al. 2007). With costs,
+        ``at_least`` is not taken: minima may be out of reach of the money.
+
+    Examples
+    --------
+    >>> import protobandit as pb
+    >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+    >>> pb.select(rows, k=2, constraints=pb.Constraints(fixed=[5])).indices
+    array([5, 1])
+    >>> quotas = pb.Constraints(groups=list("aaabbb"), at_most={"b": 0})
+    >>> pb.select(rows, k=1, constraints=quotas).indices
+    array([2])
+    >>> prices = pb.Constraints(costs=[9, 1, 9, 9, 2, 9], budget=3)
+    >>> selection = pb.select(rows, constraints=prices)
+    >>> sorted(selection.indices.tolist()), selection.spent
+    ([1, 4], 3.0)
+    """
+
+    fixed: Any = ()
+    groups: Any = None
+    at_least: Any = None
+    at_most: Any = None
+    costs: Any = None
+    budget: Any = None
+
+    def __post_init__(self) -> None:
+        has_quotas = self.at_least is not None or self.at_most is not None
+        if has_quotas and self.groups is None:
+            raise InvalidInput(
+                "Constraints: at_least and at_most count rows of groups, but groups=None. Pass "
+                "groups=, a label for each source row."
+            )
+        if self.groups is not None and not has_quotas:
+            raise InvalidInput(
+                "Constraints: groups are given but neither at_least nor at_most. Pass one of them."
+            )
+        if (self.costs is None) != (self.budget is None):
+            given = "budget" if self.costs is None else "costs"
+            raise InvalidInput(
+                f"Constraints: {given} is given alone. Pass costs= and budget= together."
+            )
+        if self.costs is not None and self.at_least is not None:
+            raise InvalidInput(
+                "Constraints: at_least is given with costs, but minima may be out of reach of a "
+                "budget. Pass at_most only, or no costs."
+            )
+
+    def rules(self, n: int) -> Rules:
+        """Return what this means for ``n`` source rows."""
+        free = Rules.none(n)
+        groups, names, least, most = free.groups, free.names, free.least, free.most
+        if self.groups is not None:
+            names, groups = numbered(self.groups, n, "groups")
+            sizes = np.bincount(groups, minlength=len(names))
+            least = _as_quotas(self.at_least, names, "at_least", otherwise=0 * sizes)
+            most = _as_quotas(self.at_most, names, "at_most", otherwise=sizes)
+            _require_room(names, least, most, sizes)
+            most = np.minimum(most, sizes)
+        return Rules(
+            fixed=_as_fixed(self.fixed, n),
+            groups=groups,
+            names=names,
+            least=least,
+            most=most,
+            prices=None if self.costs is None else _as_costs(self.costs, n),
+            budget=None if self.budget is None else _as_budget(self.budget),
+        )
+
+
+def as_rules(constraints: Any, n: int) -> Rules:
+    """Return what the constraints passed mean for ``n`` source rows."""
+    if constraints is None:
+        return Rules.none(n)
+    if not isinstance(constraints, Constraints):
+        raise InvalidInput(
+            f"constraints={constraints!r:.40} is not known. Pass Constraints(fixed=…, groups=…, "
+            f"at_least=…, at_most=…, costs=…, budget=…)."
+        )
+    return constraints.rules(n)
+
+
+def _as_fixed(fixed: Any, n: int) -> Ids:
+    given = getattr(fixed, "indices", fixed)
+    try:
+        ids = np.array([operator.index(i) for i in given], dtype=np.int64)
+    except (TypeError, OverflowError):
+        raise InvalidInput(
+            f"constraints: fixed={fixed!r:.40} are not numbers of source rows. Pass ints from 0 to "
+            f"{n - 1}, or a Selection."
+        ) from None
+    for i in ids[(ids < 0) | (ids >= n)]:
+        raise InvalidInput(
+            f"constraints: fixed holds {i}, which is not one of the {n} source rows. Pass ints "
+            f"from 0 to {n - 1}."
+        )
+    values, counts = np.unique(ids, return_counts=True)
+    for i in values[counts > 1]:
+        raise InvalidInput(f"constraints: fixed holds {i} more than once. Pass each row once.")
+    return ids
+
+
+def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids) -> Ids:
+    """Return a number for each group."""
+    if quotas is None:
+        return otherwise
+    if not isinstance(quotas, Mapping):
+        return np.full(len(names), _as_quota(quotas, name), dtype=np.int64)
+    out = otherwise.copy()
+    place = {label: i for i, label in enumerate(names)}
+    for label, value in quotas.items():
+        if label not in place:
+            raise InvalidInput(
+                f"constraints: {name} names the group {label!r}, but groups only has "
+                f"{list(names)!r:.80}. Use one of these."
+            )
+        out[place[label]] = _as_quota(value, f"{name}[{label!r}]")
+    return out
+
+
+def _as_quota(value: Any, name: str) -> int:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < 0:
+        raise InvalidInput(
+            f"constraints: {name}={value!r:.40} is not a number of rows. Pass a whole number >= 0, "
+            f"or a mapping from labels to such numbers."
+        )
+    return min(int(value), int(np.iinfo(np.int64).max))
+
+
+def _require_room(names: tuple[Any, ...], least: Ids, most: Ids, sizes: Ids) -> None:
+    for g in np.flatnonzero(least > sizes):
+        raise InvalidInput(
+            f"constraints: at_least asks for {least[g]} rows of group {names[g]!r}, which has "
+            f"{sizes[g]}. Lower at_least for this group."
+        )
+    for g in np.flatnonzero(least > most):
+        raise InvalidInput(
+            f"constraints: at_least asks for {least[g]} rows of group {names[g]!r} but at_most "
+            f"allows {most[g]}. Lower the one or raise the other."
+        )
+
+
+def _as_costs(costs: Any, n: int) -> Doubles:
+    try:
+        values = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(
+            f"constraints: costs={costs!r:.40} are not numbers. Pass {n} numbers > 0."
+        ) from None
+    if values.shape != (n,):
+        raise InvalidInput(
+            f"constraints: costs have shape {values.shape} but source has {n} rows. Pass one per "
+            f"source row."
+        )
+    for at in np.flatnonzero(~((values > 0) & np.isfinite(values))):
+        raise InvalidInput(
+            f"constraints: costs[{at}]={values[at]} is not allowed. Costs must be finite and > 0; "
+            f"rows that are already paid for can be fixed and taken off the budget."
+        )
+    return values
+
+
+def _as_budget(budget: Any) -> float:
+    is_number = isinstance(budget, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(budget, bool) or not 0 < budget < np.inf:
+        raise InvalidInput(
+            f"constraints: budget={budget!r:.40} is not allowed. Pass a finite number > 0."
+        )
+    return float(budget)

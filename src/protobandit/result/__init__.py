@@ -1,0 +1,1 @@
+"""The result: Selection, its queries, JSON, plots and report."""

@@ -1,0 +1,1 @@
+"""The report of a selection: figures and a page. Reads results, never runs a search."""

@@ -1,0 +1,136 @@
+"""Arrow's types and arrays, as NumPy has them.
+
+pyarrow's own conversions, in either direction, import pandas wherever it is installed, which takes
+most of a second; numbers are therefore read from the buffers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import NotAvailable
+
+_NUMBERS = ("integer", "floating", "boolean", "decimal", "null")
+_TEXTS = ("string", "large_string", "string_view", "dictionary")
+
+
+def arrow() -> Any:
+    """Return pyarrow, or say what to install."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise NotAvailable(
+            "CSV, JSON, Parquet and Arrow files need pyarrow. Install it by pip install "
+            "'protobandit[files]', or pass a .npy file."
+        ) from None
+    return pyarrow
+
+
+# -- types ----------------------------------------------------------------------------------------
+
+
+def kind_of(dtype: Any) -> str:
+    """Return what a column holds: number, vector (of numbers), text or other."""
+    if _is_any(dtype, _NUMBERS):
+        return "number"
+    if is_vector(dtype) and _is_any(dtype.value_type, _NUMBERS):
+        return "vector"
+    return "text" if _is_any(dtype, _TEXTS) else "other"
+
+
+def is_vector(dtype: Any) -> bool:
+    """Tell whether a column holds several values a row."""
+    return _is_any(dtype, ("fixed_size_list", "list", "large_list"))
+
+
+def number_type(dtype: Any) -> np.dtype[Any]:
+    """Return the type in which NumPy has these numbers, alone or in vectors."""
+    types = arrow().types
+    dtype = dtype.value_type if is_vector(dtype) else dtype
+    if types.is_null(dtype):
+        return np.dtype(np.float32)
+    return np.dtype(np.float64 if types.is_decimal(dtype) else dtype.to_pandas_dtype())
+
+
+def _is_any(dtype: Any, kinds: tuple[str, ...]) -> bool:
+    types = arrow().types
+    return any(getattr(types, f"is_{kind}")(dtype) for kind in kinds)
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def as_floats(column: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return numbers of any type as floats, NaN where one is missing."""
+    pa = arrow()
+    column = _whole(column)
+    if column.null_count == len(column):
+        return np.full(len(column), np.nan, dtype)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    floats = _buffered(column.cast(pa.from_numpy_dtype(dtype), safe=False), dtype)
+    return np.where(_known(column), floats, np.nan) if column.null_count else floats
+
+
+def as_values(column: Any, *, as_written: bool = False) -> np.ndarray[Any, Any]:
+    """Return a column as NumPy has it; texts and what is missing among them as objects.
+
+    Of whole numbers some of which are missing, floats; or objects, if every digit counts.
+    """
+    types = arrow().types
+    column = _whole(column)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    is_whole = types.is_integer(column.type)
+    if column.null_count and (types.is_boolean(column.type) or (is_whole and as_written)):
+        return _objects(column)
+    if types.is_boolean(column.type):
+        return as_floats(column, np.dtype(np.float32)).astype(np.bool_)
+    if (is_whole or types.is_floating(column.type)) and not column.null_count:
+        return _buffered(column, number_type(column.type))
+    if is_whole or types.is_floating(column.type):
+        return as_floats(column, np.dtype(np.float64))
+    if kind_of(column.type) == "text":
+        return _objects(column)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def lengths_of(vectors: Any) -> Ids:
+    """Return how long each vector is; -1 where there is none."""
+    from pyarrow import compute
+
+    lengths = compute.list_value_length(vectors)
+    found = _buffered(lengths, number_type(lengths.type)).astype(np.int64)
+    return np.where(_known(vectors), found, -1) if vectors.null_count else found
+
+
+def as_indices(ids: Ids) -> Any:
+    """Return row numbers as Arrow has them."""
+    pa = arrow()
+    plain = np.ascontiguousarray(ids, dtype=np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+
+
+def _objects(column: Any) -> np.ndarray[Any, Any]:
+    return np.fromiter(column.to_pylist(), dtype=object, count=len(column))
+
+
+def _known(column: Any) -> np.ndarray[Any, Any]:
+    """Tell of each value whether it is there."""
+    flags = column.is_valid().cast(arrow().int8())
+    return _buffered(flags, np.dtype(np.int8)).astype(np.bool_)
+
+
+def _buffered(column: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return the numbers of an array's buffer; where one is missing there is any number."""
+    values = column.buffers()[1]
+    if values is None:  # of an empty array
+        return np.empty(0, dtype)
+    return np.frombuffer(values, dtype, len(column), column.offset * dtype.itemsize)

@@ -1,0 +1,1 @@
+"""Files that hold rows; the only subpackage that opens data files."""

@@ -1,0 +1,116 @@
+"""Arrays on disk: read as little as possible, in the order in which it lies there.
+
+A memory map reads ahead by default, so that a few thousand random rows read the whole file. Maps
+are therefore told that rows are asked for at random, random rows are gathered in ascending order,
+and runs of rows are announced before they are read.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Ids, Where
+
+_LEAST_AHEAD = 1 << 16  # bytes of a run that is worth announcing
+
+
+def is_mapped(array: Any) -> bool:
+    """Tell whether an array lies on disk, whatever it is a view of."""
+    return isinstance(array, Joined) or _map_under(array) is not None
+
+
+def _map_under(array: Any) -> np.memmap[Any, Any] | None:
+    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return array if isinstance(array, np.memmap) else None
+
+
+def read_at_random(array: np.ndarray[Any, Any]) -> None:
+    """Tell the system that rows of a map will be asked for at random."""
+    _advise(array, "MADV_RANDOM")
+
+
+def _advise(array: np.ndarray[Any, Any], advice: str) -> None:
+    """Advise the system about the bytes under ``array``; without effect where it takes none."""
+    file = getattr(_map_under(array), "_mmap", None)
+    if file is not None and hasattr(mmap, advice) and array.size:
+        file.madvise(getattr(mmap, advice), *pages_under(array, file))
+
+
+def pages_under(array: np.ndarray[Any, Any], file: mmap.mmap) -> tuple[int, int]:
+    """Return where the pages under an array start in the map, and how many bytes they span."""
+    first = np.frombuffer(file, dtype=np.uint8).ctypes.data
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    at = array.__array_interface__["data"][0] - first
+    low = at + sum(step for step in steps if step < 0)
+    high = at + sum(step for step in steps if step > 0) + array.itemsize
+    start = low // mmap.PAGESIZE * mmap.PAGESIZE
+    return start, high - start
+
+
+def gather(array: Any, where: Where) -> np.ndarray[Any, Any]:
+    """Return these rows of an array on disk."""
+    if isinstance(where, slice):
+        run = array[where]
+        if isinstance(run, np.ndarray) and run.nbytes >= _LEAST_AHEAD:
+            _advise(run, "MADV_WILLNEED")
+        return np.asarray(run)
+    ids = np.asarray(where)
+    order = np.argsort(ids, kind="stable")
+    found = np.empty((len(ids), *array.shape[1:]), dtype=array.dtype)
+    found[order] = array[ids[order]]
+    return found
+
+
+class Joined:
+    """Arrays of one width as one array, of which only the rows asked for are gathered."""
+
+    def __init__(self, parts: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.parts = tuple(parts)
+        self.starts = np.cumsum([0, *(len(part) for part in parts)])
+        self.shape: tuple[int, ...] = (int(self.starts[-1]), *parts[0].shape[1:])
+        self.dtype = np.result_type(*(part.dtype for part in parts))
+        self.ndim = len(self.shape)
+        self.size = int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: Any) -> np.ndarray[Any, Any]:
+        if isinstance(where, (int, np.integer)):
+            at = int(where) + (len(self) if where < 0 else 0)
+            if not 0 <= at < len(self):
+                raise IndexError(f"row {where} of {len(self)}")
+            row: np.ndarray[Any, Any] = self._rows(np.array([at]))[0]
+            return row
+        if isinstance(where, slice):
+            start, stop, step = where.indices(len(self))
+            return self._run(start, stop) if step == 1 else self._rows(np.arange(start, stop, step))
+        ids = np.asarray(where)
+        if ids.dtype == bool:
+            ids = np.flatnonzero(ids)
+        return self._rows(np.where(ids < 0, ids + len(self), ids))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._run(0, len(self)).astype(dtype or self.dtype, copy=False)
+
+    def _run(self, start: int, stop: int) -> np.ndarray[Any, Any]:
+        out = np.empty((max(stop - start, 0), *self.shape[1:]), dtype=self.dtype)
+        for part, first in zip(self.parts, self.starts, strict=False):
+            low, high = max(start, first), min(stop, first + len(part))
+            if low < high:
+                rows = gather(part, slice(int(low - first), int(high - first)))
+                out[low - start : high - start] = rows
+        return out
+
+    def _rows(self, ids: Ids) -> np.ndarray[Any, Any]:
+        out = np.empty((len(ids), *self.shape[1:]), dtype=self.dtype)
+        home = np.searchsorted(self.starts, ids, side="right") - 1
+        for at in np.unique(home):
+            mine = np.flatnonzero(home == at)
+            out[mine] = gather(self.parts[at], ids[mine] - self.starts[at])
+        return out

@@ -1,0 +1,1 @@
+"""What is done to rows before a metric reads them: requested, fitted on the target, repeated."""

@@ -1,0 +1,290 @@
+"""FittedPreparation: the steps with their numbers, which make any rows what the metric reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Where
+from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.slices import cuts
+from protobandit.foundation.threads import one_blas_thread
+from protobandit.rows.columns import Columns
+from protobandit.rows.preparation.categories import one_hot
+from protobandit.rows.preparation.imputation import filled_numbers, filled_texts
+from protobandit.rows.preparation.inputs import as_table, is_sparse, matched
+from protobandit.rows.preparation.sparse import transform_sparse
+from protobandit.rows.rows import working_dtype
+
+VERSION = 1
+_PRODUCT_ROWS = 256
+_BLOCK_CELLS = 1 << 20
+_PARAMETERS = ("standardize", "normalize", "pca", "categories", "impute")
+_ARRAYS = ("fills", "offsets", "divisors", "centre", "components")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FittedPreparation:
+    """A `Preparation` fitted on rows: the same steps for any others.
+
+    Attributes
+    ----------
+    parameters
+        What was asked for, as in `Preparation`.
+    names, levels
+        The columns of numbers, and by name the categories of the others.
+    is_named
+        Whether columns are matched by name; else by position.
+    n_rows
+        How many rows it was fitted on.
+    fills, commonest
+        What stands for missing numbers, and for missing categories; None and empty where missing
+        values are refused.
+    offsets, divisors
+        What is taken from each column, and what it is then divided by; 0 makes a column 0.
+    centre, components, variance_share
+        The principal components, one a row, and the share of the variance they hold.
+    """
+
+    parameters: Mapping[str, Any]
+    names: tuple[str, ...]
+    levels: Mapping[str, tuple[str, ...]]
+    is_named: bool
+    n_rows: int
+    fills: Doubles | None = None
+    commonest: Mapping[str, str] = field(default_factory=dict)
+    offsets: Doubles | None = None
+    divisors: Doubles | None = None
+    centre: Doubles | None = None
+    components: Doubles | None = None
+    variance_share: float | None = None
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Return the names of the columns it takes, or None where they have none."""
+        return (*self.names, *self.levels) if self.is_named else None
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many columns prepared rows have."""
+        return self.n_encoded if self.components is None else len(self.components)
+
+    @property
+    def n_encoded(self) -> int:
+        """Return how many columns there are once categories are numbers."""
+        return len(self.names) + sum(len(x) + self._has_other for x in self.levels.values())
+
+    @property
+    def is_gower(self) -> bool:
+        """Tell whether the manhattan distance of prepared rows is Gower's."""
+        return bool(self.parameters["categories"] == "gower")
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Tell whether missing values are allowed."""
+        return self.parameters["impute"] is not None
+
+    @property
+    def _has_other(self) -> bool:
+        # So that a category nobody has met is as far from all others as they are from each other.
+        return self.is_gower
+
+    def transform(self, rows: Any) -> Any:
+        """Return rows as the metric reads them.
+
+        Parameters
+        ----------
+        rows
+            Rows with the columns it was fitted on: frames by name, whatever else they hold and in
+            any order, arrays by position.
+
+        Returns
+        -------
+        ndarray of shape (number of rows, ``n_columns``), or CSR matrix
+            float32 where the rows' numbers are exact in it, else float64.
+        """
+        table = self.table(rows, name="rows")
+        if is_sparse(table):
+            return transform_sparse(table, self.divisors, self.parameters["normalize"])
+        return self.all_rows(table, name="rows", dtype=self.dtype_of(table))
+
+    # -- for the rest of the package ------------------------------------------------------------
+
+    def table(self, rows: Any, *, name: str) -> Any:
+        """Return the columns of ``rows`` that it was fitted on, or a CSR matrix."""
+        only = self.features
+        return self.matching(as_table(rows, name=name, categories=self.levels, only=only), name)
+
+    def matching(self, table: Any, name: str) -> Any:
+        """Return those columns of a table that is one already."""
+        if not is_sparse(table):
+            return matched(
+                table,
+                names=self.names,
+                categories=self.levels,
+                is_named=self.is_named,
+                name=name,
+            )
+        if self.offsets is not None or self.components is not None or self.levels:
+            raise InvalidInput(
+                f"{name} is a sparse matrix, but the preparation was fitted on dense rows and "
+                f"would make these dense. Pass {name}.toarray()."
+            )
+        if table.shape[1] != len(self.names):
+            raise InvalidInput(
+                f"{name} has {table.shape[1]} columns, but the preparation was fitted on "
+                f"{len(self.names)}. Pass rows of the same features, in the same order."
+            )
+        return table
+
+    @staticmethod
+    def dtype_of(table: Any) -> np.dtype[Any]:
+        """Return the type of a table's rows once they are prepared."""
+        return working_dtype(np.dtype(table.dtype if is_sparse(table) else table.numbers.dtype))
+
+    def all_rows(self, table: Columns, *, name: str, dtype: np.dtype[Any]) -> Any:
+        """Return every row of a matching table, prepared in blocks."""
+        out = np.empty((len(table), self.n_columns), dtype=dtype)
+        with one_blas_thread():
+            for cut in cuts(len(table), self.block_rows):
+                out[cut] = self.block(table.take(cut), name=name, where=cut, dtype=dtype)
+        return out
+
+    @property
+    def block_rows(self) -> int:
+        """Return how many rows to work on at once."""
+        return max(_PRODUCT_ROWS, _BLOCK_CELLS // max(1, self.n_encoded))
+
+    def block(self, block: Columns, *, name: str, where: Where | None, dtype: np.dtype[Any]) -> Any:
+        """Return a few rows of a matching table; ``where`` numbers them for errors.
+
+        The bits of a row do not depend on the rows it is asked for with.
+        """
+        values = self.encoded(block, name=name, where=where)
+        values = self.scaled(values)
+        if self.components is not None and self.centre is not None:
+            values = _projected(values - self.centre, self.components)
+        if self.parameters["normalize"]:
+            values = _unit(values)
+        with np.errstate(over="ignore"):
+            out = values.astype(dtype, copy=False)
+            if not np.isfinite(out.sum(dtype=np.float64)) and not np.isfinite(out).all():
+                raise InvalidInput(
+                    f"{name} has numbers that overflow {dtype} once they are prepared. Rescale "
+                    f"them, or pass float64."
+                )
+        return out
+
+    def encoded(self, block: Columns, *, name: str, where: Where | None = None) -> Doubles:
+        """Return numbers and categories without gaps, as numbers."""
+        parts = [filled_numbers(block, self.fills, name=name, where=where)]
+        for column, levels in self.levels.items():
+            texts = filled_texts(block, column, self.commonest, name=name, where=where)
+            parts.append(one_hot(texts, levels, has_other=self._has_other))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def scaled(self, values: Doubles) -> Doubles:
+        """Return encoded rows standardized, or by Gower's shares, if that was asked for."""
+        with np.errstate(over="ignore"):
+            if self.offsets is not None:
+                values -= self.offsets
+            if self.divisors is not None:
+                values /= np.where(self.divisors == 0, np.inf, self.divisors)
+        return values
+
+    # -- as JSON ---------------------------------------------------------------------------------
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as values JSON can hold; numbers keep every digit."""
+        document: dict[str, Any] = {"version": VERSION}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            document[each.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        document["levels"] = {column: list(texts) for column, texts in self.levels.items()}
+        return {**document, "names": list(self.names), "parameters": dict(self.parameters)}
+
+    @staticmethod
+    def from_document(document: Mapping[str, Any]) -> FittedPreparation:
+        """Return what `to_document` wrote."""
+        if not isinstance(document, Mapping) or document.get("version") != VERSION:
+            version = document.get("version") if isinstance(document, Mapping) else None
+            raise InvalidInput(
+                f"preparation has version {version!r}; this release reads {VERSION}. Write it "
+                f"again with this release."
+            )
+        try:
+            values = {f.name: _LOADERS.get(f.name, _same)(document[f.name]) for f in _FIELDS}
+            loaded = FittedPreparation(**values)
+            _require_shapes(loaded)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(
+                f"preparation is not whole ({type(error).__name__}: {error}). Pass what "
+                f"to_document() returned."
+            ) from None
+        return loaded
+
+    def __str__(self) -> str:
+        asked = ((name, value) for name, value in self.parameters.items() if value)
+        shown = ", ".join(f"{name}={value!r}" for name, value in asked) or "nothing else"
+        words = f"Rows were prepared ({shown}), as fitted on {self.n_rows:,} target rows"
+        if self.variance_share is None:
+            return f"{words}."
+        share = f"{100 * self.variance_share:.1f} % of the variance"
+        return f"{words}; {self.n_columns} components hold {share}."
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value)
+        return f"FittedPreparation({asked}; {self.n_rows:,} rows, {self.n_columns} columns)"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_array(stored: Any) -> Doubles | None:
+    return None if stored is None else np.asarray(stored, dtype=np.float64)
+
+
+_FIELDS = fields(FittedPreparation)
+_LOADERS: dict[str, Callable[[Any], Any]] = {
+    "parameters": dict,
+    "names": tuple,
+    "levels": lambda stored: {column: tuple(texts) for column, texts in stored.items()},
+    "commonest": dict,
+    **dict.fromkeys(_ARRAYS, _as_array),
+}
+
+
+def _require_shapes(loaded: FittedPreparation) -> None:
+    if set(loaded.parameters) != set(_PARAMETERS):
+        raise ValueError(f"parameters are {list(loaded.parameters)}, not {list(_PARAMETERS)}")
+    n, width = len(loaded.names), loaded.n_encoded
+    rows = 0 if loaded.components is None else len(loaded.components)
+    shapes = [(n,), (width,), (width,), (width,), (rows, width)]
+    for name, shape in zip(_ARRAYS, shapes, strict=True):
+        array = getattr(loaded, name)
+        if array is not None and (array.shape != shape or not np.isfinite(array).all()):
+            raise ValueError(f"{name} has shape {array.shape}, not {shape}, or is not finite")
+
+
+def _projected(values: Doubles, components: Doubles) -> Doubles:
+    """Return products in blocks of one size, so that a row's bits are always the same."""
+    out = np.empty((len(values), len(components)))
+    for cut in cuts(len(values), _PRODUCT_ROWS):
+        some = values[cut]
+        n = len(some)
+        if n < _PRODUCT_ROWS:
+            some = np.concatenate([some, np.zeros((_PRODUCT_ROWS - n, values.shape[1]))])
+        out[cut] = (some @ components.T)[:n]
+    return out
+
+
+def _unit(values: Doubles) -> Doubles:
+    """Return rows of length 1; the largest entry first goes to 1, so that no square overflows."""
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+    values = values / np.where(largest == 0, 1.0, largest)
+    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+    return values / np.where(lengths == 0, 1.0, lengths)[:, None]

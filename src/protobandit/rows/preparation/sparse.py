@@ -1,0 +1,54 @@
+"""CSR rows: scaled, never centred, so that they stay sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.preparation.block_statistics import Moments
+from protobandit.rows.rows import working_dtype
+
+_REFUSED = {
+    "pca": "pca would make these rows dense. Reduce them with scikit-learn's TruncatedSVD first, "
+    "or pass toarray()",
+    "impute": "a sparse matrix has no missing values but NaN. Replace those by numbers",
+    "categories": "a sparse matrix has no categories. Leave categories out, or pass toarray()",
+}
+
+
+def require_sparse_steps(parameters: Any, *, name: str) -> None:
+    """Refuse steps that sparse rows do not survive."""
+    for step, why in _REFUSED.items():
+        if parameters[step] is not None:
+            raise InvalidInput(f"{name} is sparse and {step}={parameters[step]!r} is given: {why}.")
+
+
+def sparse_moments(matrix: Any) -> Moments:
+    """Return mean and variance of each column, zeros counted."""
+    n, width = matrix.shape
+    values, columns = matrix.data.astype(np.float64), matrix.indices
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(columns, values, minlength=width) / n
+        squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=width)
+        n_zeros = n - np.bincount(columns, minlength=width)
+        return Moments(n, mean, (squares + n_zeros * mean**2) / n)
+
+
+def transform_sparse(matrix: Any, divisors: Doubles | None, is_unit: bool) -> Any:
+    """Return the rows divided column by column, then scaled to length 1, if that was asked for."""
+    out = matrix.astype(working_dtype(np.dtype(matrix.dtype)), copy=True)
+    values = out.data.astype(np.float64)
+    if divisors is not None:
+        values /= np.where(divisors == 0, np.inf, divisors)[out.indices]
+    if is_unit:
+        rows = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr))
+        largest = np.zeros(out.shape[0])
+        np.maximum.at(largest, rows, np.abs(values))
+        values /= np.where(largest == 0, 1.0, largest)[rows]
+        lengths = np.sqrt(np.bincount(rows, values**2, minlength=out.shape[0]))
+        values /= np.where(lengths == 0, 1.0, lengths)[rows]
+    out.data = values.astype(out.dtype)
+    return out

@@ -1,0 +1,1 @@
+"""One search carried out: settings, limits, progress, checkpoint, and the record of its result."""

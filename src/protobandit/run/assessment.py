@@ -1,0 +1,79 @@
+"""How well prototypes represent the target: every prefix at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.target_orders import draw_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """The cost of each prefix, the mass of each prototype, and how sure that is.
+
+    ``error`` is the standard error of the last cost; 0.0 when all of the target was read.
+    """
+
+    costs: Doubles
+    mass: Doubles
+    error: float
+    n_rows: int
+
+
+def assess(
+    oracle: Oracle,
+    prototypes: Ids,
+    *,
+    n_rows: int,
+    random: np.random.Generator,
+    is_endless: bool = False,
+) -> Assessment:
+    """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
+
+    Of an endless target all there are is a sample too.
+
+    Cost: k evaluations a row, under the phase "assign".
+    """
+    problem = oracle.problem
+    is_sample = n_rows < len(problem.target)
+    if is_sample:
+        ids = draw_rows(len(problem.target), problem.weights, n_rows, random)
+    else:
+        ids = np.arange(len(problem.target))
+    all_weights = np.ones(len(ids)) if problem.weights is None else problem.weights
+    weights = np.ones(len(ids)) if is_sample else all_weights
+    parts: dict[int, tuple[Doubles, Doubles]] = {}
+    nearest = np.empty(len(ids))
+
+    def visit(block: Floats, cut: slice) -> None:
+        labels = block.argmin(axis=0)
+        mass = np.bincount(labels, weights[cut], len(prototypes)).astype(np.float64)
+        running = np.minimum.accumulate(block, axis=0).astype(np.float64)
+        nearest[cut] = running[-1]
+        parts[cut.start] = running @ weights[cut], mass
+
+    with oracle.during("assign"):
+        oracle.each_chunk(prototypes, visit, ids if is_sample else None)
+    sums, mass = (np.sum([parts[at][i] for at in sorted(parts)], axis=0) for i in (0, 1))
+    costs = sums / weights.sum()
+    return Assessment(
+        costs=costs,
+        mass=mass / mass.sum(),
+        error=_standard_error(
+            nearest, math.inf if is_endless else len(problem.target), problem.weights is None
+        ),
+        n_rows=len(ids),
+    )
+
+
+def _standard_error(nearest: Doubles, population: float, is_without_replacement: bool) -> float:
+    n = len(nearest)
+    if n >= population:
+        return 0.0
+    left = 1 - n / population if is_without_replacement else 1.0
+    return float(np.std(nearest, ddof=1) * np.sqrt(left / n)) if n > 1 else float("nan")

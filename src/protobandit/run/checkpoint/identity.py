@@ -1,0 +1,70 @@
+"""What call a checkpoint belongs to, in words and digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import protobandit
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import Problem
+
+
+def identity_of(
+    problem: Problem,
+    fingerprints: Mapping[str, str],
+    method: tuple[str, Mapping[str, Any]],
+    limits: Limits,
+) -> dict[str, Any]:
+    """Return what must be the same for a search to go on: all but time, threads and listeners."""
+    rules, metric = problem.rules, problem.metric
+    return {
+        "protobandit": protobandit.__version__,
+        **fingerprints,
+        "weights": digest(problem.weights),
+        "k": problem.k,
+        "metric": _words((metric.name, dict(metric.parameters))),
+        "dtype": str(problem.dtype),
+        "preparation": _prepared(problem),
+        "method": _words((method[0], dict(method[1]))),
+        "until": _words(problem.goal),
+        "constraints": digest(
+            rules.fixed, rules.groups, rules.least, rules.most, rules.prices, rules.budget
+        ),
+        "limits": _words({"evaluations": limits.evaluations, "memory": limits.memory}),
+    }
+
+
+def _prepared(problem: Problem) -> str:
+    made = problem.preparation
+    return "none" if made is None else digest(json.dumps(made.to_document(), sort_keys=True))
+
+
+def digest(*values: Any) -> str:
+    """Return a short digest of arrays and plain values."""
+    found = hashlib.blake2b(digest_size=8)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            found.update(f"{value.dtype} {value.shape}".encode())
+            found.update(np.ascontiguousarray(value).tobytes())
+        else:
+            found.update(_words(value).encode())
+    return "none" if all(value is None for value in values) else found.hexdigest()
+
+
+def _words(value: Any) -> str:
+    """Return a value as words that are the same in every process."""
+    if isinstance(value, Mapping):
+        parts = (f"{key}={_words(value[key])}" for key in sorted(value, key=str))
+        return ", ".join(parts)
+    if isinstance(value, np.ndarray):
+        return digest(value)
+    if isinstance(value, (tuple, list)):
+        return " ".join(part for part in (_words(each) for each in value) if part)
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return repr(value.item() if isinstance(value, np.generic) else value)

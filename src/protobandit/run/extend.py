@@ -1,0 +1,76 @@
+"""Going on from the prototypes of an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.problem import Problem, as_count
+from protobandit.run.search import chosen_method, search, supported
+from protobandit.run.settings import Means, Step
+from protobandit.search.methods.greedy import LazyGreedy
+from protobandit.search.methods.method import Method
+from protobandit.search.methods.table import METHODS
+
+
+class Earlier(Protocol):
+    """What is asked of an earlier selection."""
+
+    @property
+    def indices(self) -> Ids: ...
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+    @property
+    def guarantee(self) -> Guarantee | None: ...
+
+
+def extend(earlier: Earlier, problem: Problem, k: Any, method: Any, means: Means) -> dict[str, Any]:
+    """Return the fields of the selection of ``k`` rows that begins with those of an earlier one."""
+    if k is None or isinstance(k, (str, list, tuple)):
+        raise InvalidInput(
+            f"k={k!r:.40} does not say how many prototypes there should be in all. Pass an int "
+            f"from {len(earlier.indices) + 1} to {len(problem.source)}, or a fraction."
+        )
+    whole = replace(problem, k=as_count(k, len(problem.source)), goal=None)
+    _require_more(earlier, whole)
+    rest = replace(whole, rules=replace(problem.rules, fixed=earlier.indices))
+    rest.rules.require_feasible(rest.k)
+    chosen, remark = _chosen(earlier, rest, method)
+    fields = search(rest, chosen, means, remark=remark, start=earlier.steps)
+    is_same = (fields["method"], fields["parameters"]) == (earlier.method, earlier.parameters)
+    if is_same and fields["guarantee"] and earlier.guarantee and not problem.rules.least.any():
+        # Greedy is greedy, whether or not it paused; minima, though, depend on k.
+        fields["guarantee"] = earlier.guarantee
+    return {**fields, "problem": whole}
+
+
+def _require_more(earlier: Earlier, problem: Problem) -> None:
+    n = len(earlier.indices)
+    if problem.rules.budget is not None:
+        raise InvalidInput(
+            f"This selection was ended by budget={problem.rules.budget:g}, not by a number of "
+            f"rows. Select with a larger budget and Constraints(fixed=selection)."
+        )
+    if problem.k <= n:
+        raise InvalidInput(
+            f"k={problem.k} is not more than the {n} prototypes there are. Pass k > {n}, or use "
+            f"at(k) for fewer."
+        )
+
+
+def _chosen(earlier: Earlier, problem: Problem, method: Any) -> tuple[Method, str]:
+    if method is not None:
+        return chosen_method(method, problem)
+    maker = METHODS[earlier.method]
+    if problem.needs <= supported(maker):
+        return maker(**earlier.parameters), ""
+    other = LazyGreedy()
+    return other, f"{earlier.method} cannot go on from given prototypes: {other.name} did."

@@ -1,0 +1,120 @@
+"""How goals end a search: what can be reached, and what is kept of what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.target_orders import draw_rows
+from protobandit.oracle.tasks import Tile
+from protobandit.problem.goals import Coverage as CoverageGoal
+from protobandit.problem.goals import MinGain
+from protobandit.problem.problem import Problem
+from protobandit.run.knee import Bend, bend, prune, ranked
+from protobandit.search.objectives.coverage import Coverage
+
+_CURVE_ROWS = 1 << 14  # target rows on which a knee is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class AtKnee:
+    """The prototypes up to the knee, and the curve in which it was found."""
+
+    coverage: Coverage
+    curve: Doubles
+    remark: str
+
+
+def at_knee(oracle: Oracle, coverage: Coverage, random: np.random.Generator) -> AtKnee:
+    """Return as many prototypes as the knee of the curve says, of those that were built.
+
+    They are the first of those built, or those left when the others were removed one by one,
+    whichever cost less.
+    """
+    built, n_fixed = coverage.prototypes, len(oracle.problem.rules.fixed)
+    distances, weights = _distances(oracle, built, random)
+    pruned = prune(distances, weights, n_fixed=n_fixed)
+    found = bend(pruned.costs, least=n_fixed)
+    left = np.sort(pruned.order[: found.k])
+    order = left[ranked(distances[left], weights, n_fixed=n_fixed)]
+    kept = Coverage.of(oracle).commit(built[order])
+    if not kept.costs[-1] < coverage.costs[found.k - 1]:
+        kept = Coverage.of(oracle).commit(built[: found.k])
+    return AtKnee(kept, pruned.costs, _knee_remark(found, pruned.costs))
+
+
+def require_reachable(oracle: Oracle) -> None:
+    """Refuse a share that not even all rows reach, before any is chosen.
+
+    Cost: one evaluation a pair, which an oracle that keeps them does not compute again.
+    """
+    problem = oracle.problem
+    if isinstance(problem.goal, CoverageGoal) and problem.k == problem.rules.capacity:
+        problem.goal.require_reachable(_nearest_of_all(oracle), _weights(problem))
+
+
+def remark_on(problem: Problem, coverage: Coverage) -> str:
+    """Say how a goal was met; refuse one that all rows that may be chosen together do not meet."""
+    goal, k = problem.goal, len(coverage.prototypes)
+    if isinstance(goal, MinGain):
+        words = "The next would have lowered" if k < problem.k else "No prototype lowered"
+        return f"{words} the cost by less than {goal.gain:g}."
+    assert isinstance(goal, CoverageGoal)
+    covered = goal.covered(coverage.nearest, coverage.weights)
+    if problem.k == problem.rules.capacity:
+        goal.require_reachable(coverage.nearest, coverage.weights)
+    missed = "" if covered >= goal.share else f", less than {goal.share:g}: k is too small"
+    return f"{covered:.4g} of the target lies within {goal.radius:g} of a prototype{missed}."
+
+
+def _knee_remark(found: Bend, costs: Doubles) -> str:
+    curve = f"the curve of the costs of 1 to {len(costs)} prototypes"
+    if found.is_clear:
+        return f"There {curve} has its knee."
+    if found.k < len(costs) and costs[found.k - 1] <= costs[-1]:
+        return f"Beyond, {curve} falls no more; it has no clear knee."
+    return f"But {curve} has no clear knee: there may be no such number."
+
+
+def _distances(
+    oracle: Oracle, prototypes: Ids, random: np.random.Generator
+) -> tuple[Floats, Doubles]:
+    """Return d(target, prototype), one row a prototype, on many target rows or all, and weights."""
+    problem = oracle.problem
+    n, weights = len(problem.target), _weights(problem)
+    ids = None
+    if n > _CURVE_ROWS:
+        ids = draw_rows(n, problem.weights, _CURVE_ROWS, random)
+        n, weights = len(ids), np.ones(len(ids))
+    out = np.empty((len(prototypes), n), dtype=oracle.dtype)
+
+    def visit(block: Floats, cut: slice) -> None:
+        out[:, cut] = block
+
+    with oracle.during("assign"):
+        oracle.each_chunk(prototypes, visit, ids)
+    return out, weights
+
+
+def _nearest_of_all(oracle: Oracle) -> Floats:
+    """Return the distance of each target row to the nearest row that may be chosen."""
+    rules = oracle.problem.rules
+    nearest = np.full(len(oracle.problem.target), np.inf, dtype=oracle.dtype)
+    lock = Lock()
+
+    def visit(tile: Tile) -> None:
+        columns = slice(tile.first, tile.first + tile.columns.stop - tile.columns.start)
+        least = tile.matrix[tile.rows, columns].min(axis=0)
+        with lock:  # a minimum is the same in any order
+            np.minimum(nearest[tile.columns], least, out=nearest[tile.columns])
+
+    oracle.scan(np.flatnonzero(rules.most[rules.groups] > 0), visit)
+    return nearest
+
+
+def _weights(problem: Problem) -> Doubles:
+    return np.ones(len(problem.target)) if problem.weights is None else problem.weights

@@ -1,0 +1,1 @@
+"""Progress of a run, and requests to stop it."""

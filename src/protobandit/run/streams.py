@@ -1,0 +1,64 @@
+"""How much of a stream a search reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protobandit.foundation.errors import InvalidInput
+from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import as_count
+from protobandit.rows.convert import opened
+from protobandit.rows.streams import Arrived, Stream, arrive
+from protobandit.run.search import ASSESSED_ROWS
+from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.table import as_method
+
+_ROWS = 50_000  # of the target, for methods that do not say how many they read
+
+
+def read_stream(
+    stream: Stream,
+    source: Any,
+    *,
+    k: Any,
+    weights: Any,
+    metric: Any,
+    method: Any,
+    preparation: Any,
+    limits: Limits,
+) -> tuple[Any, Arrived]:
+    """Read as many rows of a stream as this search needs, and those on which it is judged.
+
+    Returns the source too, opened if it was a path.
+    """
+    measure = as_metric(metric)
+    if weights is not None:
+        raise InvalidInput(
+            "weights are given for a Stream, whose rows count alike. Leave them out."
+        )
+    if measure.name == "precomputed":
+        raise InvalidInput("metric='precomputed' takes no target rows. Pass the Stream a metric.")
+    source = opened(source, name="source", has_categories=preparation is not None)
+    most = _rows_raced(source, k, measure, as_method(method), limits)
+    n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
+    arrived = arrive(
+        stream,
+        n_rows,
+        ASSESSED_ROWS,
+        takes_objects="objects" in measure.kinds,
+        is_prepared=preparation is not None,
+    )
+    return source, arrived
+
+
+def _rows_raced(source: Any, k: Any, metric: Metric, method: Any, limits: Limits) -> int | None:
+    """Return how many rows the race reads; None where there is no race or k is not known."""
+    if not isinstance(method, LazyBandit) or k is None or isinstance(k, str):
+        return None
+    shape = getattr(source, "shape", None)
+    n_source = len(source) if shape is None else int(shape[0])
+    counts = k if isinstance(k, (list, tuple)) else [k]
+    most = max((as_count(each, n_source) for each in counts), default=1)
+    is_dear = metric.is_expensive
+    return method.rows_read(n_source=n_source, k=most, is_dear=is_dear, limits=limits)

@@ -1,0 +1,1 @@
+"""The search: arms choose, objectives value, drivers repeat, methods combine."""

@@ -1,0 +1,1 @@
+"""How often? Rounds repeated until there are k prototypes; races and swaps."""

@@ -1,0 +1,129 @@
+"""Farthest first: again and again serve the target row that is served worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.observer import NOBODY, Onlooker
+from protobandit.oracle.oracle import Oracle
+from protobandit.search.drivers.greedy import Pick
+from protobandit.search.drivers.pick_log import Diary
+from protobandit.search.objectives.coverage import Coverage
+
+_MOST_AT_ONCE = 256
+
+
+def farthest_first(
+    oracle: Oracle, *, k: int, random: np.random.Generator, watch: Onlooker = NOBODY
+) -> Iterator[Pick]:
+    """Yield the home of the worst-served target row, pick by pick, until there are ``k``.
+
+    The home of a target row is its nearest source row; where source and target are the same rows,
+    itself. Before the first pick all rows are served equally badly. Of equal rows the first counts.
+    Rows without weight are left aside, and so are rows whose home is a prototype already: nothing
+    can serve them better. When no other row is left, the rest are drawn at random all at once. Rows
+    that are fixed come first.
+
+    Cost: |T| a prototype, under the phase "assign", and |S| for each target row whose home must be
+    found, unless source and target are the same rows.
+    """
+    coverage, homes = Coverage.of(oracle), _Homes(oracle)
+    rules, diary = oracle.problem.rules, Diary(watch)
+    if len(rules.fixed) and not diary.is_resumed:
+        pick, coverage = _picked(coverage, rules.fixed, k)
+        unknown = np.full(len(pick.arms), np.nan)
+        diary.note(pick.arms, unknown, pick.is_proven, besides=homes.notes)
+        yield replace(pick, gains=unknown)
+    for noted in diary.earlier():
+        pick, coverage = _picked(coverage, noted.arms, k)
+        diary.go_back(noted)
+        yield replace(pick, gains=noted.gains)
+    if diary.is_resumed:
+        homes.recall(diary.arrays)
+    while (n_left := k - len(coverage.prototypes)) > 0:
+        home = homes.of_worst(coverage.nearest, coverage.prototypes)
+        is_over = home is None
+        arms = rules.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
+        pick, coverage = _picked(coverage, arms, k)
+        diary.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes)
+        yield pick
+
+
+def _picked(before: Coverage, arms: Ids, k: int) -> tuple[Pick, Coverage]:
+    """Return the pick of these arms, and the coverage with them."""
+    coverage = before.commit(arms)
+    if not np.isfinite(coverage.costs[-1]):
+        raise InvalidInput(
+            f"The metric overflows {coverage.board.dtype} on these rows of source and target. "
+            f"Rescale them, or pass float64."
+        )
+    pick = Pick(
+        arms=arms,
+        gains=-np.diff([np.nan, *coverage.costs])[-len(arms) :],
+        objective=coverage,
+        before=before,
+        is_proven=True,
+        remark=_remark(coverage) if len(coverage.prototypes) == k else "",
+    )
+    return pick, coverage
+
+
+class _Homes:
+    """The home of every target row, found when first asked for."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        problem = oracle.problem
+        n = len(problem.target)
+        is_one = problem.target is problem.source
+        self._oracle = oracle
+        self._everyone = np.arange(len(problem.source))
+        self._homes = np.arange(n) if is_one else np.full(n, -1, dtype=np.int64)
+        self._is_open = np.ones(n, dtype=bool) if problem.weights is None else problem.weights > 0
+
+    def of_worst(self, nearest: Floats, prototypes: Ids) -> int | None:
+        """Return the home of the worst-served row that can be served better, or None."""
+        is_prototype = np.zeros(len(self._everyone), dtype=bool)
+        is_prototype[prototypes] = True
+        n_next = 1
+        while True:
+            # Of rows whose home is unknown (-1) this says nothing, and they stay open.
+            self._is_open &= (self._homes < 0) | ~is_prototype[self._homes]
+            badness = np.where(self._is_open, nearest, -1)
+            worst = int(badness.argmax())
+            if not badness[worst] > 0:
+                return None
+            if self._homes[worst] >= 0:
+                return int(self._homes[worst])
+            self._find(_worst(np.where(self._homes < 0, badness, -1), n_next))
+            n_next = min(2 * n_next, _MOST_AT_ONCE)
+
+    def notes(self) -> dict[str, Any]:
+        """Return a copy of all that is known."""
+        return {"homes": self._homes.copy(), "is_open": self._is_open.copy()}
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Know what was noted."""
+        self._homes, self._is_open = notes["homes"], notes["is_open"]
+
+    def _find(self, rows: Ids) -> None:
+        distances = self._oracle.distances(self._everyone, self._oracle.targets(rows))
+        self._homes[rows] = distances.argmin(axis=0)
+
+
+def _worst(badness: Floats, n: int) -> Ids:
+    """Return the ``n`` worst rows, or as many as are bad at all; of equal ones the first."""
+    if n == 1:
+        return np.array([badness.argmax()])
+    worst: Ids = np.argsort(-badness, kind="stable")[:n]
+    return worst[badness[worst] > 0]
+
+
+def _remark(coverage: Coverage) -> str:
+    farthest = float(coverage.nearest[coverage.weights > 0].max())
+    return f"The farthest target row is {farthest:.6g} from its prototype."

@@ -1,0 +1,1 @@
+"""The race: all arms on a growing sample of the target."""

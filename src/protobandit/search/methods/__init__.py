@@ -1,0 +1,1 @@
+"""The named methods: combinations of strategy, objective and driver, with their parameters."""

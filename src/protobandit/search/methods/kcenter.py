@@ -1,0 +1,71 @@
+"""k-centre: no target row far from its prototype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import Problem
+from protobandit.run.progress.watch import Watch
+from protobandit.search.drivers.farthest import farthest_first
+from protobandit.search.drivers.greedy import Pick
+from protobandit.search.methods.method import Forecast, Outcome
+from protobandit.search.objectives.coverage import Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class KCenter:
+    """Farthest first: each prototype serves the target row that is served worst so far.
+
+    Its own objective is the **largest** distance of a target row to its prototype, which the status
+    reports, not the mean: it follows outliers, and its cost is often above that of random rows.
+    Weights only tell which rows count at all. The first prototype serves the first row.
+
+    Where the source is not the target, the worst-served target row gets its nearest source row;
+    rows whose nearest source row is a prototype already are left aside.
+
+    Evaluations: k |T|, and where the source is not the target |S| for each target row whose nearest
+    source row is looked for: k of them, or more where some are left aside. Memory: a few blocks.
+
+    References
+    ----------
+    Gonzalez (1985), Clustering to minimize the maximum intercluster distance; Hochbaum, Shmoys
+    (1986), for the source apart from the target (k-supplier).
+    """
+
+    name: ClassVar[str] = "kcenter"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed"})
+
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        return farthest_first(oracle, k=oracle.problem.k, random=random, watch=watch)
+
+    def least_evaluations(self, oracle: Oracle) -> int:
+        return _an_iteration(oracle.problem)
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        return Forecast(evaluations=problem.k * _an_iteration(problem), memory=0)
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        if not outcome.rules.is_free:
+            return None
+        coverage = outcome.objective
+        assert isinstance(coverage, Coverage)
+        assert isinstance(coverage.board, Oracle)
+        problem = coverage.board.problem
+        factor = 2 if problem.target is problem.source else 3
+        return Guarantee(
+            method=self.name,
+            statement=f"the largest distance is at most {factor} times the least possible",
+            conditions=("the dissimilarity is symmetric and obeys the triangle inequality",),
+        )
+
+
+def _an_iteration(problem: Problem) -> int:
+    n_source, n_target = len(problem.source), len(problem.target)
+    return n_target if problem.target is problem.source else n_source + n_target

@@ -1,0 +1,201 @@
+"""The paper's ProtoBandit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from protobandit.foundation.errors import InvalidInput
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.target_orders import draw_rows
+from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import Problem
+from protobandit.run.progress.watch import Watch
+from protobandit.search.arms.aggressive_elimination import AggressiveElimination
+from protobandit.search.arms.contract import Strategy
+from protobandit.search.arms.kl_lucb import KLLUCB
+from protobandit.search.arms.median_elimination import MedianElimination
+from protobandit.search.arms.sequential_halving import SequentialHalving
+from protobandit.search.arms.subset import Subset
+from protobandit.search.arms.uniform import Uniform
+from protobandit.search.drivers.greedy import Pick, greedy
+from protobandit.search.methods.greedy import conditions_of, subset_size
+from protobandit.search.methods.method import (
+    GREEDY,
+    Forecast,
+    Outcome,
+    is_number,
+    require_count,
+    require_epsilon,
+    require_positive,
+)
+from protobandit.search.objectives.sampled_coverage import SampledCoverage
+
+_NU_STEP = 0.05  # the paper's
+_SMALLEST_NU = 1e-90  # even divided by k, rows go as its inverse square
+_SCALE_ROWS = 256  # rows of each side from which an unknown scale is estimated
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtoBandit:
+    """The paper's algorithm: stochastic greedy, each iteration decided by a bandit.
+
+    Evaluations do not depend on |T|: an iteration that samples N target rows costs at most
+    N (|R| + |M|), |R| = |S| / k ln(1 / epsilon), and never more than the exact scan of R.
+
+    Parameters
+    ----------
+    epsilon
+        As in `StochasticGreedy`.
+    nu_step
+        The tolerance of one iteration, in units of ``scale`` (the paper's figures: 0.05 or 0.09).
+        0.05 unless ``nu`` is given.
+    nu
+        The tolerance of the whole run instead: nu_step = nu / (k (1 - 1/e - epsilon)).
+    delta
+        The probability that any of the searches fails.
+    search
+        "kl-lucb", "uniform", "aggressive-elimination", "median-elimination" or
+        "sequential-halving".
+    early_stop
+        For "kl-lucb": also stop by an optimistic threshold, which carries no guarantee.
+    scale
+        C, an upper bound of the dissimilarity. Default: the metric's own bound, else the largest of
+        a sample, to which distances are then clipped.
+    r
+        How many rows an iteration takes; more than 1 with "uniform" and "kl-lucb" only.
+
+    References
+    ----------
+    Roy Chaudhuri, Jawanpuria, Mishra (2022), ProtoBandit.
+    """
+
+    name: ClassVar[str] = "protobandit"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    epsilon: float = 0.2
+    nu_step: float | None = None
+    nu: float | None = None
+    delta: float = 0.05
+    search: str = "kl-lucb"
+    early_stop: bool = True
+    scale: float | None = None
+    r: int = 1
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require_count(self.r, "r")
+        if self.nu is not None and self.nu_step is not None:
+            raise InvalidInput(
+                f"nu={self.nu} and nu_step={self.nu_step} are both given. Pass one: nu for the "
+                f"whole run, nu_step for one iteration."
+            )
+        if self.nu is None and self.nu_step is None:
+            object.__setattr__(self, "nu_step", _NU_STEP)
+        for name in ("nu", "nu_step", "scale"):
+            require_positive(getattr(self, name), name)
+        for name in ("nu", "nu_step"):
+            value = getattr(self, name)
+            if value is not None and value < _SMALLEST_NU:
+                raise InvalidInput(f"{name}={value!r} is too small. Pass at least {_SMALLEST_NU}.")
+        if not (is_number(self.delta) and 0 < self.delta < 1):
+            raise InvalidInput(f"delta={self.delta!r} is not a probability. Pass 0 < delta < 1.")
+        if not isinstance(self.early_stop, bool):
+            raise InvalidInput(f"early_stop={self.early_stop!r} is not allowed. Use True or False.")
+        if not isinstance(self.search, str) or self.search not in SEARCHES:
+            raise InvalidInput(f"search={self.search!r} is not known. Use one of {list(SEARCHES)}.")
+        if self.r > 1 and self.search not in _SUBSET_SEARCHES:
+            raise InvalidInput(
+                f"r={self.r} with search={self.search!r}: it finds one arm at a time. Pass r=1, or "
+                f"one of {list(_SUBSET_SEARCHES)}."
+            )
+
+    def steps(self, k: int) -> tuple[float, float]:
+        """Return the tolerance of one iteration and of the whole run."""
+        whole = k * (GREEDY - self.epsilon)
+        if self.nu is not None:
+            return self.nu / whole, self.nu
+        assert self.nu_step is not None
+        return self.nu_step, self.nu_step * whole
+
+    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+        problem = oracle.problem
+        scale = self.scale or problem.metric.bound or _sampled_scale(oracle, random)
+        nu_step, _ = self.steps(problem.k)
+        find = SEARCHES[self.search](self, nu_step, self.delta / -(-problem.k // self.r))
+        return greedy(
+            Subset(inner=find, size=subset_size(oracle.problem, self.epsilon)),
+            SampledCoverage.of(oracle, scale=scale),
+            n_source=len(problem.source),
+            k=problem.k,
+            r=self.r,
+            random=random,
+            rules=problem.rules,
+            watch=watch,
+        )
+
+    def least_evaluations(self, oracle: Oracle) -> int:
+        return subset_size(oracle.problem, self.epsilon)
+
+    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+        # Rare rewards are told apart to within nu after about rate / nu rows (see `KLLUCB`).
+        k, n_arms = problem.k, subset_size(problem, self.epsilon)
+        nu_step, _ = self.steps(k)
+        rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
+        rows = min(1.2 * rate / nu_step, len(problem.target))
+        return Forecast(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        if not outcome.is_proven or self.r > 1 or outcome.rules.has_quotas:
+            return None
+        assert isinstance(outcome.objective, SampledCoverage)
+        sample = outcome.objective.sample
+        nu_step, nu = self.steps(outcome.k)
+        reached = 1 - outcome.cost / sample.scale
+        conditions = [*conditions_of(outcome.rules)]
+        bound = sample.oracle.problem.metric.bound
+        if bound is None or sample.scale < bound:
+            clipped = f"{sum(sample.clipped)} pulls were clipped to it"
+            conditions.append(f"every dissimilarity is at most C = {sample.scale:.6g} ({clipped})")
+        return Guarantee(
+            method=self.name,
+            statement=(
+                f"E[f] >= (1 - 1/e - {self.epsilon:g}) f* - {nu:.4g} - {self.delta:g}, "
+                f"f in units of C"
+            ),
+            epsilon=self.epsilon,
+            nu=nu,
+            delta=self.delta,
+            nu_step=nu_step,
+            scale=sample.scale,
+            vacuous=nu + self.delta >= (GREEDY - self.epsilon) * reached,
+            conditions=tuple(conditions),
+        )
+
+
+SEARCHES: dict[str, Callable[[ProtoBandit, float, float], Strategy]] = {
+    "kl-lucb": lambda m, nu, delta: KLLUCB(nu=nu, delta=delta, early_stop=m.early_stop),
+    "uniform": lambda m, nu, delta: Uniform(nu=nu, delta=delta),
+    "aggressive-elimination": lambda m, nu, delta: AggressiveElimination(nu=nu, delta=delta),
+    "median-elimination": lambda m, nu, delta: MedianElimination(nu=nu, delta=delta),
+    "sequential-halving": lambda m, nu, delta: SequentialHalving(nu=nu, delta=delta),
+}
+_SUBSET_SEARCHES = ("kl-lucb", "uniform")
+
+
+def _sampled_scale(oracle: Oracle, random: np.random.Generator) -> float:
+    """Return the largest dissimilarity of a sample of pairs; counted like any other."""
+    problem = oracle.problem
+    sources = draw_rows(len(problem.source), None, _SCALE_ROWS, random)
+    targets = draw_rows(len(problem.target), None, _SCALE_ROWS, random)
+    largest = float(oracle.distances(sources, oracle.targets(targets)).max())
+    if not largest < math.inf:
+        raise InvalidInput(
+            f"metric={problem.metric.name!r} overflows {oracle.dtype} on these rows. Rescale them, "
+            f"or pass float64."
+        )
+    return largest if largest > 0 else 1.0

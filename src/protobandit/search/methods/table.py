@@ -1,0 +1,68 @@
+"""The table of named methods, and their parameters.
+
+`select` takes a name of `METHODS`, or a value such as ``LazyBandit(effort="thorough")``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protobandit.foundation.errors import InvalidInput
+from protobandit.search.methods.alternate import Alternate
+from protobandit.search.methods.banditpam import BanditPAM
+from protobandit.search.methods.clara import Clara
+from protobandit.search.methods.clarans import Clarans
+from protobandit.search.methods.greedy import LazyGreedy, Random, SpotGreedy, StochasticGreedy
+from protobandit.search.methods.kcenter import KCenter
+from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.method import Method
+from protobandit.search.methods.mmd_critic import MMDCritic
+from protobandit.search.methods.onebatch import OneBatch
+from protobandit.search.methods.pam import PAM, FasterPAM, FastPAM1
+from protobandit.search.methods.protobandit import ProtoBandit
+from protobandit.search.methods.protodash import ProtoDash
+from protobandit.search.methods.refined import Refined
+from protobandit.search.methods.thresholdgreedy import ThresholdGreedy
+
+METHODS: dict[str, type[Any]] = {
+    method.name: method
+    for method in (
+        LazyBandit,
+        SpotGreedy,
+        LazyGreedy,
+        StochasticGreedy,
+        ThresholdGreedy,
+        ProtoBandit,
+        PAM,
+        FastPAM1,
+        FasterPAM,
+        Alternate,
+        BanditPAM,
+        OneBatch,
+        Clara,
+        Clarans,
+        KCenter,
+        MMDCritic,
+        ProtoDash,
+        Refined,
+        Random,
+    )
+}
+
+
+def as_method(method: Any) -> Method:
+    """Return the method of this name, or the one passed; "auto" is lazybandit."""
+    if isinstance(method, str):
+        if method == "auto":
+            return LazyBandit()
+        if method in METHODS:
+            chosen: Method = METHODS[method]()
+            return chosen
+    elif type(method) in METHODS.values():
+        passed: Method = method
+        return passed
+    shown = f"{method!r:.60}"
+    raise InvalidInput(
+        f"method={shown} is not known. Use one of {['auto', *METHODS]}, or a value such as "
+        f"methods.LazyBandit(effort='thorough')."
+    )

@@ -1,0 +1,1 @@
+"""What is an arm worth? How much better the target is represented with one more source row."""

@@ -1,0 +1,169 @@
+"""The target as a kernel sees it from the source rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.kernels import coverage as coverage_kernels
+from protobandit.metrics.similarities import SQUARES, Similarity
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tasks import CHUNK, Tile
+
+SAMPLE = 512  # rows of each side on which the bandwidth is estimated
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Embedding:
+    """What a kernel says of source and target, without their matrix.
+
+    Attributes
+    ----------
+    across
+        Answers and counts k(target row, source row).
+    similarity
+        The kernel.
+    means
+        For each source row the weighted mean of its similarity to the target.
+    """
+
+    across: Oracle
+    similarity: Similarity
+    means: Doubles
+
+    @classmethod
+    def of(cls, oracle: Oracle, similarity: Similarity, means: Doubles | None = None) -> Embedding:
+        """Compute the means, unless given; the similarities are counted where ``oracle`` counts.
+
+        Cost: |S||T| evaluations; memory: a few blocks.
+        """
+        across = oracle.beside(replace(oracle.problem, metric=similarity.pairs))
+        if means is None:
+            with across.at_work():
+                means = _means(across)
+            _require_finite(means, across)
+        return cls(across=across, similarity=similarity, means=means)
+
+    @property
+    def name(self) -> str:
+        """Return the kernel's name."""
+        return self.similarity.pairs.name
+
+    @cached_property
+    def norms(self) -> Doubles:
+        """Return the similarity of each source row to itself; |S| evaluations."""
+        problem = self.across.problem
+        alone = self.across.beside(
+            replace(problem, target=problem.source, metric=self.similarity.alone)
+        )
+        return _row_of(alone, 0).astype(np.float64)
+
+    def column(self, source: int) -> Floats:
+        """Return the similarity of every source row to one of them; |S| evaluations."""
+        return _row_of(self._within, source)
+
+    def sums(self, sources: Ids) -> Doubles:
+        """Return for each target row its summed similarity to these source rows."""
+        total = np.empty(len(self.across.problem.target))
+
+        def visit(block: Floats, cut: slice) -> None:
+            total[cut] = block.sum(axis=0, dtype=np.float64)
+
+        _each_chunk(self.across, sources, visit)
+        _require_finite(total, self.across)
+        return total
+
+    @cached_property
+    def _within(self) -> Oracle:
+        problem = self.across.problem
+        return self.across.beside(replace(problem, target=problem.source))
+
+
+def median_gamma(oracle: Oracle) -> float:
+    """Return 1 / (2 m), m the weighted median of squared distances between target and source.
+
+    The median of those above 0: rows and their copies do not count; where there are none any number
+    would do, and 1 is returned. Evenly spaced rows stand for sides of more than ``SAMPLE``, of the
+    target those of any weight.
+
+    Cost: at most ``SAMPLE`` squared evaluations.
+    """
+    problem = oracle.problem
+    squares = oracle.beside(replace(problem, metric=SQUARES))
+    weights = np.ones(len(problem.target)) if problem.weights is None else problem.weights
+    sources, targets = np.arange(len(problem.source)), np.flatnonzero(weights)
+    sources, targets = (some[_spaced(len(some))] for some in (sources, targets))
+    with squares.at_work():
+        distances = squares.distances(sources, squares.targets(targets))
+    is_apart = distances > 0
+    found = distances[is_apart]
+    if len(found) == 0:
+        return 1.0
+    order = np.argsort(found, kind="stable")
+    below = np.cumsum(np.broadcast_to(weights[targets], distances.shape)[is_apart][order])
+    median = float(found[order[np.searchsorted(below, below[-1] / 2)]])
+    if not np.finfo(squares.dtype).tiny <= median < np.inf:
+        verb = "overflows" if median > 1 else "underflows"
+        raise InvalidInput(_beyond("rbf", verb, squares))
+    return 1 / (2 * median)
+
+
+def median_evaluations(n_source: int, n_target: int) -> int:
+    """Return what `median_gamma` computes for so many source rows and target rows of any weight."""
+    return min(n_source, SAMPLE) * min(n_target, SAMPLE)
+
+
+def _spaced(n: int) -> Ids:
+    return np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)
+
+
+def _means(oracle: Oracle) -> Doubles:
+    """Return for each source row the weighted mean of what the oracle says of it."""
+    problem = oracle.problem
+    weights = np.ones(len(problem.target)) if problem.weights is None else problem.weights
+    parts = np.zeros((len(problem.source), len(oracle.groups)))
+
+    def visit(tile: Tile) -> None:
+        sums = np.zeros(len(tile.rows))
+        coverage_kernels.costs(
+            tile.matrix, tile.rows, tile.first, weights[tile.columns], CHUNK, sums
+        )
+        parts[tile.positions, tile.group] += sums
+
+    oracle.scan(np.arange(len(problem.source)), visit, parts)
+    # The running sum adds left to right, whatever number of threads there were.
+    means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
+    return means
+
+
+def _row_of(oracle: Oracle, source: int) -> Floats:
+    out = np.empty(len(oracle.problem.target), dtype=oracle.dtype)
+
+    def visit(block: Floats, cut: slice) -> None:
+        out[cut] = block[0]
+
+    _each_chunk(oracle, np.array([source]), visit)
+    _require_finite(out, oracle)
+    return out
+
+
+def _each_chunk(oracle: Oracle, sources: Ids, visit: Callable[[Floats, slice], None]) -> None:
+    with oracle.at_work():
+        oracle.each_chunk(sources, visit)
+
+
+def _require_finite(values: Floats, oracle: Oracle) -> None:
+    if not np.isfinite(values).all():
+        raise InvalidInput(_beyond(oracle.problem.metric.name, "overflows", oracle))
+
+
+def _beyond(name: str, verb: str, oracle: Oracle) -> str:
+    return (
+        f"kernel={name!r} {verb} {oracle.dtype} on these rows of source and target. Rescale them, "
+        f"or pass float64."
+    )

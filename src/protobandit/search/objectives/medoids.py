@@ -1,0 +1,228 @@
+"""What replacing one prototype by another arm is worth, on a full table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.slices import cuts
+from protobandit.kernels import full_swaps as full_swaps_kernels
+from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
+from protobandit.oracle.tables import Table
+from protobandit.oracle.tasks import CHUNK
+from protobandit.problem.feasibility import Rules
+
+_TASK_ENTRIES = 1 << 18
+
+# A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
+# what removing prototypes would cost is rounding, since the change is a difference of such sums.
+_WORTHWHILE = 1e-7
+_ROUNDING = 1e-12
+
+
+class Medoids:
+    """Prototypes among the arms of a full table, and the two nearest of every target row.
+
+    No distance is copied: beyond the table it holds a few numbers a target row and a few an arm.
+    `exchange` changes it in place.
+
+    Parameters
+    ----------
+    table
+        The distances of every arm to every target row.
+    members
+        The arms that are prototypes, by slot.
+    weights
+        Of the target rows.
+    rules
+        Which of the source rows may take whose place.
+    """
+
+    def __init__(self, table: Table, members: Ids, weights: Doubles, rules: Rules) -> None:
+        n_arms, n_rows = table.matrix.shape
+        self.table = table
+        self.members = members.copy()
+        self.weights = weights
+        self.is_member = np.zeros(n_arms, dtype=bool)
+        self.is_member[members] = True
+        self.near, self.second = (np.zeros(n_rows, dtype=np.int32) for _ in range(2))
+        self.D, self.E = (np.zeros(n_rows, dtype=table.dtype) for _ in range(2))
+        self.losses = np.zeros(len(members))
+        self.n_exchanged = 0
+        self._rules = rules
+        self._groups = rules.groups[table.arms]
+        self._allowed = rules.allowed(table.arms[members])
+        self._total = float(weights.sum())
+        self._rows = np.empty(n_rows, dtype=np.int32)
+        if len(members) == 1:  # any number that no distance exceeds makes every sum come out right
+            self.E[:] = table.matrix.max()
+        self.settle()
+
+    @property
+    def k(self) -> int:
+        """Return the number of prototypes."""
+        return len(self.members)
+
+    @property
+    def n_arms(self) -> int:
+        """Return the number of arms, prototypes among them."""
+        return len(self.table.arms)
+
+    @property
+    def cost(self) -> float:
+        """Return the weighted mean distance of the rows to their nearest prototype."""
+        return float(self.D.astype(np.float64) @ self.weights / self._total)
+
+    @property
+    def least_change(self) -> float:
+        """Return the change of cost, a negative number, that a swap must go beyond."""
+        removal = float(self.losses.sum() / self._total)
+        return -(_WORTHWHILE * self.cost + _ROUNDING * removal)
+
+    def changes(self, arms: slice, *, is_pairwise: bool = False) -> tuple[Doubles, Ids]:
+        """Return how the cost changes by each arm's best swap, and the slot it would take.
+
+        Infinite for prototypes, and for arms that may take no slot. ``is_pairwise`` goes over all
+        rows for each slot by itself, as PAM is defined: k times as much work for the same.
+        """
+        n = arms.stop - arms.start
+        changes, slots = np.empty(n), np.empty(n, dtype=np.int64)
+        kernel = full_swaps_kernels.pair_changes if is_pairwise else full_swaps_kernels.slot_changes
+
+        def compute(cut: slice) -> None:
+            kernel(*self._state(arms.start + cut.start, self._allowed), changes[cut], slots[cut])
+
+        self.share(compute, n, self.k if is_pairwise else 1)
+        return changes / self._total, slots
+
+    def change(self, arm: int, barred: Ids | None = None) -> tuple[float, int]:
+        """Return the same for a single arm that may not take the slots ``barred``."""
+        allowed = self._allowed
+        if barred is not None:
+            allowed = allowed.copy()
+            allowed[:, barred] = False
+        change, slot = np.empty(1), np.empty(1, dtype=np.int64)
+        self.table.oracle.look_up(len(self.D))
+        full_swaps_kernels.slot_changes(*self._state(arm, allowed), change, slot)
+        return float(change[0]) / self._total, int(slot[0])
+
+    def exchange(self, slot: int, arm: int) -> None:
+        """Put ``arm`` in the place of the prototype in ``slot``."""
+        self.n_exchanged += 1
+        self.put(slot, arm)
+        line = self.table.column(arm)
+        n_open = full_swaps_kernels.enter(
+            line, slot, self.near, self.second, self.D, self.E, self._rows
+        )
+        self._find_two(self._rows[:n_open])
+        self._update_losses()
+
+    def put(self, slot: int, arm: int) -> None:
+        """Put ``arm`` in ``slot`` as the first of several; `settle` must follow the last."""
+        self.is_member[self.members[slot]] = False
+        self.is_member[arm] = True
+        self.members[slot] = arm
+        if not self._rules.is_free:
+            self._allowed = self._rules.allowed(self.table.arms[self.members])
+
+    def settle(self) -> None:
+        """Find the two nearest prototypes of every row anew."""
+        self._find_two(np.arange(len(self.D), dtype=np.int32))
+        self._update_losses()
+
+    def notes(self) -> dict[str, Any]:
+        """Return a copy of where the prototypes are and which two each row is nearest to."""
+        names = ("members", "near", "second", "D", "E")
+        return {name: getattr(self, name).copy() for name in names}
+
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Be where the prototypes were when these notes were taken."""
+        self.members[:] = notes["members"]
+        self.is_member[:] = False
+        self.is_member[self.members] = True
+        self._allowed = self._rules.allowed(self.table.arms[self.members])
+        for name in ("near", "second", "D", "E"):
+            getattr(self, name)[:] = notes[name]
+        self._update_losses()
+
+    def may_enter(self, arms: Ids, slot: int) -> Any:
+        """Tell which of these arms may take a slot."""
+        return self._allowed[self._groups[arms], slot]
+
+    def share(self, compute: Callable[[slice], None], n: int, work: int = 1) -> None:
+        """Call ``compute`` with cuts of ``n`` arms; ``work`` is how often each reads its row.
+
+        An interruption may end it: prototypes must be as they are between two swaps.
+        """
+        n_entries = n * len(self.D)
+        self.table.oracle.look_up(n_entries * work)
+        size = max(1, _TASK_ENTRIES // (len(self.D) * work))
+        self.table.oracle.share(compute, cuts(n, size), n_entries * work, may_halt=True)
+
+    def _state(self, first: int, allowed: Any) -> tuple[Any, ...]:
+        """Return what kernels take, for the arms from ``first`` on."""
+        return (
+            self.table.matrix,
+            first,
+            self.is_member,
+            self.near,
+            self.D,
+            self.E,
+            self.weights,
+            self.losses,
+            self._groups,
+            allowed,
+        )
+
+    def _find_two(self, rows: Any) -> None:
+        self.table.oracle.look_up(self.k * len(rows))
+        full_swaps_kernels.two_nearest_of(
+            self.table.matrix, self.members, rows, self.near, self.second, self.D, self.E
+        )
+
+    def _update_losses(self) -> None:
+        ragged_swaps_kernels.removal_losses(self.near, self.D, self.E, self.weights, self.losses)
+
+
+def cell_costs(medoids: Medoids, homes: Ids) -> Doubles:
+    """Return the summed distance of each arm to the rows of the cell that is its home."""
+    rows = np.argsort(medoids.near, kind="stable")
+    starts = np.searchsorted(medoids.near[rows], np.arange(medoids.k + 1))
+    costs = np.empty(medoids.n_arms)
+
+    def compute(cut: slice) -> None:
+        full_swaps_kernels.cell_costs(
+            medoids.table.matrix, cut.start, homes, rows, starts, medoids.weights, costs[cut]
+        )
+
+    medoids.share(compute, medoids.n_arms)
+    return costs
+
+
+def nearest_arms(table: Table) -> Ids:
+    """Return the arm nearest to each target row."""
+    n = table.matrix.shape[1]
+    arms, nearest = np.empty(n, dtype=np.int64), np.empty(n, dtype=table.dtype)
+
+    def compute(cut: slice) -> None:
+        full_swaps_kernels.nearest_arms(table.matrix, cut.start, nearest[cut], arms[cut])
+
+    table.oracle.look_up(table.matrix.size)
+    table.oracle.share(compute, cuts(n, CHUNK), table.matrix.size)
+    return arms
+
+
+def nearest_rows(table: Table) -> Ids:
+    """Return the target row nearest to each arm."""
+    rows = np.empty(len(table.arms), dtype=np.int64)
+
+    def compute(cut: slice) -> None:
+        rows[cut] = table.matrix[cut].argmin(axis=1)
+
+    table.oracle.look_up(table.matrix.size)
+    size = max(1, _TASK_ENTRIES // table.matrix.shape[1])
+    table.oracle.share(compute, cuts(len(rows), size), table.matrix.size)
+    return rows

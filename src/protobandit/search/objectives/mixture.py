@@ -1,0 +1,107 @@
+"""How near the prototypes come to the target in a kernel's eyes, each with its best coefficient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.errors import InvalidInput
+from protobandit.kernels.nonnegative import fit_nonnegative
+from protobandit.search.arms.contract import Moments, Pull
+from protobandit.search.objectives.embedding import Embedding
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """f(M) = max over w >= 0 of w'means - w'k(M, M)w / 2; an arm is worth the gradient there.
+
+    A round costs no evaluation, a prototype |S|, which are kept.
+
+    Attributes
+    ----------
+    embedding
+        Target as seen from the source.
+    prototypes
+        Source rows chosen so far, M.
+    columns
+        For each of M its similarity to every source row.
+    matrix
+        The similarity of M to itself.
+    coefficients
+        The best w.
+    gradient
+        For each source row how fast f would rise with its coefficient.
+    """
+
+    embedding: Embedding
+    prototypes: Ids
+    columns: tuple[Floats, ...]
+    matrix: Doubles
+    coefficients: Doubles
+    gradient: Doubles
+
+    @classmethod
+    def of(cls, embedding: Embedding) -> Mixture:
+        """Return the mixture of no prototype."""
+        return cls(
+            embedding=embedding,
+            prototypes=np.empty(0, dtype=np.int64),
+            columns=(),
+            matrix=np.empty((0, 0)),
+            coefficients=np.empty(0),
+            gradient=embedding.means,
+        )
+
+    @property
+    def population(self) -> int:
+        return len(self.embedding.across.problem.target)
+
+    @property
+    def is_bounding(self) -> bool:
+        return False
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Mixture:
+        return self
+
+    def pull(self, pull: Pull) -> Moments:
+        n = len(pull.arms)
+        return Moments(np.full(n, self.population), self.gradient[pull.arms], np.zeros(n))
+
+    def commit(self, arms: Ids) -> Mixture:
+        embedding, prototypes = self.embedding, np.append(self.prototypes, arms)
+        new = [embedding.column(int(arm)) for arm in arms]
+        matrix = self._extended(np.stack([column[prototypes] for column in new]))
+        means = embedding.means[prototypes]
+        if (np.diag(matrix) <= 0)[means > 0].any():
+            raise InvalidInput(
+                f"kernel={embedding.name!r} says that a row is not alike to itself, but is to "
+                f"others: it is not positive semidefinite. Correct the kernel."
+            )
+        start = np.concatenate([self.coefficients, np.zeros(len(arms))])
+        rounding = float(np.finfo(new[0].dtype).eps)
+        coefficients = fit_nonnegative(matrix, means, start, rounding)
+        columns = (*self.columns, *new)
+        gradient = embedding.means.copy()
+        for i in np.flatnonzero(coefficients):
+            gradient -= coefficients[i] * columns[i]
+        return Mixture(
+            embedding=embedding,
+            prototypes=prototypes,
+            columns=columns,
+            matrix=matrix,
+            coefficients=coefficients,
+            gradient=gradient,
+        )
+
+    def _extended(self, rows: Floats) -> Doubles:
+        """Return the matrix with these rows below and to the right, symmetric to the last bit."""
+        n_old, n = len(self.prototypes), rows.shape[1]
+        matrix = np.empty((n, n))
+        matrix[:n_old, :n_old] = self.matrix
+        matrix[n_old:], matrix[:n_old, n_old:] = rows, rows[:, :n_old].T
+        return (matrix + matrix.T) / 2
+
+    def gains(self, means: Doubles) -> Doubles:
+        return means

@@ -1,0 +1,113 @@
+"""Coverage judged on the first rows of one order; the prototypes are known at all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.kernels import moments as moments_kernels
+from protobandit.search.arms.contract import Moments, Pull
+from protobandit.search.objectives.objective import Ledger, Tally
+from protobandit.search.objectives.prefixes import Prefixes, moments_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixCoverage:
+    """The drop of d(target, nearest prototype), on as many rows as an arm has been pulled on.
+
+    Before the first prototype an arm is worth minus its mean distance.
+
+    Attributes
+    ----------
+    prefixes
+        Where distances are read.
+    matrix
+        The distances of the prototypes along the order, one line each; lines to come are empty, and
+        `commit` fills in the next, so that no line is ever copied.
+    nearest
+        For each row of the order the distance to its nearest prototype.
+    """
+
+    prefixes: Prefixes
+    matrix: Floats
+    nearest: Floats
+    prototypes: Ids
+
+    @classmethod
+    def of(cls, prefixes: Prefixes, k: int) -> PrefixCoverage:
+        """Return the coverage by no prototype, with place for ``k``."""
+        dtype = prefixes.oracle.dtype
+        return cls(
+            prefixes=prefixes,
+            matrix=np.empty((k, len(prefixes)), dtype=dtype),
+            nearest=np.full(len(prefixes), np.inf, dtype=dtype),
+            prototypes=np.empty(0, dtype=np.int64),
+        )
+
+    @property
+    def population(self) -> int:
+        return len(self.prefixes)
+
+    @property
+    def is_bounding(self) -> bool:
+        """Tell whether every row is at a prototype: only then is it known what is left to gain."""
+        return not self.nearest.any()
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
+        return _Spent(self.population) if self.is_bounding else _Round(self, arms)
+
+    def commit(self, arms: Ids) -> PrefixCoverage:
+        nearest, n = self.nearest, len(self.prototypes)
+        with self.prefixes.oracle.during("assign"):
+            for place, arm in enumerate(arms.tolist(), start=n):
+                self.matrix[place] = self.prefixes.column(arm)
+                nearest = np.minimum(nearest, self.matrix[place])
+        return replace(self, nearest=nearest, prototypes=np.append(self.prototypes, arms))
+
+    def gains(self, means: Doubles) -> Doubles:
+        return means
+
+
+class _Round:
+    """Pulls arms along the order, all from its beginning."""
+
+    def __init__(self, coverage: PrefixCoverage, arms: Ids) -> None:
+        self._coverage = coverage
+        self._tally = Tally(arms)
+
+    def pull(self, pull: Pull) -> Moments:
+        assert not pull.anew, "one order serves all rounds"
+        tally, coverage = self._tally, self._coverage
+        slots = tally.slots(pull.arms)
+        for start, group in tally.by_position(slots):
+            stop = min(start + pull.n, coverage.population)
+            self._add(group, slice(start, stop))
+            tally.position[group] = stop
+        dtype = coverage.nearest.dtype
+        return moments_of(tally.position[slots], tally.total[slots], tally.squares[slots], dtype)
+
+    def _add(self, group: Ids, rows: slice) -> None:
+        tally, prefixes = self._tally, self._coverage.prefixes
+        nearest, weights = self._coverage.nearest[rows], prefixes.weights[rows]
+        level = nearest if len(self._coverage.prototypes) else np.zeros_like(nearest)
+
+        def visit(matrix: Floats, lines: Ids, which: Ids) -> None:
+            total, squares = np.zeros((2, len(which)))
+            moments_kernels.gain_moments(matrix, lines, nearest, level, weights, total, squares)
+            tally.total[group[which]] += total
+            tally.squares[group[which]] += squares
+
+        prefixes.show(tally.arms[group], rows.start, rows.stop, visit)
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """Nothing is left to gain, which needs no look."""
+
+    population: int
+
+    def pull(self, pull: Pull) -> Moments:
+        n = len(pull.arms)
+        return Moments(np.full(n, self.population), np.zeros(n), np.zeros(n))

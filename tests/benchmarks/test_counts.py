@@ -1,0 +1,218 @@
+"""What methods compute on fixed problems must not grow; benchmarks/counts holds what it was."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from benchmarks.counts import __main__ as script
+from benchmarks.counts._baselines import (
+    Change,
+    changes,
+    complaint,
+    evaluations,
+    measure,
+    read,
+    write,
+)
+from benchmarks.counts._problems import CASES, as_integers
+
+from protobandit.kernels.jit import Kernel
+from protobandit.methods import METHODS
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.limits import as_limits
+from protobandit.problem.problem import pose
+from protobandit.search.methods.lazybandit import planned_rungs
+
+case_of = cache(lambda name: CASES[name]())
+EVERY = [(problem, method) for problem in CASES for method in case_of(problem).methods]
+every_problem = pytest.mark.parametrize("problem", CASES)
+
+
+def problem_of(case):
+    return pose(case.source, case.target, k=case.k, weights=case.weights, metric=case.metric)
+
+
+def n_pairs(case):
+    return case.sizes[0] * case.sizes[1]
+
+
+@cache
+def counted(problem, method):
+    return measure(case_of(problem), method)
+
+
+# -- the gate -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("problem", "method"), EVERY)
+def test_no_count_grows(problem, method):
+    """Neither evaluations, in any phase, nor the cost; the message says how to accept a change."""
+    before = read().get(problem, {}).get(method)
+    said = complaint(problem, method, counted(problem, method), before)
+    assert said is None, said
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_counted(name):
+    for problem in ("square", "rectangle", "weighted", "callable"):
+        assert name in case_of(problem).methods, f"{name!r} is not counted on {problem!r}"
+
+
+def test_nothing_is_recorded_that_is_no_longer_counted():
+    recorded = {(problem, method) for problem, methods in read().items() for method in methods}
+    assert recorded == set(EVERY), "run `python -m benchmarks.counts --accept`"
+
+
+# -- counts are the same everywhere ---------------------------------------------------------------
+
+
+@every_problem
+def test_distances_are_those_of_whole_numbers(problem):
+    case = case_of(problem)
+    oracle = Oracle(problem_of(case))
+    n_source, n_target = case.sizes
+    targets = oracle.targets(slice(0, n_target))
+    for some in np.array_split(np.arange(n_source), -(-n_source // 300)):
+        computed = np.empty((len(some), n_target), dtype=oracle.dtype)
+        oracle.tabulate(some, targets, computed)
+        assert np.array_equal(computed.T, case.distances(some))
+
+
+@every_problem
+def test_sums_are_exact(problem):
+    """Every sum that a method may form is a whole number that its precision can hold."""
+    case = case_of(problem)
+    digits = np.finfo(problem_of(case).dtype).nmant + 1
+    largest = reach(case)
+    weights = np.ones(case.sizes[1]) if case.weights is None else case.weights
+    assert largest < 2**digits
+    assert largest * weights.sum() < 2**53
+    assert case.weights is None or weights.sum() == 2 ** round(np.log2(weights.sum()))
+    if case.metric == "sqeuclidean":
+        rows = np.concatenate([as_integers(case.source), as_integers(case.target)])
+        assert 4 * (rows**2).sum(axis=1).max() < 2**digits
+
+
+def reach(case):
+    """Return a number that no distance exceeds."""
+    if case.metric == "precomputed":
+        return case.source.max()
+    rows = np.concatenate([as_integers(case.source), as_integers(case.target_rows)])
+    corners = rows.min(axis=0, keepdims=True), rows.max(axis=0, keepdims=True)
+    return max(case.whole(*corners).item(), case.whole(*corners[::-1]).item())
+
+
+@pytest.mark.parametrize("problem", ["square", "rectangle", "weighted", "precomputed", "callable"])
+def test_no_tie_decides_what_greedy_picks(problem):
+    case = case_of(problem)
+    table = case.distances(np.arange(case.sizes[0]))
+    weights = as_integers(np.ones(len(table)) if case.weights is None else case.weights)
+    nearest = np.full(len(table), table.max())
+    for _ in range(case.k):
+        gains = weights @ np.maximum(nearest[:, None] - table, 0)
+        second, first = np.sort(gains)[-2:]
+        assert first > second
+        nearest = np.minimum(nearest, table[:, gains.argmax()])
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"), [pair for pair in EVERY if pair[0] in {"rectangle", "callable"}]
+)
+def test_two_threads_count_alike(problem, method):
+    assert measure(case_of(problem), method, n_jobs=2) == counted(problem, method)
+
+
+def test_two_threads_race_alike():
+    alike = measure(case_of("race"), "lazybandit balanced", n_jobs=2)
+    assert alike == counted("race", "lazybandit balanced")
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"), [pair for pair in EVERY if pair[0] in {"square", "weighted", "callable"}]
+)
+def test_kernels_that_are_not_compiled_count_alike(problem, method, monkeypatch):
+    compiled = counted(problem, method)
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *arrays: self.reference(*arrays))
+    assert measure(case_of(problem), method) == compiled
+
+
+# -- what the problems are for --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["callable", "race", "weighted race"])
+def test_the_flagship_races(problem):
+    case = case_of(problem)
+    posed = problem_of(case)
+    rungs = planned_rungs(posed, posed.dtype.itemsize, as_limits(None), effort=2.5)
+    assert len(rungs) > 1
+    assert rungs[0].n_rows < case.sizes[1]
+    counts = counted(problem, "lazybandit balanced")
+    assert counts["swap"] > 0
+    assert evaluations(counts) < n_pairs(case) * len(case.seeds)
+
+
+def test_the_searches_stop_before_the_end_of_the_target():
+    case = case_of("rectangle")
+    spent = [evaluations(counted("rectangle", m)) for m in case.methods if "protobandit " in m]
+    assert len(set(spent)) > 3
+    assert min(spent) < n_pairs(case) / 2
+
+
+# -- the referee and the comparison ---------------------------------------------------------------
+
+
+def test_the_cost_is_that_of_the_selection():
+    for problem in ("weighted", "precomputed"):
+        case = case_of(problem)
+        selection = case.solve("lazygreedy", 0)
+        total = case.sizes[1] if case.weights is None else case.weights.sum()
+        assert case.cost(selection.indices) == selection.cost * total
+
+
+def test_a_count_that_grows_is_named_and_one_that_falls_is_not():
+    before = {"build": 100, "cost": 50}
+    said = complaint("race", "pam", {"build": 90, "swap": 30, "cost": 51}, before)
+    assert "evaluations in swap grew from 0 to 30" in said
+    assert "cost grew from 50 to 51 (+2.00%)" in said
+    assert "computes 120 where it computed 100" in said
+    assert "benchmarks.counts --accept" in said
+    assert "build" not in said
+    assert complaint("race", "pam", {"build": 90, "cost": 50}, before) is None
+    assert [*changes({"cost": 50}, before)] == [Change("build", 100, 0)]
+
+
+def test_a_method_without_a_baseline_is_told_how_to_get_one():
+    said = complaint("race", "new-one", {"build": 1, "cost": 1}, None)
+    assert "'new-one'" in said
+    assert "--accept" in said
+
+
+def test_what_is_written_is_read(tmp_path):
+    record = {"a b": {"x": {"build": 3, "cost": 4}, "y": {"cost": 1}}, "c": {"x": {"cost": 2}}}
+    write(record, tmp_path / "some.json")
+    assert read(tmp_path / "some.json") == record
+    assert len((tmp_path / "some.json").read_text().splitlines()) == 9
+    assert [path.name for path in tmp_path.iterdir()] == ["some.json"]
+
+
+def test_the_script_says_what_grew_fell_and_vanished(capsys):
+    now = {"p": {"worse": {"build": 2, "cost": 1}, "better": {"build": 1, "cost": 1}}}
+    before = {
+        "p": {
+            "worse": {"build": 1, "cost": 1},
+            "better": {"build": 2, "cost": 1},
+            "gone": {"build": 1, "cost": 1},
+        }
+    }
+    script.show(now, before)
+    assert script.judge(now, before) == 1
+    shown = capsys.readouterr().out
+    assert "2.000" in shown
+    assert "0.500" in shown
+    assert "evaluations in build fell from 2 to 1" in shown
+    assert "'gone' on 'p' is recorded but is no more" in shown
+    assert "1 improved" in shown
+    assert script.judge(now, now) == 0
+    assert "nothing has grown" in capsys.readouterr().out

@@ -1,0 +1,101 @@
+"""Every example in the help does what it says."""
+
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+
+from interfaces.cli.calling import call, names
+from interfaces.cli.test_demo_command import quick  # noqa: F401  (a demo that takes no time)
+from protobandit.interfaces.cli import (
+    assign_command,
+    certify_command,
+    compare_command,
+    demo_command,
+    list_commands,
+    report_command,
+    select_command,
+)
+
+N = 60
+
+
+def write_files(folder):
+    """Write the files that the examples name."""
+    pa = pytest.importorskip("pyarrow")
+    image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("rapidfuzz")
+    from pyarrow import parquet
+
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(300, 3))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 3)
+    named = pa.table({"name": [f"row {i}" for i in range(300)], "vector": vectors})
+    parquet.write_table(named, folder / "embeddings.parquet")
+    parquet.write_table(named.select(["vector"]), folder / "new.parquet")
+    (folder / "moved").mkdir()
+    for name in ("train.npy", "test.npy", "moved/train.npy"):
+        np.save(folder / name, rows[:150])
+    for name in ("customers.csv", "rows.csv"):
+        lines = [f"{x},{y},{z}" for x, y, z in rows[:N]]
+        text = "\n".join(["age,spent_here,spent_there", *lines])
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "photos").mkdir()
+    for i in range(30):
+        pixels = random.integers(0, 256, size=(6, 6), dtype=np.uint8)
+        image.fromarray(pixels).save(folder / f"photos/{i}.png")
+    texts = ["".join(random.choice(list("abc"), 5)) for _ in range(N)]
+    (folder / "queries.txt").write_text("\n".join(texts), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def example_files(tmp_path_factory):
+    """Write the files, and the results that examples of other commands begin with."""
+    home = tmp_path_factory.mktemp("examples")
+    write_files(home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        assert call("select", "embeddings.parquet", "-k", 3, "--id", "name", "-q") == 0
+        assert call("select", "train.npy", "-k", 3, "--out", "chosen", "-q") == 0
+    return home
+
+
+def commands(*examples):
+    """Return what comes before a pipe, once for each example."""
+    return [example.partition(" | ")[0] for example in examples]
+
+
+@pytest.mark.parametrize("example", commands(*select_command.EXAMPLES))
+def test_select(example, example_files, folder):
+    shutil.copytree(example_files, folder, dirs_exist_ok=True)
+    assert call(*shlex.split(example)[1:], "--force", "-q") == 0
+
+
+@pytest.mark.parametrize(
+    "example",
+    commands(*assign_command.EXAMPLES, *report_command.EXAMPLES, *certify_command.EXAMPLES),
+)
+def test_what_begins_with_a_result(example, example_files, folder, capsys):
+    shutil.copytree(example_files, folder, dirs_exist_ok=True)
+    before = names(folder)
+    assert call(*shlex.split(example)[1:]) == 0
+    assert "--out" not in example or names(folder) != before
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("example", commands(*compare_command.EXAMPLES))
+def test_compare(example, example_files, folder, capsys):
+    shutil.copytree(example_files, folder, dirs_exist_ok=True)
+    assert call(*shlex.split(example)[1:]) == 0
+    assert "best" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "example",
+    commands(
+        *list_commands.METHODS_EXAMPLES, *list_commands.METRICS_EXAMPLES, *demo_command.EXAMPLES
+    ),
+)
+def test_what_needs_no_files(example, folder):
+    assert call(*shlex.split(example)[1:]) == 0

@@ -1,0 +1,350 @@
+"""The command line as a process on real files: every format, every way to fail, Ctrl-C, kill -9."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from interfaces.cli.calling import call, names, only_line, process, started
+from locking import unprivileged
+
+N = 24  # rows of each file: three clumps, one after the other
+
+
+def rows_of(n=N):
+    random = np.random.default_rng(0)
+    return (random.normal(size=(n, 4)) * 0.1 + np.arange(n)[:, None] % 3).astype(np.float32)
+
+
+def write_table(folder, form):
+    pa = pytest.importorskip("pyarrow")
+    rows, ids = rows_of(), [f"r{i}" for i in range(N)]
+    path = folder / f"rows.{form}"
+    if form in ("csv", "tsv"):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter="," if form == "csv" else "\t")
+            writer.writerow(["id", *"abcd"])
+            writer.writerows([i, *row.tolist()] for i, row in zip(ids, rows, strict=True))
+    elif form == "jsonl":
+        lines = [json.dumps({"id": i, "v": row.tolist()}) for i, row in zip(ids, rows, strict=True)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    else:
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 4)
+        table = pa.table({"id": ids, "v": vectors})
+        if form == "parquet":
+            from pyarrow import parquet
+
+            parquet.write_table(table, path)
+        else:
+            from pyarrow import feather
+
+            feather.write_feather(table, path)
+    return [path.name, "--id", "id"]
+
+
+def write_npy(folder):
+    np.save(folder / "rows.npy", rows_of())
+    return ["rows.npy"]
+
+
+def write_npz(folder):
+    np.savez(folder / "rows.npz", X=rows_of(), id=np.arange(N))
+    return ["rows.npz", "--id", "id"]
+
+
+def write_sparse(folder):
+    from scipy.sparse import csr_array, save_npz
+
+    save_npz(folder / "rows.npz", csr_array(rows_of()))
+    return ["rows.npz"]
+
+
+def write_texts(folder):
+    pytest.importorskip("rapidfuzz")
+    words = ["aaaa", "bbbbbbbb", "cccccccccccc"]
+    texts = [words[i % 3] + "x" * (i % 2) for i in range(N)]
+    (folder / "rows.txt").write_text("\n".join(texts), encoding="utf-8")
+    return ["rows.txt"]
+
+
+def write_images(folder):
+    image = pytest.importorskip("PIL.Image")
+    for i in range(N):
+        pixels = np.full((6, 5), 20 + 90 * (i % 3) + i, dtype=np.uint8)
+        image.fromarray(pixels).save(folder / f"{i:02}.png")
+    return [".", "--id", "file"]
+
+
+def write_parts(folder):
+    for i, part in enumerate(np.split(rows_of(), 3)):
+        np.save(folder / f"part-{i}.npy", part)
+    return ["part-*.npy"]
+
+
+FORMATS = {
+    **{form: lambda folder, f=form: write_table(folder, f) for form in ("csv", "tsv", "jsonl")},
+    **{form: lambda folder, f=form: write_table(folder, f) for form in ("parquet", "feather")},
+    "npy": write_npy,
+    "npz": write_npz,
+    "sparse": write_sparse,
+    "txt": write_texts,
+    "images": write_images,
+    "parts": write_parts,
+}
+
+
+AS_PROCESS = ("csv", "parquet")  # the others are the same but for the file
+
+
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory):
+    """Run a process for each of some formats, both at a time."""
+    folders = {form: tmp_path_factory.mktemp(form) for form in AS_PROCESS}
+
+    def run(form):
+        arguments = FORMATS[form](folders[form])
+        return process("select", *arguments, "-k", "3", "--out", "out", cwd=folders[form])
+
+    with ThreadPoolExecutor(2) as pool:
+        done = dict(zip(AS_PROCESS, pool.map(run, AS_PROCESS), strict=True))
+    return {form: (folders[form], done[form]) for form in AS_PROCESS}
+
+
+@pytest.mark.parametrize("form", AS_PROCESS)
+def test_a_format_as_a_user_has_it(selected, form):
+    folder, done = selected[form]
+    assert done.returncode == 0, done.stderr
+    assert "protobandit:" not in done.stderr
+    assert "Selected 3 prototypes" in done.stdout
+    require_one_of_each(folder)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in AS_PROCESS])
+def test_the_other_formats(form, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("select", *FORMATS[form](tmp_path), "-k", 3, "--out", "out", "-q") == 0
+    require_one_of_each(tmp_path)
+
+
+def require_one_of_each(folder):
+    """Check that each clump has its prototype, and that rows and ids belong together."""
+    with (folder / "out/prototypes.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {int(row["row"]) % 3 for row in rows} == {0, 1, 2}
+    assert names(folder / "out") == ["prototypes.csv", "selection.json"]
+    for row in rows:
+        if "id" in row:
+            assert int(re.sub(r"\D", "", row["id"])) == int(row["row"])
+
+
+def test_the_journey_of_a_user(selected, monkeypatch, capsys):
+    folder, _ = selected["csv"]
+    done = process("assign", "out", "rows.csv", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    near = list(csv.DictReader(done.stdout.splitlines()))
+    assert all(int(row["row"]) % 3 == int(row["prototype"]) % 3 for row in near)
+    monkeypatch.chdir(folder)
+    assert call("report", "out") == 0
+    assert capsys.readouterr().out == "out/report.html\n"
+    page = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert page.lower().startswith("<!doctype html>")
+
+
+def test_a_reader_of_assign_who_leaves_early(selected):
+    folder, _ = selected["csv"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = process("assign", "out", "rows.csv", cwd=folder, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- files that cannot be read --------------------------------------------------------------------
+
+BAD = {
+    "missing": ("missing.parquet", None, "does not exist"),
+    "empty": ("empty.csv", b"", "empty"),
+    "folder": ("rows.npy", "folder", "rows.npy"),
+    "truncated npy": ("cut.npy", "npy", "cut short"),
+    "wrong type": ("song.mp3", b"ID3", "'.mp3'"),
+    "truncated parquet": ("cut.parquet", b"PAR1 and then nothing", "cut.parquet"),
+    "not what it says": ("text.npy", b"a,b\n1,2\n", "text.npy"),
+    "words": ("words.csv", b"a,b\n1,x\n2,y\n", "'b' (string)"),
+    "gaps": ("gaps.csv", b"a,b\n1,2\n3,\n4,5\n6,7\n", "1 in 'b'"),
+    "huge header": ("big.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "big.npy"),
+}
+
+
+def write_bad(path, content):
+    if content == "folder":
+        path.mkdir()
+    elif content == "npy":
+        np.save(path, rows_of())
+        path.write_bytes(path.read_bytes()[:-100])
+    elif content is not None:
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_one_clear_line(name, tmp_path, monkeypatch, capsys):
+    file, content, words = BAD[name]
+    write_bad(tmp_path / file, content)
+    before = names(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert call("select", file, "-k", 2, "--out", "out") == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert words in only_line(shown.err)
+    assert names(tmp_path) == before
+
+
+def test_a_bad_file_as_a_user_has_it(tmp_path):
+    write_bad(tmp_path / "cut.npy", "npy")
+    done = process("select", "cut.npy", "-k", "2", "--out", "out", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cut short" in only_line(done.stderr)
+    assert names(tmp_path) == ["cut.npy"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are locked otherwise there")
+def test_a_locked_file(capsys):
+    with TemporaryDirectory() as folder:  # not pytest's own, into which only its user may look
+        _refuse_a_locked_file(Path(folder), capsys)
+
+
+def _refuse_a_locked_file(folder, capsys):
+    folder.chmod(0o777)
+    write_npy(folder)
+    path = folder / "rows.npy"
+    arguments = ["select", path, "-k", "2", "--out", folder / "out"]
+    assert call(*arguments, "--dry-run") == 0  # loads what the next call needs
+    capsys.readouterr()
+    path.chmod(0)
+    with unprivileged():
+        code = call(*arguments)
+    shown = capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert "Permission denied" in only_line(shown.err)
+    assert names(folder) == ["rows.npy"]
+
+
+# -- disks that take nothing ----------------------------------------------------------------------
+
+
+def small_files():
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such limits there")
+def test_a_full_disk_leaves_nothing_behind(tmp_path):
+    arguments = ["select", *write_npy(tmp_path), "-k", "2", "--report", "--out", "out", "-q"]
+    # Compiled code would be written to a cache.
+    done = process(*arguments, cwd=tmp_path, before=small_files, NUMBA_DISABLE_JIT="1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert only_line(done.stderr) == "cannot write 'out': File too large. Nothing was written."
+    assert names(tmp_path) == ["rows.npy"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device there")
+def test_assign_to_a_full_disk(selected, monkeypatch, capsys):
+    monkeypatch.chdir(selected["csv"][0])
+    assert call("assign", "out", "rows.csv", "--out", "/dev/full") == 1
+    line = only_line(capsys.readouterr().err)
+    assert line == "cannot write '/dev/full': No space left on device. Nothing was written."
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no such file system there")
+def test_a_folder_that_takes_no_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert call("select", *write_npy(tmp_path), "-k", 2, "--out", "/proc/out") == 1
+    assert only_line(capsys.readouterr().err).startswith("cannot write '/proc/out': ")
+
+
+# -- runs that are ended --------------------------------------------------------------------------
+
+LONG = ["select", "long.npy", "-k", "40", "--method", "spotgreedy", "--param", "memoize=false"]
+KEPT = [*LONG, "--out", "out", "--checkpoint", "--checkpoint-every", "0", "--json", "-q"]
+
+
+@pytest.fixture
+def long(tmp_path):
+    """Write rows on which the search takes some seconds."""
+    np.save(tmp_path / "long.npy", np.random.default_rng(0).normal(size=(1500, 40)))
+    return tmp_path
+
+
+def wait_for_picks(running, folder, n=3):
+    """Wait until a checkpoint has been replaced some times."""
+    seen, waits = set(), 0
+    path = folder / "out.checkpoint"
+    while len(seen) < n:
+        with suppress(OSError):  # not there yet
+            seen.add(path.stat().st_mtime_ns)
+        try:
+            said = running.communicate(timeout=0.005)
+        except subprocess.TimeoutExpired:
+            waits += 1
+            assert waits < 12_000, "no checkpoint within a minute"
+        else:
+            pytest.fail(f"it ended too early: {said}")
+
+
+def end(running, how):
+    running.send_signal(how)
+    out, err = running.communicate(timeout=60)
+    return running.returncode, out, err
+
+
+def outcome(folder):
+    document = json.loads((folder / "selection.json").read_text(encoding="utf-8"))
+    return document["indices"], document["costs"], [step["gain"] for step in document["steps"]]
+
+
+def test_after_a_kill_the_rest_is_as_if_nothing_had_been(long, monkeypatch, capsys):
+    running = started(*KEPT, cwd=long)
+    wait_for_picks(running, long)
+    assert end(running, signal.SIGKILL)[0] == -signal.SIGKILL
+    assert "out" not in names(long)
+    monkeypatch.chdir(long)
+    assert call(*KEPT, "--resume") == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "anew" not in json.loads(shown.out)["status"]
+    assert names(long) == ["long.npy", "out"]
+    assert call(*LONG, "--out", "whole", "-q") == 0
+    assert outcome(long / "out") == outcome(long / "whole")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are others there")
+def test_ctrl_c_writes_nothing_or_the_best_so_far(long):
+    running = started(*KEPT, cwd=long)
+    wait_for_picks(running, long)
+    code, out, err = end(running, signal.SIGINT)
+    assert (code, out) == (1, "")
+    assert only_line(err) == (
+        "Interrupted; nothing was written. Run the same with --resume to go on."
+    )
+    assert "out" not in names(long)
+    assert not [name for name in names(long) if name.endswith(".part")]
+    running = started(*KEPT, "--resume", "--keep-partial", cwd=long)
+    wait_for_picks(running, long)
+    code, out, err = end(running, signal.SIGINT)
+    assert code == 0, err
+    assert err.strip() == "Stopping with the best so far; Ctrl-C again ends at once."
+    assert "Stopped by an interruption after" in json.loads(out)["status"]
+    n_kept = len(outcome(long / "out")[0])
+    assert 1 <= n_kept < 40
+    assert "out.checkpoint" in names(long)

@@ -1,0 +1,137 @@
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from protobandit import InvalidInput, select
+from protobandit.interfaces.jobs.demo import (
+    METHODS,
+    N_RANDOM,
+    Demo,
+    Score,
+    average,
+    barycentres,
+    draw,
+    is_ours,
+    load,
+    run,
+    stamped,
+    trial,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+SCORE = Score(
+    cost=2.0, cost_error=0.0, evaluations=10, seconds=0.5, by_nearest=0.5, by_barycentre=0.25
+)
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def demo(told) -> Demo:
+    return run(20, seed=0, tell=told.append)
+
+
+def test_every_method_has_its_line_beside_random(demo):
+    assert list(demo.scores) == [*METHODS, "random"]
+    assert demo.n_images == 1797
+
+
+def test_every_method_costs_less_than_random_rows(demo):
+    costs = {name: score.cost for name, score in demo.scores.items()}
+    assert max(costs, key=costs.__getitem__) == "random"
+    assert costs["lazygreedy"] < 0.9 * costs["random"]
+    assert demo.scores["random"].cost_error > 0
+    assert all(demo.scores[name].cost_error == 0 for name in METHODS)
+
+
+def test_prototypes_label_far_better_than_chance_and_than_random_rows(demo):
+    random = demo.scores["random"]
+    assert 0.5 < random.by_nearest < 0.8
+    for name in METHODS:
+        assert demo.scores[name].by_nearest > max(0.8, random.by_nearest)
+        assert demo.scores[name].by_barycentre > max(0.8, random.by_barycentre)
+
+
+def test_the_bandit_evaluates_less_than_the_exact_scan(demo):
+    assert demo.scores["lazygreedy"].evaluations == 1797**2
+    assert demo.scores["protobandit"].evaluations < 1797**2 / 2
+
+
+def test_the_exact_line_agrees_with_a_plain_computation(demo):
+    digits = load()
+    selection = select(digits.rows, k=20, method="lazygreedy")
+    chosen = digits.rows[selection.indices]
+    distances = np.linalg.norm(digits.rows[:, None, :] - chosen[None], axis=2)
+    nearest = distances.argmin(axis=1)
+    kinds = digits.labels[selection.indices]
+    score, few = demo.scores["lazygreedy"], 3 / 1797  # some images are as near to two prototypes
+    assert score.cost == pytest.approx(distances.min(axis=1).mean())
+    assert score.by_nearest == pytest.approx(np.mean(kinds[nearest] == digits.labels), abs=few)
+    means = np.array([digits.rows[nearest == i].mean(axis=0) for i in range(20)])
+    to_means = np.linalg.norm(digits.rows[:, None, :] - means[None], axis=2).argmin(axis=1)
+    assert score.by_barycentre == pytest.approx(np.mean(kinds[to_means] == digits.labels), abs=few)
+
+
+def test_the_picture_holds_k_images_and_what_they_cost(demo):
+    root = ElementTree.fromstring(demo.picture)
+    assert len(list(root.iter(f"{SVG}image"))) == 20
+    lines = " ".join(element.text or "" for element in root.iter(f"{SVG}text"))
+    assert f"lazybandit · cost {demo.scores['lazybandit'].cost:.4g}" in lines
+    assert f"{1797**2:,} evaluations" in lines
+
+
+def test_it_tells_that_the_first_run_compiles_before_it_times(demo, told):
+    sentences = [line for line in told if "compiles" in line or "Selecting" in line]
+    assert "compiles" in sentences[0]
+    assert len(sentences) == 1 + len(METHODS) + 1
+    assert f"{N_RANDOM} times" in sentences[-1]
+
+
+def test_the_seed_decides():
+    digits = load()
+    a, b, c = (trial(digits, 5, method="random", seed=seed).selection for seed in (3, 3, 4))
+    np.testing.assert_array_equal(a.indices, b.indices)
+    assert set(a.indices) != set(c.indices)
+
+
+@pytest.mark.parametrize("k", [0, 1798])
+def test_an_impossible_k_is_refused_before_the_work(k):
+    told = []
+    with pytest.raises(InvalidInput, match=f"k={k} .* 1797"):
+        run(k, seed=0, tell=told.append)
+    assert not any("compiles" in line for line in told)
+
+
+def test_barycentres_are_means_and_lonely_prototypes_stay():
+    rows = np.array([[0.0, 0.0], [2.0, 4.0], [9.0, 9.0]])
+    prototypes = np.array([[1.0, 1.0], [8.0, 8.0], [5.0, 5.0]])
+    moved = barycentres(rows, np.array([0, 0, 1]), prototypes)
+    np.testing.assert_array_equal(moved, [[1.0, 2.0], [9.0, 9.0], [5.0, 5.0]])
+
+
+def test_the_average_and_its_standard_error():
+    mean = average([SCORE, replace(SCORE, cost=4.0, seconds=1.5)])
+    assert (mean.cost, mean.seconds, mean.evaluations) == (3.0, 1.0, 10)
+    assert mean.cost_error == pytest.approx(1.0)
+
+
+def test_names_in_the_picture_follow_the_choice():
+    digits = load()
+    selection = trial(digits, 2, method="lazygreedy", seed=0).selection
+    titles = [e.text for e in ElementTree.fromstring(draw(digits, selection)).iter(f"{SVG}title")]
+    for i, (row, title) in enumerate(zip(selection.indices, titles[1:], strict=True)):
+        assert title is not None
+        assert title.startswith(f"{i + 1}. digit {digits.labels[row]}, row {row}: ")
+
+
+def test_our_picture_is_known_again_until_somebody_changes_it():
+    ours = stamped("<svg/>\n")
+    ElementTree.fromstring(ours)
+    assert is_ours(ours)
+    for other in ("", "<svg/>\n", ours.replace("svg", "svg "), ours + " ", ours[:-1], ours + ours):
+        assert not is_ours(other)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import protobandit
+from protobandit import kernels
+from protobandit.kernels import jit
+from protobandit.kernels.jit import Kernel, kernel
+
+
+def double_reference(values, out):
+    out[:] = 2 * values
+
+
+@kernel(double_reference)
+def double(values, out):
+    for i in range(len(values)):
+        out[i] = 2 * values[i]
+
+
+def fresh():
+    return Kernel(double.loops, double_reference)
+
+
+def is_right(call):
+    out = np.empty(3)
+    call(np.arange(3.0), out)
+    return out.tolist() == [0, 2, 4]
+
+
+def test_nothing_is_compiled_before_the_first_call():
+    pytest.importorskip("numba")
+    kernel = fresh()
+    assert kernel._compiled is None
+    assert is_right(kernel)
+    assert kernel._compiled is not kernel.reference
+    assert kernel.compile() is kernel._compiled
+
+
+def test_many_threads_may_call_first():
+    kernel, right = fresh(), []
+    barrier = threading.Barrier(8)
+
+    def call():
+        barrier.wait()
+        right.append(is_right(kernel))
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert right == [True] * 8
+
+
+@pytest.mark.parametrize("error", [ImportError, SystemError, AttributeError])
+def test_without_numba_the_reference_serves(monkeypatch, error):
+    original = builtins.__import__
+
+    def refuse(name, *args, **options):
+        if name == "numba":
+            raise error(name)
+        return original(name, *args, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    kernel = fresh()
+    assert kernel.compile() is double_reference
+    assert is_right(kernel)
+
+
+def test_where_compiling_is_switched_off_the_reference_serves(monkeypatch):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert fresh().compile() is double_reference
+
+
+READ_ONLY = """
+import numpy as np
+from protobandit.kernels import coverage as coverage_kernels
+out = np.zeros(1)
+coverage_kernels.costs(np.ones((1, 2)), np.array([0]), 0, np.ones(2), 8, out)
+assert out[0] == 2
+assert coverage_kernels.costs._compiled is not coverage_kernels.costs.reference
+assert coverage_kernels.costs._compiled.stats.cache_path is None
+"""
+
+
+def test_an_installation_that_cannot_be_written_to_compiles_without_a_cache(tmp_path):
+    pytest.importorskip("numba")
+    package = Path(protobandit.__file__).parent
+    shutil.copytree(package, tmp_path / "protobandit", ignore=shutil.ignore_patterns("__pycache__"))
+    wall = tmp_path / "protobandit" / "kernels" / "__pycache__"
+    wall.touch()  # a file where a folder should be stops even an administrator
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR"), str(wall))
+    environment = {**os.environ, **places, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", READ_ONLY], env=environment, check=True, timeout=120)
+
+
+def every_kernel():
+    for module in pkgutil.iter_modules(kernels.__path__):
+        home = importlib.import_module(f"protobandit.kernels.{module.name}")
+        for name, value in vars(home).items():
+            if isinstance(value, Kernel) and value.loops.__module__ == home.__name__:
+                yield pytest.param(value, id=f"{module.name}.{name}")
+
+
+@pytest.mark.parametrize("kernel", list(every_kernel()))
+def test_loops_and_reference_take_as_many_arguments(kernel):
+    code = kernel.reference.__code__
+    wanted = kernel.loops.__code__.co_argcount
+    assert code.co_argcount == wanted or code.co_flags & 0x04  # *arguments
+
+
+def test_sums_may_be_reordered_but_nan_keeps_its_meaning():
+    assert {"nnan", "ninf"}.isdisjoint(jit._FASTMATH)

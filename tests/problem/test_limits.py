@@ -1,0 +1,337 @@
+"""Limits: what a run may take, and what it says when that is not enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import brute
+import protobandit as pb
+from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit, SpotGreedy, StochasticGreedy
+
+METHOD = "lazybandit"
+
+
+def spent(selection):
+    """Return what is limited: the evaluations of building and swapping."""
+    return selection.evaluations_by_phase["build"] + selection.evaluations_by_phase["swap"]
+
+
+def rows_of(shape, n, *, seed=0, columns=6):
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(n, columns))
+    if shape == "lumps":
+        rows += 8 * random.integers(0, 2, size=rows.shape)
+    if shape == "heavy tails":
+        rows = random.standard_t(1.5, size=(n, columns))
+    return rows.astype(np.float32)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["evaluations", "seconds", "memory"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True, [5], 1j], ids=repr)
+def test_bad_values_are_refused_by_name(name, value):
+    with pytest.raises(pb.InvalidInput, match=rf"Limits\({name}\)=.* Pass a .*number > 0, or None"):
+        pb.Limits(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["evaluations", "memory"])
+@pytest.mark.parametrize("value", [0.5, 1e6 + 0.5, float("inf")])
+def test_counts_must_be_whole(name, value):
+    with pytest.raises(pb.InvalidInput, match=rf"Limits\({name}\)=.* Pass a whole number"):
+        pb.Limits(**{name: value})
+
+
+@pytest.mark.parametrize("value", [1e6, 10**6, np.int64(10**6), np.float32(1e6)], ids=repr)
+def test_whole_numbers_of_any_type_are_counts(value):
+    limits = pb.Limits(evaluations=value, memory=value)
+    assert limits == pb.Limits(evaluations=1_000_000, memory=1_000_000)
+    assert type(limits.evaluations) is type(limits.memory) is int
+    assert limits.reached(1_000_001, 0.0) == "1,000,000 evaluations"
+    rows = rows_of("round", 300)
+    assert pb.select(rows, k=3, limits=limits, random_state=0).k == 3
+
+
+@pytest.mark.parametrize("value", [1e-9, 2, np.float64(0.5), float("inf")], ids=repr)
+def test_seconds_may_be_any_positive_number(value):
+    assert pb.Limits(seconds=value).seconds == value
+
+
+def test_limits_are_values_with_names():
+    limits = pb.Limits(evaluations=5)
+    with pytest.raises(AttributeError):
+        limits.evaluations = 6
+    with pytest.raises(TypeError):
+        pb.Limits(5)
+    assert replace(limits, seconds=1.0) == pb.Limits(evaluations=5, seconds=1.0)
+
+
+@pytest.mark.parametrize("limits", [{"evaluations": 5}, 1000, (1, 2)], ids=repr)
+def test_anything_else_is_not_limits(limits):
+    with pytest.raises(pb.InvalidInput, match=r"limits=.* is not known. Pass Limits\("):
+        pb.select(rows_of("round", 20), k=2, limits=limits)
+
+
+def test_which_limit_was_reached_is_said_in_words():
+    limits = pb.Limits(evaluations=1000, seconds=2.5)
+    assert limits.reached(1000, 2.4) is None
+    assert limits.reached(1001, 0.0) == "1,000 evaluations"
+    assert limits.reached(0, 2.5) == "2.5 seconds"
+    assert pb.Limits().reached(10**18, 1e18) is None
+
+
+def test_room_is_half_of_what_the_machine_has_unless_given(monkeypatch):
+    monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 12345)
+    assert pb.Limits().room() == 12345 // 2
+    assert pb.Limits(memory=99).room() == 99
+
+
+# -- evaluations: the race is laid out to stay within ----------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["round", "lumps", "heavy tails"])
+@pytest.mark.parametrize(("n_source", "n_target"), [(500, 2000), (2000, 9000)])
+@pytest.mark.parametrize("k", [1, 3, 10, 40])
+def test_a_race_stays_within_its_evaluations(shape, n_source, n_target, k):
+    source = rows_of(shape, n_source)
+    target = rows_of(shape, n_target, seed=1)
+    for evaluations in (4000, 30_000, 200_000, 1_500_000):
+        limits = pb.Limits(evaluations=evaluations)
+        chosen = pb.select(source, target, k=k, method=METHOD, limits=limits, random_state=0)
+        assert spent(chosen) <= evaluations
+        assert len(set(chosen.indices.tolist())) == k
+
+
+@pytest.mark.parametrize("shape", ["round", "lumps", "heavy tails"])
+@pytest.mark.parametrize("k", [2, 10, 25])
+def test_finalists_stay_within_the_evaluations_too(monkeypatch, shape, k):
+    """Whether they are planned for and the race gets dearer, or the limit leaves them out."""
+    monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
+    monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.3)
+    source, target = rows_of(shape, 800), rows_of(shape, 9000, seed=1)
+    method = LazyBandit(effort=0.5)
+    planned = pb.plan(source, target, k=k, method=method).evaluations
+    counts = []
+    for share in (1.18, 1.0, 0.7, 0.4):
+        limits = pb.Limits(evaluations=round(share * planned))
+        chosen = pb.select(source, target, k=k, method=method, limits=limits, random_state=0)
+        assert spent(chosen) <= limits.evaluations
+        counts.append(spent(chosen))
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_what_is_allowed_is_used_and_pays():
+    source, target = rows_of("lumps", 2000), rows_of("lumps", 30_000, seed=1)
+    costs = []
+    for evaluations in (10_000, 100_000, 1_000_000):
+        limits = pb.Limits(evaluations=evaluations)
+        runs = [
+            pb.select(source, target, k=20, method=METHOD, limits=limits, random_state=seed)
+            for seed in range(3)
+        ]
+        # In lumps an arm is at home in fewer cells than planned.
+        assert all(spent(run) > 0.3 * evaluations for run in runs)
+        costs.append(np.mean([run.assign(target).distances.mean() for run in runs]))
+    assert all(after < before for before, after in pairwise(costs))
+    random = pb.select(source, target, k=20, method="random", random_state=0)
+    assert costs[0] < random.assign(target).distances.mean()
+
+
+def test_a_limit_that_allows_all_allows_all():
+    source, target = rows_of("round", 60), rows_of("round", 90, seed=1)
+    limits = pb.Limits(evaluations=60 * 90)
+    chosen = pb.select(source, target, k=5, method=METHOD, limits=limits)
+    free = pb.select(source, target, k=5, method=METHOD)
+    assert chosen.indices.tolist() == free.indices.tolist()
+    assert spent(chosen) == 60 * 90
+    assert chosen.guarantee == free.guarantee is not None
+    less = pb.Limits(evaluations=60 * 90 - 1)
+    short = pb.select(source, target, k=5, method=METHOD, limits=less, random_state=0)
+    assert spent(short) < 60 * 90
+    assert short.guarantee is None
+
+
+def test_arms_left_out_are_mentioned():
+    source, target = rows_of("round", 3000), rows_of("round", 9000, seed=1)
+    limits = pb.Limits(evaluations=20_000)
+    chosen = pb.select(source, target, k=5, method=METHOD, limits=limits, random_state=0)
+    assert "random source rows took part" in chosen.status
+    plenty = pb.Limits(evaluations=10**8)
+    free = pb.select(source, target, k=5, method=METHOD, limits=plenty, random_state=0)
+    assert "took part" not in free.status
+
+
+@pytest.mark.parametrize("counted", [brute.CountedPairs, brute.CountedBlocks])
+def test_the_calls_of_a_function_are_limited_too(counted):
+    counting = counted()
+    metric = pb.block_metric(counting) if counted is brute.CountedBlocks else counting
+    source, target = brute.normal(200), brute.normal(300, seed=1)
+    limits = pb.Limits(evaluations=5000)
+    chosen = pb.select(
+        source, target, k=4, metric=metric, method=METHOD, limits=limits, random_state=0
+    )
+    assert chosen.evaluations == counting.calls
+    assert spent(chosen) <= 5000
+
+
+# -- seconds and memory ----------------------------------------------------------------------------
+
+
+def test_no_time_at_all_ends_the_race_after_its_first_rung():
+    method = LazyBandit(effort=2.5)  # 2.5 (100 + 2 k) rows on the first rung
+    source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
+    limits = pb.Limits(seconds=1e-9)
+    chosen = pb.select(source, target, k=10, method=method, limits=limits, random_state=0)
+    assert len(set(chosen.indices.tolist())) == 10
+    assert chosen.evaluations_by_phase["build"] == 300 * 3000
+    assert chosen.evaluations_by_phase["swap"] == 0
+    assert "The race was stopped at 300 target rows by the limit of 1e-09 seconds." in chosen.status
+    assert chosen.guarantee is None
+    whole = pb.select(source, target, k=10, method=method, random_state=0)
+    assert "stopped" not in whole.status
+    assert spent(whole) > 2 * spent(chosen)
+
+
+def test_plenty_of_time_changes_nothing():
+    source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
+    runs = [
+        pb.select(source, target, k=10, method=METHOD, limits=limits, random_state=0)
+        for limits in (None, pb.Limits(seconds=1e9, evaluations=10**12, memory=10**12))
+    ]
+    assert runs[0].indices.tolist() == runs[1].indices.tolist()
+    assert runs[0].status == runs[1].status
+    assert runs[0].evaluations == runs[1].evaluations
+
+
+def test_a_race_that_is_over_was_not_stopped():
+    rows = rows_of("round", 100)
+    chosen = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e-9))
+    assert "stopped" not in chosen.status.lower()
+    assert chosen.guarantee is not None
+
+
+def test_short_memory_lets_fewer_rows_take_part():
+    method = LazyBandit(effort=2.5)  # 2.5 (100 + 2 k) rows on the first rung
+    source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
+    for memory in (1, 10**5, 10**6):
+        limits = pb.Limits(memory=memory)
+        chosen = pb.select(source, target, k=10, method=method, limits=limits, random_state=0)
+        assert len(set(chosen.indices.tolist())) == 10
+        n_arms = max(20, memory // 2 // 8 // 300)
+        assert f"{n_arms:,} random source rows took part" in chosen.status
+        assert chosen.evaluations_by_phase["build"] == n_arms * 300
+        assert chosen.guarantee is None
+
+
+@pytest.mark.parametrize("k", [2, 20, 60])
+def test_memory_too_short_for_finalists(monkeypatch, k):
+    """For some, for the prototypes only, for fewer than these."""
+    monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
+    source, target = rows_of("round", 1000), rows_of("round", 20_000, seed=1)
+    method = LazyBandit(effort="thorough")
+    for memory in (1, 10**5, 10**6, 2 * 10**6):
+        limits = pb.Limits(memory=memory)
+        chosen = pb.select(source, target, k=k, method=method, limits=limits, random_state=0)
+        assert len(set(chosen.indices.tolist())) == k
+
+
+# -- methods that go pick by pick ------------------------------------------------------------------
+
+N_SOURCE, N_TARGET = 20, 30
+
+
+def greedy_with(method, k=6, **limits):
+    source, target = brute.normal(N_SOURCE), brute.normal(N_TARGET, seed=1)
+    return pb.select(source, target, k=k, method=method, limits=pb.Limits(**limits), random_state=0)
+
+
+def scans(n):
+    """Return what n picks of exact greedy cost when nothing is kept."""
+    return sum((N_SOURCE - picked + 1) * N_TARGET for picked in range(n))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_greedy_stops_after_the_pick_that_goes_beyond(n):
+    method = SpotGreedy(memoize=False)
+    chosen = greedy_with(method, evaluations=scans(n) - 1)
+    assert chosen.evaluations == scans(n)
+    assert chosen.k == n
+    assert chosen.status == (
+        f"Stopped by the limit of {scans(n) - 1:,} evaluations after {n} of the 6 prototypes asked "
+        f"for."
+    )
+    assert chosen.guarantee is None
+    whole = greedy_with(method)
+    assert chosen.indices.tolist() == whole.indices[:n].tolist()
+    np.testing.assert_allclose(chosen.costs, whole.costs[:n], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [SpotGreedy(), LazyGreedy(), LazyGreedy(memoize=True)])
+def test_a_limit_that_is_met_exactly_is_not_exceeded(method):
+    """Whatever is kept is computed with the first pick; the others need no evaluation."""
+    chosen = greedy_with(method, evaluations=N_SOURCE * N_TARGET)
+    assert chosen.k == 6
+    assert chosen.evaluations == N_SOURCE * N_TARGET
+    assert "Stopped" not in chosen.status
+
+
+def test_no_time_at_all_leaves_one_pick():
+    for method in (SpotGreedy(), LazyGreedy(), StochasticGreedy(), ProtoBandit()):
+        chosen = greedy_with(method, seconds=1e-9)
+        assert chosen.k == 1
+        assert chosen.status == (
+            "Stopped by the limit of 1e-09 seconds after 1 of the 6 prototypes asked for."
+        )
+
+
+def test_the_last_pick_may_go_beyond():
+    chosen = greedy_with(SpotGreedy(memoize=False), evaluations=scans(6) - 1)
+    assert chosen.k == 6
+    assert "Stopped" not in chosen.status
+    assert chosen.guarantee is not None
+
+
+@pytest.mark.parametrize("method", ["spotgreedy", "lazygreedy"])
+def test_too_low_a_limit_is_refused_with_what_it_takes(method):
+    with pytest.raises(pb.InvalidInput, match="limits: evaluations=599 is less than the 600 that"):
+        greedy_with(method, evaluations=599)
+
+
+def test_a_limit_of_evaluations_that_no_race_can_keep_is_refused():
+    with pytest.raises(pb.InvalidInput, match="limits: evaluations=1 is less than"):
+        greedy_with(METHOD, evaluations=1)
+
+
+def test_random_rows_cost_nothing_to_choose():
+    assert greedy_with("random", evaluations=1).k == 6
+
+
+def test_a_bandit_stops_within_a_pick_of_its_limit():
+    source, target = rows_of("round", 200), rows_of("round", 4000, seed=1)
+    method = ProtoBandit(nu_step=0.02)
+    whole = pb.select(source, target, k=8, method=method, random_state=0)
+    marks = [step.evaluations for step in whole.steps]
+    limits = pb.Limits(evaluations=marks[3] - 1)
+    chosen = pb.select(source, target, k=8, method=method, limits=limits, random_state=0)
+    assert chosen.indices.tolist() == whole.indices[:4].tolist()
+    assert "after 4 of the 8" in chosen.status
+
+
+@pytest.mark.parametrize("effort", [0.1, 1.0])
+def test_effort_and_limits_go_together(effort):
+    """The lower of the two decides."""
+    source, target = rows_of("round", 1000), rows_of("round", 60_000, seed=1)
+
+    def run(limits):
+        method = LazyBandit(effort=effort)
+        return pb.select(source, target, k=5, method=method, limits=limits, random_state=0)
+
+    free = run(None)
+    assert spent(run(pb.Limits(evaluations=3 * spent(free)))) == spent(free)
+    half = run(pb.Limits(evaluations=spent(free) // 2))
+    assert spent(free) // 4 < spent(half) <= spent(free) // 2

@@ -1,0 +1,68 @@
+"""One headless browser for all tests that look at a page."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from benchmarks.report_picture import FLAGS
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Return a driver of Chromium that logs the console."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    from browsing import absent
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        absent("chromium" if chromium is None else "chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    own = ("--disable-dev-shm-usage", "--window-size=1280,900")
+    for flag in (*FLAGS, *own, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    running = webdriver.Chrome(options=options, service=Service(driver))
+    running.get("about:blank")
+    yield running
+    running.quit()
+
+
+@pytest.fixture(scope="session")
+def addresses(tmp_path_factory):
+    """Return where each page is, written when first asked for."""
+    from browsing import PAGES
+    from protobandit.result.report.page import page as render_page
+
+    folder = tmp_path_factory.mktemp("pages")
+
+    def address(name):
+        file = folder / f"{name}.html"
+        if not file.exists():
+            file.write_text(render_page(PAGES[name]()), encoding="utf-8")
+        return file.as_uri()
+
+    return address
+
+
+@pytest.fixture
+def visit(browser, addresses):
+    """Open a page; at the end it must have logged nothing and asked for nothing but itself."""
+    from browsing import Page
+
+    opened = []
+
+    def go(name):
+        address = addresses(name)
+        browser.get_log("browser")
+        opened.append(Page(browser, address))
+        return opened[-1]
+
+    yield go
+    for page in opened:
+        assert page.complaints() == []
+        assert page.requests() == []

@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import protobandit as pb
+from protobandit.methods import LazyBandit
+from protobandit.problem.limits import Limits
+from protobandit.rows.columns import Columns
+from protobandit.rows.streams import Stream, arrive
+from protobandit.search.methods import lazybandit
+
+SOURCE = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+
+
+class Feed:
+    """Endless batches of rows, counted."""
+
+    def __init__(self, size=100, n_columns=4, seed=1, last=None):
+        self.random = np.random.default_rng(seed)
+        self.size, self.n_columns, self.last = size, n_columns, last
+        self.n_batches = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.n_batches == self.last:
+            raise StopIteration
+        self.n_batches += 1
+        return self.random.normal(size=(self.size, self.n_columns)).astype(np.float32)
+
+
+def select(stream, **options):
+    return pb.select(SOURCE, stream, **{"k": 5, "random_state": 0, **options})
+
+
+def read(batches, n_rows, n_fresh, **options):
+    given = {"takes_objects": False, "is_prepared": False, **options}
+    return arrive(Stream(batches), n_rows, n_fresh, **given)
+
+
+# -- how far it is read ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", [0.5, "balanced"])
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
+    feed = Feed()
+    chosen = select(Stream(feed), k=k, method=LazyBandit(effort=effort))
+    n_rows = LazyBandit(effort=effort).rows_read(n_source=300, k=k, is_dear=False, limits=Limits())
+    assert len(chosen.problem.target) == n_rows
+    assert len(chosen.problem.fresh) == 4096
+    assert feed.n_batches == -(-(n_rows + 4096) // 100)
+    assert f"first {n_rows:,} rows of a stream, in order of arrival" in chosen.status
+    assert "caller's claim" in chosen.status
+
+
+@pytest.mark.parametrize("method", ["lazygreedy", "protobandit", "random"])
+def test_other_methods_read_as_many_rows_as_they_are_told(method):
+    feed = Feed()
+    chosen = select(Stream(feed, rows=730), method=method)
+    assert len(chosen.problem.target) == 730
+    assert feed.n_batches == 49  # 4,826 rows
+
+
+def test_other_methods_read_fifty_thousand_by_default():
+    feed = Feed(size=10_000)
+    chosen = select(Stream(feed), method="random")
+    assert len(chosen.problem.target) == 50_000
+    assert feed.n_batches == 6
+
+
+@pytest.mark.parametrize("rows", [200, 10**6])
+def test_rows_are_a_cap_for_the_race(rows):
+    chosen = select(Stream(Feed(), rows=rows))
+    needed = LazyBandit().rows_read(n_source=300, k=5, is_dear=False, limits=Limits())
+    assert len(chosen.problem.target) == min(rows, needed)
+
+
+def test_limits_make_it_read_less():
+    chosen = select(Stream(Feed()), k=5, limits=Limits(evaluations=100_000))
+    assert len(chosen.problem.target) < len(select(Stream(Feed())).problem.target)
+    assert sum(chosen.evaluations_by_phase[p] for p in ("build", "swap")) <= 100_000
+
+
+BAD = {
+    "weights": ({"weights": np.ones(3)}, "weights are given for a Stream"),
+    "precomputed": ({"metric": "precomputed"}, "takes no target rows"),
+    "k": ({"k": 301}, "k=301 exceeds the 300 source rows"),
+    "metric": ({"metric": "nonsense"}, "metric='nonsense' is not known"),
+    "method": ({"method": "nonsense"}, "method='nonsense'"),
+    "by": ({"by": np.zeros(300)}, "target is a Stream, which is taken by select"),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), BAD.values(), ids=BAD)
+def test_a_bad_call_reads_nothing(options, expected):
+    feed = Feed()
+    with pytest.raises(pb.InvalidInput, match=expected):
+        select(Stream(feed), **options)
+    assert feed.n_batches == 0
+
+
+def test_only_select_takes_a_stream():
+    for call in (lambda t: pb.plan(SOURCE, t, k=3), lambda t: select(pb.Target(t, weights=[1]))):
+        with pytest.raises(pb.InvalidInput, match="target is a Stream"):
+            call(Stream(Feed()))
+
+
+# -- what comes of it -----------------------------------------------------------------------------
+
+
+def test_cost_and_mass_are_measured_on_rows_that_came_later():
+    batches = [next(Feed(size=5000)), next(Feed(size=4096, seed=9)) + 3]
+    chosen = select(Stream(batches, rows=5000), method="lazygreedy")
+    nearest = chosen.distances(batches[1])
+    assert chosen.cost == pytest.approx(nearest.min(axis=1).mean(), rel=1e-5)
+    assert chosen.cost_error == pytest.approx(nearest.min(axis=1).std(ddof=1) / 64, rel=1e-5)
+    shares = np.bincount(nearest.argmin(axis=1), minlength=5) / 4096
+    np.testing.assert_allclose(chosen.mass, shares, atol=1e-12)
+    truth = pb.select(SOURCE, batches[0], k=5, method="lazygreedy")
+    assert chosen.indices.tolist() == truth.indices.tolist()
+    assert "4096 fresh ones" in chosen.status
+    assert chosen.evaluations_by_phase["assign"] == 5 * 4096
+
+
+def test_a_short_target_is_still_no_exact_cost():
+    chosen = select(Stream(Feed(), rows=100), method="lazygreedy")
+    assert chosen.cost_error > 0
+    assert "exact" not in chosen.status
+    assert "the rows of the stream that were read" in str(chosen.guarantee)
+
+
+def test_the_race_meets_rows_in_order_of_arrival(monkeypatch):
+    orders = []
+    original = lazybandit._order
+
+    def watched(oracle, n_rows, random):
+        order, weights = original(oracle, n_rows, random)
+        orders.append((n_rows, order))
+        return order, weights
+
+    monkeypatch.setattr(lazybandit, "_order", watched)
+    source = np.random.default_rng(5).normal(size=(6000, 4)).astype(np.float32)
+    feed = Feed(size=1000)
+    pb.select(source, Stream(feed), k=20, random_state=0)
+    ((n_rows, order),) = orders
+    assert len(n_rows) > 1, "there is a race"
+    assert order.read(3, n_rows[0]).tolist() == list(range(3, n_rows[0]))
+
+
+def test_a_stream_is_as_good_as_its_rows():
+    rows = np.concatenate([next(feed) for feed in [Feed(size=20_000)]])
+    streamed = select(Stream([rows]), k=10)
+    plain = select(rows, k=10)
+    costs = [s.distances(rows).min(axis=1).mean() for s in (streamed, plain)]
+    assert costs[0] == pytest.approx(costs[1], rel=0.01)
+
+
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_a_stream_that_ends_is_all_of_the_target(n_batches):
+    chosen = select(Stream(Feed(last=n_batches)))
+    assert len(chosen.problem.target) == 100 * n_batches
+    assert chosen.problem.fresh is None
+    assert chosen.cost_error == 0
+    assert f"The stream ended after {100 * n_batches} rows, and all of them are" in chosen.status
+
+
+def test_a_stream_that_ends_among_the_fresh_rows_is_all_target():
+    chosen = select(Stream(Feed(last=30), rows=2000))
+    assert len(chosen.problem.target) == 3000
+    assert "ended after 3,000 rows" in chosen.status
+
+
+def test_a_stream_without_rows_is_refused():
+    for batches in ([], [np.empty((0, 4))]):
+        with pytest.raises(pb.InvalidInput, match="ended before its first row"):
+            select(Stream(batches))
+
+
+def test_certificates_and_members_speak_of_the_rows_read():
+    chosen = select(Stream(Feed(), rows=500))
+    assert sum(len(chosen.members(i)) for i in range(5)) == 500
+    assert chosen.certify(random_state=0).cost_ratio >= 1
+    assert pb.Selection.from_json(chosen.to_json()).status == chosen.status
+
+
+def test_preparation_is_fitted_on_the_target_and_done_to_fresh_rows_too():
+    batches = [1000 * next(Feed(size=5096)) + 7]
+    chosen = select(Stream(batches, rows=1000), preparation=pb.Preparation(standardize=True))
+    nearest = chosen.distances(batches[0][1000:]).min(axis=1)
+    assert chosen.cost == pytest.approx(nearest.mean(), rel=1e-4)
+    assert "caller's claim" in chosen.status
+    assert "standardize=True" in chosen.status
+
+
+def test_source_may_be_a_file(tmp_path):
+    np.save(tmp_path / "source.npy", SOURCE)
+    chosen = pb.select(tmp_path / "source.npy", Stream(Feed()), k=5, random_state=0)
+    assert chosen.indices.tolist() == select(Stream(Feed())).indices.tolist()
+
+
+# -- batches --------------------------------------------------------------------------------------
+
+
+def cut(rows, sizes=(3, 4, 5)):
+    stops = np.cumsum(sizes)
+    return [rows[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
+
+
+ROWS = np.arange(24.0).reshape(12, 2)
+FRAME = pd.DataFrame({"a": range(12), "b": list("xyzxyzxyzxyz")})
+
+
+def test_batches_are_cut_where_the_target_ends():
+    for make in (np.asarray, sp.csr_array, pd.DataFrame):
+        found = read(map(make, cut(ROWS)), 5, 4)
+        rows, fresh = (
+            part.toarray() if sp.issparse(part) else part for part in (found.rows, found.fresh)
+        )
+        np.testing.assert_array_equal(rows, ROWS[:5])
+        np.testing.assert_array_equal(fresh, ROWS[5:9])
+
+
+def test_batches_of_texts():
+    found = read(cut(list("abcdefghijkl")), 4, 3, takes_objects=True)
+    assert (found.rows, found.fresh) == (list("abcd"), list("efg"))
+    chosen = pb.select(["a", "b", "zz"], Stream([["a", "a"], ["b"]]), k=1, metric="levenshtein")
+    assert chosen.indices.tolist() == [0]
+
+
+def test_batches_that_are_prepared_stay_columns():
+    found = read(cut(FRAME), 5, 4, is_prepared=True)
+    assert isinstance(found.rows, Columns)
+    assert found.rows.numbers.ravel().tolist() == [0, 1, 2, 3, 4]
+    assert found.fresh.categories["b"].tolist() == list("zxyz")
+
+
+def test_empty_batches_are_passed_over():
+    found = read([ROWS[:0], ROWS[:3], ROWS[:0], ROWS[3:]], 4, 2)
+    np.testing.assert_array_equal(found.rows, ROWS[:4])
+
+
+UNLIKE = {
+    "columns": ([ROWS, ROWS[:, :1]], "batch 1 of the stream holds dense rows of 1 column"),
+    "kinds": ([ROWS, sp.csr_array(ROWS)], "batch 1 of the stream holds sparse rows"),
+    "one row": ([ROWS, ROWS[0]], "batch 1 of the stream has 1 dimension"),
+    "NaN": ([ROWS, ROWS * np.nan], "batch 1 of the stream contains nan"),
+    "words": ([ROWS, [["a"]]], "batch 1 of the stream does not hold numbers"),
+    "nothing": ([ROWS, None], "batch 1 of the stream=None is not a set of rows"),
+}
+
+
+@pytest.mark.parametrize(("batches", "expected"), UNLIKE.values(), ids=UNLIKE)
+def test_the_batch_that_is_unlike_is_named(batches, expected):
+    with pytest.raises(pb.InvalidInput, match=expected):
+        read(batches, 100, 10)
+
+
+def test_prepared_batches_that_are_unlike_are_named():
+    with pytest.raises(pb.InvalidInput, match="batch 1 of the stream holds the columns"):
+        read([FRAME, FRAME[["a"]]], 100, 10, is_prepared=True)
+
+
+def test_errors_of_the_iterator_propagate():
+    def broken():
+        yield ROWS
+        raise ConnectionError("the line is dead")
+
+    with pytest.raises(ConnectionError, match="the line is dead"):
+        pb.select(ROWS, Stream(broken), k=1)
+
+
+# -- how often ------------------------------------------------------------------------------------
+
+
+def test_an_iterator_can_be_used_once():
+    stream = Stream(Feed(), rows=100)
+    select(stream)
+    with pytest.raises(pb.InvalidInput, match=r"has been read already.*function that returns"):
+        select(stream)
+
+
+def test_what_an_iterator_has_left_can_be_read_on():
+    feed = Feed(size=5000)
+    select(Stream(feed, rows=100))
+    assert feed.n_batches == 1
+    assert next(feed).shape == (5000, 4)
+
+
+@pytest.mark.parametrize("batches", [lambda: Feed(), [next(Feed(size=9000))]])
+def test_functions_and_lists_can_be_used_again(batches):
+    stream = Stream(batches, rows=100)
+    assert select(stream).indices.tolist() == select(stream).indices.tolist()
+
+
+@pytest.mark.parametrize("batches", [None, 3, "rows.npy", b"rows"])
+def test_what_gives_no_batches_is_refused(batches):
+    with pytest.raises(pb.InvalidInput, match="gives no batches"):
+        Stream(batches)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 1.5, "all", True])
+def test_rows_must_be_a_number(rows):
+    with pytest.raises(pb.InvalidInput, match="is no number of rows"):
+        Stream([], rows=rows)
+
+
+def test_repr():
+    assert repr(Stream([], rows=3)) == "Stream(list, rows=3)"
+
+
+def test_the_source_may_be_a_file_of_numbers_and_texts(tmp_path):
+    path = tmp_path / "source.csv"
+    path.write_text("x,colour\n0,red\n9,blue\n")
+    frame = pd.DataFrame({"x": [0.1, 0.2] * 50, "colour": ["red", "red"] * 50})
+    preparation = pb.Preparation(categories="one-hot")
+    found = pb.select(path, pb.Stream(lambda: [frame]), k=1, preparation=preparation)
+    assert found.indices.tolist() == [0]
+    assert "The stream ended after 100 rows" in found.status

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import zeta
+
+from protobandit.foundation.errors import InvalidInput
+from protobandit.search.arms.kl_lucb import KLLUCB, _climb, _ladder, proven_rate
+from protobandit.search.arms.uniform import Uniform
+from search.arms.fakes import apart, bernoulli, beta, play
+
+
+def strict(nu=0.05, delta=0.0005, **options):
+    return KLLUCB(nu=nu, delta=delta, early_stop=False, **options)
+
+
+def test_proven_rate():
+    y = 405.5 * 81 * 1000**1.1 / 0.01
+    assert proven_rate(81, 1000, 0.01) == pytest.approx(math.log(y) + math.log(math.log(y)))
+
+
+@pytest.mark.parametrize("n_arms", [2, 81, 10**5])
+@pytest.mark.parametrize("delta", [0.5, 0.05, 1e-6])
+def test_errors_over_all_arms_and_rows_add_up(n_arms, delta):
+    seen = sum(math.exp(-proven_rate(n_arms, s, delta)) for s in range(1, 2000))
+    unseen = zeta(1.1, 2000) * delta / (405.5 * n_arms)
+    assert 2 * n_arms * (seen + unseen) < delta
+
+
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_few_turns_where_all_rewards_are_rare(early_stop):
+    bandit = beta(np.linspace(0.0005, 0.0015, 81), 20000, 0)
+    played = play(KLLUCB(nu=0.05, delta=0.0005, early_stop=early_stop), bandit)
+    assert len(played.asked) < 100
+    assert played.choice.is_proven != early_stop
+    assert played.n_pulls < 81 * (600 if early_stop else 1000)
+
+
+def test_cheaper_than_uniform_on_easy_gaps():
+    bandit = bernoulli(apart(40, 0.5), 20000, 0)
+    uniform, racing = (play(s(nu=0.05, delta=0.01), bandit) for s in (Uniform, strict))
+    assert racing.choice.arms == uniform.choice.arms
+    assert racing.n_pulls < uniform.n_pulls / 20
+
+
+@pytest.mark.parametrize("picks", [1, 4])
+@pytest.mark.parametrize("nu", [1e-4, 1e-50])
+def test_exact_at_one_pass(nu, picks):
+    bandit = beta(np.linspace(0.4, 0.5, 30), 500, 0)
+    played = play(strict(nu=nu, delta=0.1), bandit, picks=picks)
+    assert bandit.is_within(played.choice, 0)
+    np.testing.assert_allclose(played.choice.means, np.sort(bandit.truth)[::-1][:picks])
+    assert played.choice.is_proven
+    assert played.n_pulls <= bandit.rewards.size
+
+
+@pytest.mark.parametrize("population", [3, 7, 49, 70])
+def test_ends_where_exact_means_tie(population):
+    for ones in range(population):
+        bandit = bernoulli(np.full(3, ones / population), population, ones)
+        played = play(strict(nu=1e-50, batch=2), bandit)
+        assert played.choice.means == pytest.approx(ones / population, abs=1e-12)
+        assert played.choice.is_proven
+
+
+@pytest.mark.parametrize("picks", [1, 4])
+def test_chosen_arms_are_within_nu_of_the_best(picks):
+    for seed in range(10):
+        bandit = beta(np.linspace(0.1, 0.5, 30), 3000, seed)
+        played = play(strict(nu=0.05, delta=0.01), bandit, picks=picks, seed=seed)
+        assert bandit.is_within(played.choice, 0.05)
+        assert played.n_pulls < bandit.rewards.size
+
+
+def test_what_is_told_apart_is_left_alone():
+    means = np.r_[0.8, 0.78, np.full(30, 0.05)]
+    played = play(strict(), bernoulli(means, 5000, 0))
+    rows = np.zeros(200)
+    for pull in played.asked:
+        rows[pull.arms] += pull.n
+    by_arm = rows[5 : 5 + 3 * 32 : 3]
+    assert by_arm[:2].min() > 5 * by_arm[2:].max()
+
+
+def test_early_stop_is_cheaper_and_says_so():
+    bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
+    early_stop = KLLUCB(nu=0.05, delta=0.0005, early_factor=1.0, batch=32)
+    proven, early = play(strict(batch=32), bandit), play(early_stop, bandit)
+    assert early.n_pulls < 0.7 * proven.n_pulls
+    assert (proven.choice.is_proven, early.choice.is_proven) == (True, False)
+
+
+def test_early_stop_after_a_whole_pass_is_proven():
+    bandit = bernoulli([0.5, 0.4], 32, 0)
+    assert play(KLLUCB(nu=0.05, delta=0.1), bandit).choice.is_proven
+
+
+def test_an_early_rate_above_the_proven_one_changes_nothing():
+    bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
+    careful = KLLUCB(nu=0.05, delta=0.01, early_factor=100)
+    plays = [play(strategy, bandit) for strategy in (careful, strict(nu=0.05, delta=0.01))]
+    assert plays[0].n_pulls == plays[1].n_pulls
+    assert plays[0].choice.is_proven
+
+
+def test_early_factor_scales_the_rate():
+    rates = [KLLUCB(nu=0.1, delta=0.01, early_factor=f).early_rate for f in (1, 2.5)]
+    assert rates == pytest.approx([math.log(100), 2.5 * math.log(100)])
+
+
+@pytest.mark.parametrize("first", [1, 32, 50])
+@pytest.mark.parametrize("population", [1, 31, 32, 33, 1000, 10**7])
+def test_ladder(first, population):
+    ladder = _ladder(first, population)
+    assert ladder[0] == min(first, population)
+    assert ladder[-1] == population
+    assert (np.diff(ladder) > 0).all()
+    assert (ladder[1:-1] % 32 == 0).all()
+    assert len(ladder) < 120
+
+
+def test_climb():
+    ladder = np.array([32, 64, 96, 128, 160, 200])
+    count = np.array([32, 32, 32, 96, 160])
+    rows = np.array([1.0, 60.0, 500.0, 130.0, 500.0])
+    assert _climb(ladder, count, rows).tolist() == [64, 64, 64, 160, 200]
+
+
+@pytest.mark.parametrize("batch", [1, 7, 5000])
+def test_batch_is_the_first_pull(batch):
+    bandit = bernoulli(apart(10, 0.6), 1000, 0)
+    played = play(strict(nu=0.1, batch=batch), bandit)
+    assert played.asked[0].n == min(batch, 1000)
+    assert bandit.is_within(played.choice, 0)
+
+
+@pytest.mark.parametrize("options", [{"batch": 0}, {"early_factor": 0}, {"early_factor": math.nan}])
+def test_senseless_options_are_refused(options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        strict(**options)

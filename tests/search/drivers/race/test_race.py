@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import brute
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.target_orders import Draws, Lottery, Order, RowOrder
+from protobandit.problem.problem import pose
+from protobandit.search.drivers.race import race as race_file
+from protobandit.search.drivers.race.race import covered, race, ranked
+from protobandit.search.drivers.race.schedule import Rung, rungs_for
+from protobandit.search.objectives.swap_state import Standing
+from search.objectives.instances import table, uneven, watched
+
+N_TARGET, N_SOURCE, K = 90, 40, 6
+D = table(N_TARGET, N_SOURCE, seed=2)
+RUNGS = [Rung(40, 20, 0, 2), Rung(30, 40, 2, 2), Rung(18, 70, 2, 3)]
+SHAKEN = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=14, n_trials=40)]
+
+laid_out = pytest.mark.parametrize("rungs", [RUNGS, SHAKEN], ids=["plain", "shaken"])
+weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
+
+
+def weights_of(is_weighted):
+    return np.random.default_rng(5).integers(0, 4, size=N_TARGET) * 1.0 if is_weighted else None
+
+
+def laps_of(oracle, rungs=RUNGS, *, k=K, weights=None, seed=0, order=None, **options):
+    random = np.random.default_rng(seed)
+    order = order or Order(len(oracle.problem.target), random)
+    return list(race(oracle, order, rungs, k=k, weights=weights, random=random, **options))
+
+
+def by_columns(matrix):
+    """Return the columns of a matrix in an order of their own."""
+    return matrix[:, np.lexsort(matrix)]
+
+
+# -- every lap -------------------------------------------------------------------------------------
+
+
+@weighted
+@laid_out
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lap_knows_its_prototypes_at_all_its_rows(is_weighted, rungs, seed):
+    weights = weights_of(is_weighted)
+    oracle, _ = watched(D)
+    order = Order(N_TARGET, np.random.default_rng(seed))
+    laps = laps_of(oracle, rungs, weights=weights, seed=seed, order=order)
+    assert [lap.rung for lap in laps] == rungs
+    for lap in laps:
+        rows, prototypes = order.read(0, lap.rung.n_rows), lap.prototypes
+        assert len(set(prototypes.tolist())) == K
+        truth = D[np.ix_(rows, prototypes)].T
+        np.testing.assert_array_equal(by_columns(lap.standing.matrix), by_columns(truth))
+        own = np.ones(len(rows)) if weights is None else weights[rows]
+        cost = brute.cost(D[rows], own, prototypes)
+        assert lap.standing.cost == pytest.approx(cost, rel=1e-12)
+        assert set(prototypes.tolist()) <= set(lap.arms.tolist())
+        assert len(lap.arms) == (lap.rung.n_finalists or lap.rung.n_arms)
+        assert not lap.is_exact
+        assert lap.n_entrants == N_SOURCE
+
+
+@weighted
+def test_swaps_lower_the_cost_over_the_rows_of_the_lap(monkeypatch, is_weighted):
+    costs = []
+
+    class Witness(Standing):
+        def exchange(self, slot, arm, distances):
+            before = self.cost
+            super().exchange(slot, arm, distances)
+            costs.append((before, self.cost))
+
+    monkeypatch.setattr(race_file, "Standing", Witness)
+    n_swaps = 0
+    for seed in range(8):
+        laps = laps_of(watched(D)[0], weights=weights_of(is_weighted), seed=seed)
+        n_swaps += sum(lap.n_swaps for lap in laps)
+        assert laps[1].n_swaps + laps[2].n_swaps > 0
+    assert len(costs) == n_swaps
+    assert all(after < before for before, after in costs)
+
+
+def test_the_build_is_greedy_on_the_first_rows():
+    order = Order(N_TARGET, np.random.default_rng(0))
+    (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
+    assert lap.prototypes.tolist() == brute.greedy(D[order.read(0, 20)], np.ones(20), K)
+    assert lap.n_swaps == 0
+
+
+def test_a_race_may_start_from_prototypes_of_ones_own():
+    order = Order(N_TARGET, np.random.default_rng(0))
+    start = np.array([31, 4, 12, 0, 39, 17])
+    (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order, start=start)
+    assert lap.prototypes.tolist() == start.tolist()
+    few = [Rung(12, 20, 0, 0), Rung(12, 60, 2, 9)]
+    first, last = laps_of(watched(D)[0], few, order=order, start=start)
+    assert first.prototypes.tolist() == start.tolist()
+    assert last.n_swaps > 0
+    assert brute.cost(D[order.read(0, 60)], np.ones(60), last.prototypes) < brute.cost(
+        D[order.read(0, 60)], np.ones(60), start
+    )
+
+
+def require_settled(prototypes, but=()):
+    """Demand that no single swap lowers the cost over all rows, ``but`` for some arms."""
+    chosen = prototypes.tolist()
+    cost = brute.cost(D, np.ones(N_TARGET), chosen)
+    for slot in range(len(chosen)):
+        for arm in set(range(N_SOURCE)) - set(chosen) - set(but):
+            swapped = [*chosen[:slot], arm, *chosen[slot + 1 :]]
+            assert brute.cost(D, np.ones(N_TARGET), swapped) >= cost * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_when_every_arm_meets_every_row_no_swap_is_left(k):
+    """With more prototypes some of what an arm met on earlier rungs is out of account.
+
+    Nor is all known of those that were prototypes before.
+    """
+    rungs = [Rung(40, 20, 0, 2), Rung(40, 50, k, 2), Rung(40, N_TARGET, k, 1000)]
+    for seed in range(6):
+        *former, lap = laps_of(watched(D)[0], rungs, k=k, seed=seed)
+        require_settled(lap.prototypes, but=np.concatenate([one.prototypes for one in former]))
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 6, 12])
+def test_when_every_arm_meets_every_row_at_once_no_swap_is_left(k):
+    for seed in range(3):
+        (lap,) = laps_of(watched(D)[0], [Rung(40, N_TARGET, 0, 1000)], k=k, seed=seed)
+        require_settled(lap.prototypes)
+
+
+def test_laps_do_not_change_once_the_race_goes_on():
+    oracle, random = watched(D)[0], np.random.default_rng(0)
+    laps = race(oracle, Order(N_TARGET, random), RUNGS, k=K, weights=None, random=random)
+    first = next(laps)
+    before = first.prototypes.copy(), first.standing.cost
+    list(laps)
+    assert first.prototypes.tolist() == before[0].tolist()
+    assert first.standing.cost == before[1]
+
+
+# -- finalists -------------------------------------------------------------------------------------
+
+
+@weighted
+@pytest.mark.parametrize("seed", range(6))
+def test_finalists_cost_their_rows_and_never_raise_the_cost(is_weighted, seed):
+    plain, shaken = watched(D), watched(D)
+    weights = weights_of(is_weighted)
+    *_, before = laps_of(plain[0], weights=weights, seed=seed)
+    *_, after = laps_of(shaken[0], SHAKEN, weights=weights, seed=seed)
+    rows = Order(N_TARGET, np.random.default_rng(seed)).read(0, 70)
+    own = np.ones(70) if weights is None else weights[rows]
+    costs = [brute.cost(D[rows], own, lap.prototypes) for lap in (before, after)]
+    assert costs[1] <= costs[0]
+    assert set(before.prototypes.tolist()) <= set(after.arms.tolist())
+    assert set(after.arms.tolist()) <= set(before.arms.tolist())
+    # All but the prototypes are measured at all rows but those of the first rung.
+    assert shaken[0].evaluations["swap"] - plain[0].evaluations["swap"] == (14 - K) * (70 - 20)
+    assert shaken[0].evaluations.total() == shaken[1].pairs.total()
+
+
+def test_shaking_pays():
+    n_better = 0
+    for seed in range(12):
+        costs = [
+            laps_of(watched(D)[0], rungs, seed=seed)[-1].standing.cost for rungs in (RUNGS, SHAKEN)
+        ]
+        n_better += costs[1] < costs[0] * (1 - 1e-6)
+    assert n_better >= 4
+
+
+def test_more_finalists_than_arms_are_all_arms():
+    rungs = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=1000, n_trials=40)]
+    oracle, metric = watched(D)
+    *_, lap = laps_of(oracle, rungs)
+    assert len(lap.arms) == 18
+    assert oracle.evaluations.total() == metric.pairs.total()
+    assert lap.standing.cost <= laps_of(watched(D)[0])[-1].standing.cost
+
+
+@pytest.mark.parametrize("n_finalists", [1, K - 1, K])
+def test_no_more_finalists_than_prototypes_are_none(n_finalists):
+    rungs = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=n_finalists, n_trials=40)]
+    oracle, plain = watched(D)[0], watched(D)[0]
+    one, other = laps_of(oracle, rungs)[-1], laps_of(plain)[-1]
+    assert one.prototypes.tolist() == other.prototypes.tolist()
+    assert one.arms.tolist() == other.arms.tolist()
+    assert oracle.evaluations == plain.evaluations
+
+
+def test_a_single_rung_has_its_finalists_for_nothing():
+    oracle, metric = watched(D)
+    rung = Rung(40, N_TARGET, 0, 2, n_finalists=25, n_trials=60)
+    for evaluations in (None, 40 * N_TARGET):
+        (lap,) = laps_of(oracle, [rung], evaluations=evaluations)
+        assert len(lap.arms) == 25
+    (plain,) = laps_of(watched(D)[0], [replace(rung, n_finalists=0)])
+    assert lap.standing.cost <= plain.standing.cost
+    assert metric.pairs.total() == 2 * 40 * N_TARGET
+
+
+def test_finalists_take_what_the_limit_leaves(monkeypatch):
+    """However many arms have gone on."""
+    monkeypatch.setattr(race_file, "_affordable", lambda *_: _[3].n_arms)
+    plain = watched(D)[0]
+    laps_of(plain)
+    spent = plain.evaluations.total()
+    for left in (-100, 0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
+        oracle, metric = watched(D)
+        *_, lap = laps_of(oracle, SHAKEN, evaluations=spent + left)
+        n_more = min(max(left, 0) // 50, 14 - K)
+        assert len(lap.arms) == (K + n_more if n_more else 18)
+        assert oracle.evaluations.total() == metric.pairs.total() == spent + 50 * n_more
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_race_with_finalists_stays_within_its_evaluations(seed):
+    free = watched(D)[0]
+    laps_of(free, SHAKEN, seed=seed)
+    whole, n_shaken = free.evaluations.total(), 0
+    for evaluations in range(40 * 20 + 400, whole + 400, 67):
+        oracle, _ = watched(D)
+        *_, lap = laps_of(oracle, SHAKEN, seed=seed, evaluations=evaluations)
+        assert oracle.evaluations.total() <= evaluations
+        n_shaken += lap.rung is SHAKEN[-1] and len(lap.arms) <= 14
+    assert n_shaken > 0
+
+
+# -- how many evaluations --------------------------------------------------------------------------
+
+
+@laid_out
+def test_evaluations_are_counted_by_phase(rungs):
+    oracle, metric = watched(D)
+    laps = laps_of(oracle, rungs)
+    assert oracle.evaluations["build"] == 40 * 20
+    assert oracle.evaluations.total() == metric.pairs.total()
+    assert oracle.evaluations["swap"] > 0
+    assert oracle.phase == "build"
+    assert len(laps) == 3
+
+
+def test_without_swaps_no_pair_is_computed_twice():
+    """Prototypes meet the new rows when these are sorted into cells, and not again."""
+    oracle, metric = watched(D)
+    rungs = [Rung(40, 20, 0, 0), Rung(30, 40, 2, 0), Rung(18, 70, 2, 0)]
+    laps_of(oracle, rungs)
+    assert max(metric.pairs.values()) == 1
+    assert metric.pairs.total() < 40 * 20 + 30 * 20 + 18 * 30
+
+
+def test_arms_meet_more_rows_near_their_homes_only():
+    """Three lumps: an arm of one has no business with the rows of the others."""
+    random = np.random.default_rng(0)
+    rows = (100 * np.arange(3)[:, None] + random.normal(size=(3, 40))).ravel()
+    d = abs(rows[:, None] - rows[None, :])
+    oracle, metric = watched(d)
+    laps = laps_of(oracle, [Rung(120, 30, 0, 1), Rung(120, 120, 1, 1)], k=3)
+    prototypes = set(laps[0].prototypes.tolist()) | set(laps[1].prototypes.tolist())
+    arms = set(range(120)) - prototypes
+    for arm in arms:
+        met = [target for target in range(120) if metric.pairs[target, arm]]
+        elsewhere = [target for target in met if target // 40 != arm // 40]
+        assert len(met) - len(elsewhere) == 40
+        assert len(elsewhere) < 30
+
+
+def test_evaluations_do_not_depend_on_the_size_of_the_target():
+    random = np.random.default_rng(0)
+    source = random.normal(size=(400, 4)).astype(np.float32)
+    target = random.normal(size=(200_000, 4)).astype(np.float32)
+    counts = []
+    for n_target in (20_000, 200_000):
+        rungs = rungs_for(
+            n_source=400,
+            n_target=n_target,
+            k=12,
+            effort=1.0,
+            at_once=0,
+            entries=10**9,
+            evaluations=None,
+        )
+        oracle = Oracle(pose(source, target[:n_target], k=12), n_jobs=1)
+        laps_of(oracle, rungs, k=12)
+        counts.append(oracle.evaluations.total())
+    assert max(counts) < 1.1 * min(counts)
+    assert max(counts) < 0.1 * 400 * 20_000
+
+
+# -- who takes part --------------------------------------------------------------------------------
+
+
+def test_fewer_arms_than_source_rows_are_drawn_at_random():
+    drawn = set()
+    for seed in range(4):
+        laps = laps_of(watched(D)[0], [Rung(14, 20, 0, 2), Rung(12, 60, 2, 2)], seed=seed)
+        assert len(set(laps[0].arms.tolist())) == len(laps[0].arms) == 14
+        assert set(laps[1].arms.tolist()) <= set(laps[0].arms.tolist())
+        assert {lap.n_entrants for lap in laps} == {14}
+        drawn.add(tuple(laps[0].arms.tolist()))
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize("k", [1, N_SOURCE])
+@pytest.mark.parametrize("n_finalists", [0, 30, 100])
+def test_one_prototype_and_all_source_rows(k, n_finalists):
+    last = Rung(40, 70, min(8, k), 6, n_finalists=n_finalists, n_trials=20)
+    rungs = [Rung(40, 20, 0, 2), Rung(40, 40, min(8, k), 2), last]
+    for seed in range(3):
+        laps = laps_of(watched(D)[0], rungs, k=k, seed=seed)
+        assert all(len(set(lap.prototypes.tolist())) == k for lap in laps)
+    if k == 1:
+        rows = Order(N_TARGET, np.random.default_rng(seed)).read(0, 70)
+        assert laps[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
+
+
+@laid_out
+@pytest.mark.parametrize("distance", [0.0, 0.3])
+def test_identical_rows_race_in_peace(rungs, distance):
+    oracle, metric = watched(np.full((N_TARGET, N_SOURCE), distance))
+    laps = laps_of(oracle, rungs)
+    assert all(len(set(lap.prototypes.tolist())) == K for lap in laps)
+    assert [lap.n_swaps for lap in laps] == [0, 0, 0]
+    assert metric.pairs.total() == oracle.evaluations.total()
+    if rungs is RUNGS:
+        assert max(metric.pairs.values()) == 1
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+def test_rows_drawn_by_weight_need_no_weights():
+    weights = uneven(N_TARGET) ** 3
+    random = np.random.default_rng(0)
+    order = Draws(Lottery(weights), random)
+    laps = laps_of(watched(D)[0], weights=None, order=order)
+    for lap in laps:
+        rows = order.read(0, lap.rung.n_rows)
+        assert (weights[rows] > 0).all()
+        cost = brute.cost(D[rows], np.ones(len(rows)), lap.prototypes)
+        assert lap.standing.cost == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_finalists", [0, 15])
+def test_first_rows_without_weight_do_no_harm(n_finalists):
+    """The one row that counts comes last."""
+    order = Order(N_TARGET, np.random.default_rng(0))
+    weights = np.zeros(N_TARGET)
+    weights[order.read(89, 90)] = 3.0
+    rungs = [*RUNGS, Rung(18, N_TARGET, 2, 6, n_finalists=n_finalists, n_trials=30)]
+    laps = laps_of(watched(D)[0], rungs, weights=weights, order=order)
+    costs = [lap.standing.cost for lap in laps]
+    assert np.isfinite(costs).all()
+    assert costs[-1] == pytest.approx(brute.cost(D, weights, laps[-1].prototypes), rel=1e-9)
+    before = brute.cost(D, weights, laps[-2].prototypes)
+    assert costs[-1] <= before * (1 + 1e-9)
+
+
+# -- the same dice, the same race ------------------------------------------------------------------
+
+
+def test_seeds_and_threads():
+    rows = np.random.default_rng(0).normal(size=(4000, 16)).astype(np.float32)
+    last = Rung(900, 800, 4, 6, n_finalists=360, n_trials=100)
+    rungs = [Rung(2000, 200, 0, 2), Rung(2000, 400, 4, 2), last]
+
+    def run(seed, n_jobs):
+        oracle = Oracle(pose(rows[:2000], rows[2000:], k=20), n_jobs=n_jobs)
+        lap = laps_of(oracle, rungs, k=20, seed=seed)[-1]
+        return lap.prototypes.tolist(), lap.standing.D.tobytes(), dict(oracle.evaluations)
+
+    one = run(0, 1)
+    assert run(0, 2) == one == run(0, 4) == run(0, 1)
+    assert run(1, 1)[0] != one[0]
+
+
+# -- the whole target ------------------------------------------------------------------------------
+
+
+@weighted
+def test_a_race_of_one_rung_over_everything_is_exact(is_weighted):
+    weights = weights_of(is_weighted)
+    (lap,) = laps_of(watched(D)[0], [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder())
+    assert lap.is_exact
+    plain = np.ones(N_TARGET) if weights is None else weights
+    greedy = brute.cost(D, plain, brute.greedy(D, plain, K))
+    assert brute.cost(D, plain, lap.prototypes) <= greedy + 1e-12
+
+
+@weighted
+def test_ranked_prototypes_are_greedy_among_themselves(is_weighted):
+    weights = weights_of(is_weighted)
+    oracle, metric = watched(D)
+    (lap,) = laps_of(oracle, [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder())
+    spent = metric.pairs.total()
+    picks = list(covered(oracle, lap, np.random.default_rng(0)))
+    slots = [int(arm) for pick in picks for arm in pick.arms]
+    at_once, gains = ranked(oracle, lap, np.random.default_rng(0))
+    assert at_once.tolist() == slots
+    np.testing.assert_allclose(gains[1:], [pick.gains[0] for pick in picks][1:], rtol=1e-12)
+    assert sorted(slots) == list(range(K))
+    plain = np.ones(N_TARGET) if weights is None else weights
+    assert slots == brute.greedy(D[:, lap.prototypes], plain, K)
+    costs = picks[-1].objective.costs
+    chosen = lap.prototypes[slots]
+    np.testing.assert_allclose(costs, brute.costs(D, plain, chosen), rtol=1e-12)
+    drops = -np.diff(costs)
+    assert all(after <= before + 1e-12 for before, after in pairwise(drops))
+    assert metric.pairs.total() == spent

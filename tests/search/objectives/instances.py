@@ -1,0 +1,40 @@
+"""Problems whose dissimilarities are a table, so that every answer is known and every call seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.problem import pose
+
+
+class Seen:
+    """A metric that looks its values up in a table and remembers which pairs it was asked for."""
+
+    def __init__(self, table):
+        self.table = table
+        self.pairs = Counter()
+
+    def __call__(self, target, source):
+        self.pairs[target, source] += 1
+        return self.table[target, source]
+
+
+def watched(table, weights=None):
+    """Return an oracle of this |target| x |source| table, and the metric that sees its calls."""
+    metric = Seen(table)
+    n_target, n_source = table.shape
+    rows = list(range(n_source)), list(range(n_target))
+    return Oracle(pose(*rows, k=1, metric=metric, weights=weights), n_jobs=1), metric
+
+
+def table(n_target, n_source, *, seed=0, top=1.0):
+    return np.random.default_rng(seed).uniform(0, top, size=(n_target, n_source))
+
+
+def uneven(n, seed=0):
+    """Return weights of which one in four is 0."""
+    random = np.random.default_rng(seed)
+    return random.exponential(size=n) * (random.random(n) > 0.25)
