@@ -5,11 +5,11 @@
 Each setting changes one constant of drivers/race/schedule.py and is given the effort at which it
 plans as many evaluations as the default (effort "balanced"); "rows" changes the rows of the first
 rung and makes up for it with the span, as far as the target reaches; "arms" lets only a random
-share of the source take part. Printed is how much more each setting costs than the default, in % of cost, and
-the regret: how much more the default costs than the best setting. The best of many noisy means is
-too good by chance, so the regret is an upper estimate; "error" is the standard error of the
-difference between the two, over the seeds. The last lines are means over all problems; the one on
-evaluations tells which settings have in fact spent more or less than the default.
+share of the source take part. Printed is how much more each setting costs than the default, in % of
+cost, and the regret: how much more the default costs than the best setting. The best of many noisy
+means is too good by chance, so the regret is an upper estimate; "error" is the standard error of
+the difference between the two, over the seeds. The last lines are means over all problems; the one
+on evaluations tells which settings have in fact spent more or less than the default.
 """
 
 from __future__ import annotations

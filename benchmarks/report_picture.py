@@ -23,9 +23,9 @@ import numpy as np
 
 import protobandit as pb
 from benchmarks._data import mnist
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import Findings
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import ReportData
+from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.page import page as render_page
 
 FLAGS = (  # of a Chromium that nobody sees and that calls nobody
@@ -55,12 +55,12 @@ def main() -> None:
             measure(driver, Path(folder) / "mnist.html", given.data)
 
 
-def digits() -> Findings:
+def digits() -> ReportData:
     from sklearn.datasets import load_digits
 
     rows, labels = load_digits(return_X_y=True)
     images = np.rint(255 / 16 * rows.reshape(-1, 8, 8)).astype(np.uint8)
-    look = Exhibit(kind="images", take=lambda ids: images[ids], labels=labels)
+    look = RowDisplay(kind="images", take=lambda ids: images[ids], labels=labels)
     selection = pb.select(rows, k=16, method="fasterpam", random_state=0)
     return make_findings(
         selection.certified(random_state=0),
@@ -74,7 +74,7 @@ def digits() -> Findings:
 
 def measure(driver: Any, page: Path, folder: Path) -> None:
     rows, labels, *_ = mnist(folder)
-    look = Exhibit(
+    look = RowDisplay(
         kind="images",
         take=lambda ids: np.rint(255 * rows[ids]).astype(np.uint8).reshape(-1, 28, 28),
         labels=labels,

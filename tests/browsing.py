@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data as make_findings
 
 
 def absent(what: str) -> None:
@@ -41,7 +41,7 @@ HOSTILE = (
 
 
 def look(kind, take, **fields):
-    return Exhibit(kind=kind, take=take, **fields)
+    return RowDisplay(kind=kind, take=take, **fields)
 
 
 def pixels(n):

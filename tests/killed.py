@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
     kills = {}
     for name in NAMES:
         whole = outcome(pb.select(**call(name)))
-        moments = [(n, store.Store, "_write") for n in (1, 3)]
+        moments = [(n, store.CheckpointFile, "_write") for n in (1, 3)]
         moments += [(n, oracle.Oracle, "_count") for n in (1, 2)]
         for i, (n, owner, method) in enumerate(moments):
             path = folder / f"{name} {i}"
@@ -72,7 +72,7 @@ def full_disk(folder: Path) -> dict[str, object]:
     """Go on from a kill where no file may grow any more."""
     folder.mkdir()
     path = folder / "search"
-    killed("pam", path, 4, store.Store, "_write")
+    killed("pam", path, 4, store.CheckpointFile, "_write")
     (folder / ".search.lock").unlink(missing_ok=True)  # which locks nobody out
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -20,7 +20,7 @@ from benchmarks.paper._counting import (
 from benchmarks.paper._grid import Key
 from benchmarks.paper._problems import Posed
 from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit
-from protobandit.oracle.target_orders import Order
+from protobandit.oracle.target_orders import RandomOrder
 from protobandit.search.methods import lazybandit
 
 # The same on every machine: how the race is laid out depends on the memory it may use.
@@ -174,7 +174,7 @@ def _charged_build(arena: Arena, key: Key, effort: str, built: pb.Selection) -> 
     """
     posed = arena.posed
     n_rows = built.evaluations_by_phase["build"] // len(posed.source)
-    order = Order(len(posed.target), seed_of(key, f"lazybandit-{effort}"))
+    order = RandomOrder(len(posed.target), seed_of(key, f"lazybandit-{effort}"))
     return replace(_greedy_on(arena, order.read(0, n_rows), key.k), indices=built.indices)
 
 

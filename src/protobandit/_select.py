@@ -19,7 +19,7 @@ from protobandit.run.by_class import by_class, require_plain
 from protobandit.run.checkpoint.store import Checkpoint
 from protobandit.run.progress.watch import Interrupt, Listener
 from protobandit.run.search import chosen_method, search
-from protobandit.run.settings import Callback, as_means
+from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.streams import read_stream
 
 
@@ -123,7 +123,7 @@ def select(
     >>> sorted(selection.indices.tolist())
     [1, 4]
     """
-    means = as_means(
+    means = as_run_settings(
         random_state,
         limits,
         n_jobs,

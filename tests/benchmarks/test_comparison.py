@@ -47,8 +47,10 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-def run(command: list[str], rows: Path, target: Path | None = None, **rules: float) -> Result:
-    return _cell.run(replace(BLANK, k=3, seed=5), command, rows, target, replace(RULES, **rules))
+def run(command: list[str], rows: Path, target: Path | None = None, **feasibility: float) -> Result:
+    return _cell.run(
+        replace(BLANK, k=3, seed=5), command, rows, target, replace(RULES, **feasibility)
+    )
 
 
 def test_a_rival_is_timed_and_judged(tmp_path: Path, rows: Path) -> None:

@@ -27,7 +27,7 @@ from benchmarks.paper._statistics import Spread, normalised, results, tidy
 from benchmarks.paper._work import jobs_for, work
 
 import protobandit as pb
-from protobandit.oracle.target_orders import Order
+from protobandit.oracle.target_orders import RandomOrder
 from protobandit.search.drivers import greedy
 
 GRID = GRIDS["digits"]
@@ -175,7 +175,7 @@ def test_a_race_pays_for_its_swaps_too():
     assert build.evaluations == 3000 * n_rows
     assert build.evaluations < whole.evaluations < 3000 * 8000
     assert whole.comparisons - build.comparisons == 5 * (whole.pulls - build.pulls) > 0
-    rows = Order(8000, seed_of(key)).read(0, n_rows)
+    rows = RandomOrder(8000, seed_of(key)).read(0, n_rows)
     exact = pb.select(source, target[rows], k=4, method="lazygreedy")
     np.testing.assert_array_equal(build.indices, exact.indices)
 

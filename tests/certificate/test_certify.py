@@ -200,7 +200,7 @@ def test_an_exact_certificate_is_the_linear_relaxation(seed, method):
 def table_of(y, weights, width):
     order = np.argsort(y, axis=1)[:, :width].astype(np.int32)
     values = np.take_along_axis(y, order, axis=1).astype(np.float32)
-    return dual.Table(
+    return dual.DualTable(
         n_arms=y.shape[1], weights=weights, arms=order, values=values, nearest=weights
     )
 

@@ -35,7 +35,7 @@ def ragged(full, *, share=1.0, seed=0):
     return starts, np.concatenate(own).astype(np.int32), np.concatenate(values)
 
 
-def standing(way, members, beyond=0.0):
+def swap_state(way, members, beyond=0.0):
     """Return near, second, D and E of every column; E of a lone prototype is ``beyond``."""
     n, is_lone = members.shape[1], len(members) == 1
     near, second = np.full((2, n), 0 if is_lone else -1)

@@ -10,8 +10,8 @@ from kernels.instances import (
     losses_of,
     ragged,
     require_exact,
-    standing,
     summed,
+    swap_state,
     table,
     weighted,
 )
@@ -24,7 +24,7 @@ REFERENCE = WAYS["reference"]
 
 def state_of(way, members, weights):
     """Return what `put` keeps up to date: nearby, near, second, D, E, weights, losses."""
-    near, second, D, E = standing(way, members)
+    near, second, D, E = swap_state(way, members)
     losses = losses_of(way, near, D, E, weights, len(members))
     return np.ascontiguousarray(members.T), near, second, D, E, weights, losses
 

@@ -10,8 +10,8 @@ from kernels.instances import (
     losses_of,
     ragged,
     require_exact,
-    standing,
     summed,
+    swap_state,
     table,
     weighted,
 )
@@ -20,11 +20,11 @@ from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
 sized = pytest.mark.parametrize("k", [1, 2, 3, 7])
 
 
-def changes_of(way, entries, arms, near, D, E, weights, losses, rules=None):
+def changes_of(way, entries, arms, near, D, E, weights, losses, feasibility=None):
     """Return changes and slots; ``rules`` are each arm's group, and who may take which slot."""
     changes, slots = np.full(len(arms), np.nan), np.full(len(arms), -1)
     free = np.zeros(len(entries[0]) - 1, dtype=np.int64), np.ones((1, len(losses)), dtype=bool)
-    state = *(rules or free), near, D, E, weights, losses
+    state = *(feasibility or free), near, D, E, weights, losses
     way(ragged_swaps_kernels.swap_changes)(
         *entries, arms, *state, np.empty(len(losses)), changes, slots
     )
@@ -50,7 +50,7 @@ def true_changes(members, row, weights):
 @pytest.mark.parametrize("is_tied", [False, True])
 def test_the_two_nearest_are_the_two_smallest(dtype, way, k, is_tied):
     members = table(k, 60, dtype=dtype, is_tied=is_tied)
-    near, second, D, E = standing(way, members, beyond=5.0)
+    near, second, D, E = swap_state(way, members, beyond=5.0)
     require_exact(members, near, second, D, E)
     np.testing.assert_array_equal(near, members.argmin(axis=0))
     if k == 1:
@@ -61,7 +61,7 @@ def test_the_two_nearest_are_the_two_smallest(dtype, way, k, is_tied):
 @sized
 def test_ties_are_broken_alike_whether_compiled_or_not(dtype, k):
     members = table(k, 200, dtype=dtype, is_tied=True)
-    compiled, reference = (standing(way, members) for way in WAYS.values())
+    compiled, reference = (swap_state(way, members) for way in WAYS.values())
     for one, other in zip(compiled, reference, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -71,7 +71,7 @@ def test_ties_are_broken_alike_whether_compiled_or_not(dtype, k):
 @sized
 def test_removal_losses_are_what_a_removal_costs(dtype, way, k):
     members, weights = table(k, 60, dtype=dtype), weighted(60)
-    near, _, D, E = standing(way, members, beyond=2.0)
+    near, _, D, E = swap_state(way, members, beyond=2.0)
     losses = losses_of(way, near, D, E, weights, k)
     for slot in range(k):
         left = np.delete(members, slot, axis=0) if k > 1 else np.full((1, 60), 2.0)
@@ -82,7 +82,7 @@ def test_removal_losses_are_what_a_removal_costs(dtype, way, k):
 @both_ways
 def test_a_prototype_of_an_empty_cell_costs_nothing_to_remove(way):
     members = np.array([[1.0, 2.0], [3.0, 4.0], [1.5, 5.0]])
-    near, _, D, E = standing(way, members)
+    near, _, D, E = swap_state(way, members)
     assert losses_of(way, near, D, E, np.ones(2), 3).tolist() == [2.5, 0.0, 0.0]
 
 
@@ -97,7 +97,7 @@ def test_a_prototype_of_an_empty_cell_costs_nothing_to_remove(way):
 def test_a_change_is_that_of_the_best_of_all_pairs(dtype, way, k, is_tied, seed):
     full = table(k + 15, 40, dtype=dtype, is_tied=is_tied, seed=seed)
     members, weights = full[:k].copy(), weighted(40, seed)
-    near, _, D, E = standing(way, members, beyond=full.max())
+    near, _, D, E = swap_state(way, members, beyond=full.max())
     losses = losses_of(way, near, D, E, weights, k)
     arms = np.random.default_rng(seed).permutation(len(full))  # prototypes too
     changes, slots = changes_of(way, ragged(full), arms, near, D, E, weights, losses)
@@ -111,7 +111,7 @@ def test_a_change_is_that_of_the_best_of_all_pairs(dtype, way, k, is_tied, seed)
 @sized
 def test_a_prototype_in_its_own_place_changes_nothing(way, k):
     full, weights = table(k, 50, dtype=np.float64), np.ones(50)
-    near, _, D, E = standing(way, full, beyond=1.0)
+    near, _, D, E = swap_state(way, full, beyond=1.0)
     losses = losses_of(way, near, D, E, weights, k)
     changes, _ = changes_of(way, ragged(full), np.arange(k), near, D, E, weights, losses)
     np.testing.assert_allclose(changes, 0, atol=1e-12)
@@ -125,7 +125,7 @@ def test_an_arm_that_lacks_columns_is_never_worth_more_than_it_is_said(dtype, wa
     for seed in range(5):
         full = table(k + 12, 40, dtype=dtype, seed=seed)
         members, weights = full[:k].copy(), weighted(40, seed)
-        near, _, D, E = standing(way, members, beyond=full.max())
+        near, _, D, E = swap_state(way, members, beyond=full.max())
         losses = losses_of(way, near, D, E, weights, k)
         entries = ragged(full, share=share, seed=seed)
         arms = np.arange(k, len(full))
@@ -146,7 +146,7 @@ def test_an_arm_that_lacks_columns_is_never_worth_more_than_it_is_said(dtype, wa
 def test_compiled_changes_are_those_of_the_reference(dtype, k, is_tied):
     full = table(k + 30, 100, dtype=dtype, is_tied=is_tied)
     members, weights, entries = full[:k].copy(), weighted(100), ragged(full, share=0.6)
-    near, _, D, E = standing(WAYS["reference"], members, beyond=full.max())
+    near, _, D, E = swap_state(WAYS["reference"], members, beyond=full.max())
     arms = np.arange(len(full))[::-1].copy()
     both = []
     for way in WAYS.values():
@@ -161,7 +161,7 @@ def test_changes_do_not_depend_on_which_arms_are_asked_for_together():
     way = WAYS["compiled"]
     full = table(60, 300, dtype=np.float32)
     weights = np.random.default_rng(1).random(300)
-    near, _, D, E = standing(way, full[:5].copy())
+    near, _, D, E = swap_state(way, full[:5].copy())
     losses = losses_of(way, near, D, E, weights, 5)
     entries = ragged(full, share=0.5)
 
@@ -182,7 +182,7 @@ def test_exchanges_keep_the_two_nearest_exact(dtype, way, k, is_tied):
     random = np.random.default_rng(k)
     full = table(30, 80, dtype=dtype, is_tied=is_tied, seed=k)
     members = full[:k].copy()
-    state = standing(way, members, beyond=full.max())
+    state = swap_state(way, members, beyond=full.max())
     truth = members.copy()
     for _ in range(60):
         slot, arm = int(random.integers(k)), int(random.integers(len(full)))
@@ -195,7 +195,7 @@ def test_exchanges_keep_the_two_nearest_exact(dtype, way, k, is_tied):
 @both_ways
 def test_an_exchange_for_a_twin_of_another_prototype(way):
     members = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]])
-    state = standing(way, members)
+    state = swap_state(way, members)
     for slot, row in ((2, members[0].copy()), (0, members[1].copy()), (1, np.zeros(3))):
         way(ragged_swaps_kernels.exchange)(members, slot, row, *state)
         require_exact(members, *state)
@@ -210,14 +210,14 @@ def test_an_exchange_for_a_twin_of_another_prototype(way):
 def test_arms_take_the_best_of_the_slots_they_may_take(dtype, way):
     full = table(30, 60, dtype=dtype)
     members, weights, entries = full[:6].copy(), weighted(60), ragged(full)
-    near, _, D, E = standing(way, members)
+    near, _, D, E = swap_state(way, members)
     losses = losses_of(way, near, D, E, weights, 6)
     random = np.random.default_rng(1)
     groups, allowed = random.integers(4, size=30), random.random((4, 6)) < 0.4
     allowed[2] = False
     arms = np.arange(6, 30)
     changes, slots = changes_of(
-        way, entries, arms, near, D, E, weights, losses, rules=(groups, allowed)
+        way, entries, arms, near, D, E, weights, losses, feasibility=(groups, allowed)
     )
     assert set(groups[arms]) == {0, 1, 2, 3}
     for arm, change, slot in zip(arms, changes, slots, strict=True):
@@ -261,7 +261,7 @@ def test_home_cells_are_those_of_the_definition(dtype, way, share, is_tied, n_ce
     """Ties are sums of whole numbers and halves: exact, and many."""
     full = table(40, 60, dtype=dtype, is_tied=is_tied)
     members, weights, entries = full[:n_cells].copy(), weighted(60), ragged(full, share=share)
-    near, _, _, E = standing(way, members, beyond=3.0)
+    near, _, _, E = swap_state(way, members, beyond=3.0)
     arms = np.array([39, 0, 7, 7, *range(10, 39)])
     for n_homes in {1, 2, n_cells - 1, n_cells} & set(range(1, n_cells + 1)):
         homes = homes_of(way, entries, arms, near, E, weights, n_cells, n_homes)
@@ -274,7 +274,7 @@ def test_home_cells_are_those_of_the_definition(dtype, way, share, is_tied, n_ce
 def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(way):
     """Two prototypes at the very place: E is 0 in their cell."""
     members = np.array([[0.0, 9.0], [0.0, 9.0], [9.0, 0.0]])
-    near, _, _, E = standing(way, members)
+    near, _, _, E = swap_state(way, members)
     entries = np.array([0, 2]), np.array([1, 0], dtype=np.int32), np.array([7.0, 3.0])
     homes = homes_of(way, entries, np.array([0]), near, E, np.ones(2), 3, 3)
     assert homes.tolist() == [[0, 2, -1]]
@@ -282,7 +282,7 @@ def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(w
 
 @both_ways
 def test_an_arm_of_which_nothing_is_known_is_at_home_nowhere(way):
-    near, _, _, E = standing(way, np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
+    near, _, _, E = swap_state(way, np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
     entries = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
     assert homes_of(way, entries, np.array([0]), near, E, np.ones(2), 3, 2).tolist() == [[-1, -1]]
 
@@ -290,7 +290,7 @@ def test_an_arm_of_which_nothing_is_known_is_at_home_nowhere(way):
 @both_ways
 def test_rows_without_weight_draw_no_arm_but_to_its_nearest(way):
     members = np.array([[0.0, 0.0, 9.0, 9.0], [9.0, 9.0, 0.0, 9.0], [9.0, 9.0, 9.0, 0.0]])
-    near, _, _, E = standing(way, members)
+    near, _, _, E = swap_state(way, members)
     entries = np.array([0, 4]), np.arange(4, dtype=np.int32), np.array([5.0, 5.0, 1.0, 5.0])
     weights = np.array([0.0, 0.0, 0.0, 1.0])
     homes = homes_of(way, entries, np.array([0]), near, E, weights, 3, 3)

@@ -27,7 +27,7 @@ from protobandit.kernels.dense_rows import strided_centre
 from protobandit.kernels.jit import Kernel
 from protobandit.metrics import metrics
 from protobandit.metrics.metrics import METRICS, as_metric, block_metric, metric
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.metrics.parameters import PARAMETERS
 
 DTYPES = [np.float32, np.float64]
@@ -574,8 +574,8 @@ def test_precomputed_numbers_are_checked(wrong):
     matrix = np.ones((3, 4))
     matrix[2, 1] = wrong
     with pytest.raises(InvalidInput, match=r"'precomputed' gave .* target row 2 and source row 0"):
-        METRICS["precomputed"].fill(Prepared(np.array([1, 2])), Prepared(matrix), np.empty((2, 3)))
-    METRICS["precomputed"].fill(Prepared(np.array([0, 2])), Prepared(matrix), np.empty((2, 3)))
+        METRICS["precomputed"].fill(Operand(np.array([1, 2])), Operand(matrix), np.empty((2, 3)))
+    METRICS["precomputed"].fill(Operand(np.array([0, 2])), Operand(matrix), np.empty((2, 3)))
 
 
 # -- errors ---------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ import scipy.sparse
 import brute
 import protobandit as pb
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Batch, Table
+from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.problem import pose
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import greedy
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from search.objectives.instances import table, watched
 
 N_SOURCE, N_TARGET = 9, 24
@@ -23,20 +23,20 @@ D = table(N_TARGET, N_SOURCE, seed=3)
 
 def batch_of(oracle, rows, start=0):
     rows = np.asarray(rows)
-    return Batch(start, oracle.targets(rows), rows + 1.0)
+    return RowBatch(start, oracle.targets(rows), rows + 1.0)
 
 
 def first_patchwork(oracle, arms, rows):
     batch = batch_of(oracle, rows)
-    return Table.of(oracle, np.asarray(arms), batch.targets).patchwork(batch)
+    return FullTable.of(oracle, np.asarray(arms), batch.targets).ragged(batch)
 
 
-def entries_of(patchwork, arm):
+def entries_of(ragged, arm):
     """Return what is known of an arm: its distance by column."""
-    own = slice(patchwork.starts[arm], patchwork.starts[arm + 1])
-    columns = patchwork.columns[own].tolist()
+    own = slice(ragged.starts[arm], ragged.starts[arm + 1])
+    columns = ragged.columns[own].tolist()
     assert len(set(columns)) == len(columns)
-    return dict(zip(columns, patchwork.values[own].tolist(), strict=True))
+    return dict(zip(columns, ragged.values[own].tolist(), strict=True))
 
 
 # -- full tables -----------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def entries_of(patchwork, arm):
 def test_a_table_holds_each_distance_and_computes_it_once():
     oracle, metric = watched(D)
     arms, rows = np.array([7, 0, 4]), np.array([20, 3, 3, 11])
-    held = Table.of(oracle, arms, oracle.targets(rows))
+    held = FullTable.of(oracle, arms, oracle.targets(rows))
     np.testing.assert_array_equal(held.matrix, D[np.ix_(rows, arms)].T)
     assert metric.pairs.total() == oracle.evaluations["build"] == 12
     assert oracle.lookups.total() == 0
@@ -53,7 +53,7 @@ def test_a_table_holds_each_distance_and_computes_it_once():
 
 def test_reading_a_table_costs_lookups_only():
     oracle, metric = watched(D)
-    held = Table.of(oracle, np.arange(N_SOURCE), oracle.targets(np.arange(N_TARGET)))
+    held = FullTable.of(oracle, np.arange(N_SOURCE), oracle.targets(np.arange(N_TARGET)))
     before = metric.pairs.total()
     np.testing.assert_array_equal(held.column(5), D[:, 5])
     assert oracle.lookups.total() == N_TARGET
@@ -72,9 +72,9 @@ def test_reading_a_table_costs_lookups_only():
 def test_greedy_on_a_table_is_greedy_on_its_rows():
     oracle, _ = watched(D)
     arms, rows = np.array([1, 2, 4, 5, 8]), np.array([0, 3, 4, 9, 10, 17, 23])
-    held = Table.of(oracle, arms, oracle.targets(rows))
+    held = FullTable.of(oracle, arms, oracle.targets(rows))
     weights = rows + 1.0
-    coverage = Coverage.over(held, weights)
+    coverage = ExactCoverage.over(held, weights)
     picks = greedy(Lazy(), coverage, n_source=5, k=3, random=np.random.default_rng(0))
     chosen = [int(arm) for pick in picks for arm in pick.arms]
     assert chosen == brute.greedy(D[np.ix_(rows, arms)], weights, 3)
@@ -85,7 +85,7 @@ def test_scans_are_cut_without_a_seam():
     random = np.random.default_rng(0)
     rows = random.normal(size=(1500, 2))
     oracle = Oracle(pose(rows, k=1), n_jobs=2)
-    held = Table.of(oracle, np.arange(1500), oracle.targets(slice(0, 1500)))
+    held = FullTable.of(oracle, np.arange(1500), oracle.targets(slice(0, 1500)))
     seen = np.zeros(1500, dtype=int)
     tiles = []
 
@@ -106,15 +106,15 @@ def test_scans_are_cut_without_a_seam():
 def test_a_table_as_a_patchwork_holds_the_same_numbers_in_the_same_place():
     oracle, metric = watched(D)
     batch = batch_of(oracle, [5, 1, 9])
-    held = Table.of(oracle, np.array([3, 6]), batch.targets)
-    patchwork = held.patchwork(batch)
-    assert len(patchwork) == 2
-    assert patchwork.n_rows == 3
-    assert patchwork.arms.tolist() == [3, 6]
-    assert patchwork.weights.tolist() == [6, 2, 10]
-    assert np.shares_memory(patchwork.values, held.matrix)
+    held = FullTable.of(oracle, np.array([3, 6]), batch.targets)
+    ragged = held.ragged(batch)
+    assert len(ragged) == 2
+    assert ragged.n_rows == 3
+    assert ragged.arms.tolist() == [3, 6]
+    assert ragged.weights.tolist() == [6, 2, 10]
+    assert np.shares_memory(ragged.values, held.matrix)
     for arm, source in enumerate((3, 6)):
-        assert entries_of(patchwork, arm) == {0: D[5, source], 1: D[1, source], 2: D[9, source]}
+        assert entries_of(ragged, arm) == {0: D[5, source], 1: D[1, source], 2: D[9, source]}
     assert metric.pairs.total() == 6
 
 
@@ -123,17 +123,17 @@ def test_a_table_as_a_patchwork_holds_the_same_numbers_in_the_same_place():
 def test_a_patchwork_may_hold_what_is_below_limits_only(limit, dtype):
     oracle, _ = watched(D)
     batch = batch_of(oracle, range(N_TARGET))
-    held = Table(oracle=oracle, arms=np.arange(N_SOURCE), matrix=D.T.astype(dtype))
+    held = FullTable(oracle=oracle, arms=np.arange(N_SOURCE), matrix=D.T.astype(dtype))
     limits = np.full(N_TARGET, limit, dtype=dtype)
     limits[::3] = 0.2
-    patchwork = held.patchwork(batch, limits)
+    ragged = held.ragged(batch, limits)
     for arm in range(N_SOURCE):
         known = dict(enumerate(held.matrix[arm].tolist()))
-        assert entries_of(patchwork, arm) == within(known, limits)
-    assert patchwork.values.dtype == dtype
-    assert patchwork.columns.dtype == np.int32
-    np.testing.assert_array_equal(patchwork.distances(np.arange(N_SOURCE)), held.matrix)
-    for one, other in zip(held.within(limits), patchwork.entries, strict=True):
+        assert entries_of(ragged, arm) == within(known, limits)
+    assert ragged.values.dtype == dtype
+    assert ragged.columns.dtype == np.int32
+    np.testing.assert_array_equal(ragged.distances(np.arange(N_SOURCE)), held.matrix)
+    for one, other in zip(held.within(limits), ragged.entries, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -144,7 +144,7 @@ def test_large_tables_are_compared_with_limits_without_a_seam():
     both = []
     for n_jobs in (1, 2):
         oracle = Oracle(pose(rows, k=1), n_jobs=n_jobs)
-        held = Table.of(oracle, np.arange(2300), oracle.targets(slice(0, 2300)))
+        held = FullTable.of(oracle, np.arange(2300), oracle.targets(slice(0, 2300)))
         both.append(held.within(limits))
     is_within = held.matrix < limits
     is_within[np.arange(2300), held.matrix.argmin(axis=1)] = True
@@ -231,13 +231,13 @@ def test_the_distances_of_an_arm_are_complete_and_counted():
 
 def test_distances_at_the_first_batch_cost_lookups_only():
     oracle, metric = watched(D)
-    patchwork = first_patchwork(oracle, [0, 3, 8], FIRST)
-    found = patchwork.distances(np.array([2, 2, 0]))
+    ragged = first_patchwork(oracle, [0, 3, 8], FIRST)
+    found = ragged.distances(np.array([2, 2, 0]))
     np.testing.assert_array_equal(found, D[FIRST][:, [8, 8, 0]].T)
     assert metric.pairs.total() == 9
     assert oracle.lookups.total() == 9
     found[:] = -1
-    assert (patchwork.table.matrix >= 0).all()
+    assert (ragged.table.matrix >= 0).all()
 
 
 def test_arms_at_home_everywhere_get_all_rows():
@@ -322,12 +322,12 @@ def test_random_growth_is_that_of_brute_force():
     for seed in range(20):
         random = np.random.default_rng(seed)
         oracle, metric = watched(D)
-        patchwork = first_patchwork(oracle, np.arange(N_SOURCE), random.permutation(4))
-        truth = [entries_of(patchwork, arm) for arm in range(N_SOURCE)]
-        rows = list(patchwork.batches[0].targets.rows)
+        ragged = first_patchwork(oracle, np.arange(N_SOURCE), random.permutation(4))
+        truth = [entries_of(ragged, arm) for arm in range(N_SOURCE)]
+        rows = list(ragged.batches[0].targets.rows)
         n_evaluations = 4 * N_SOURCE
         for _ in range(3):
-            kept = np.sort(random.choice(len(patchwork), max(1, len(patchwork) - 2), False))
+            kept = np.sort(random.choice(len(ragged), max(1, len(ragged) - 2), False))
             n_cells = int(random.integers(1, 5))
             sizes = random.integers(0, 4, size=n_cells)
             sizes[0] += not sizes.any()
@@ -336,22 +336,22 @@ def test_random_growth_is_that_of_brute_force():
             n_homes = int(random.integers(1, n_cells + 1))
             homes = np.array([random.permutation(n_cells)[:n_homes] for _ in kept])
             is_measured = random.random(len(kept)) < 0.7
-            first = patchwork.n_rows
+            first = ragged.n_rows
             batch = batch_of(oracle, new, start=first)
             limits = random.choice([0.0, 0.5, 0.8, np.inf], size=first)
-            patchwork = patchwork.extended(kept, batch, starts, homes, is_measured, limits)
+            ragged = ragged.extended(kept, batch, starts, homes, is_measured, limits)
             truth = [within(truth[arm], limits) for arm in kept]
             for arm in np.flatnonzero(is_measured):
                 for column in range(len(new)):
                     if starts.searchsorted(column, side="right") - 1 in homes[arm]:
-                        truth[arm][first + column] = D[new[column], patchwork.arms[arm]]
+                        truth[arm][first + column] = D[new[column], ragged.arms[arm]]
                         n_evaluations += 1
             rows += new.tolist()
-            assert [entries_of(patchwork, arm) for arm in range(len(kept))] == truth
-            assert patchwork.n_rows == len(rows)
+            assert [entries_of(ragged, arm) for arm in range(len(kept))] == truth
+            assert ragged.n_rows == len(rows)
         assert metric.pairs.total() == oracle.evaluations["build"] == n_evaluations
-        everyone = np.arange(len(patchwork))
-        np.testing.assert_array_equal(patchwork.distances(everyone), D[rows][:, patchwork.arms].T)
+        everyone = np.arange(len(ragged))
+        np.testing.assert_array_equal(ragged.distances(everyone), D[rows][:, ragged.arms].T)
 
 
 # -- kinds of rows ---------------------------------------------------------------------------------
@@ -393,24 +393,24 @@ def test_every_kind_of_rows_can_be_kept(kind):
     oracle = Oracle(problem, n_jobs=1)
     n_first, arms = 4, np.array([0, 2, 6, 9])
     order = np.random.default_rng(0).permutation(len(target))
-    patchwork = first_patchwork(oracle, arms, order[:n_first])
+    ragged = first_patchwork(oracle, arms, order[:n_first])
     new = order[n_first:]
     starts = np.array([0, 3, len(new)])
     homes = np.array([[0], [1], [1], [0]])
     batch = batch_of(oracle, new, start=n_first)
-    patchwork = patchwork.extended(
+    ragged = ragged.extended(
         np.arange(4), batch, starts, homes, np.ones(4, dtype=bool), np.full(n_first, np.inf)
     )
     tolerance = 1e-5 if oracle.dtype == np.float32 else 1e-9
     for arm, source_row in enumerate(arms):
-        known = entries_of(patchwork, arm)
+        known = entries_of(ragged, arm)
         assert len(known) == n_first + np.diff(starts)[homes[arm]].sum()
         for column, value in known.items():
             assert value == pytest.approx(truth[order[column], source_row], abs=tolerance)
     np.testing.assert_allclose(
-        patchwork.distances(np.arange(4)), truth[np.ix_(order, arms)].T, atol=tolerance
+        ragged.distances(np.arange(4)), truth[np.ix_(order, arms)].T, atol=tolerance
     )
-    assert patchwork.values.dtype == oracle.dtype
+    assert ragged.values.dtype == oracle.dtype
     n_later = 2 * 3 + 2 * (len(new) - 3)
     assert oracle.evaluations["build"] == 4 * n_first + n_later + 4 * len(new)
 

@@ -8,14 +8,20 @@ import pytest
 from scipy import stats
 
 from protobandit import InvalidInput
-from protobandit.oracle.target_orders import Draws, Lottery, Order, as_generator, draw_rows
+from protobandit.oracle.target_orders import (
+    RandomOrder,
+    WeightedOrder,
+    WeightedSampler,
+    as_generator,
+    draw_rows,
+)
 
 SIZES = [1, 2, 3, 5, 100, 4096, 4097, 10_000]
 WEIGHTS = np.array([3.0, 0.0, 1.0, 5.0, 0.0, 0.5, 0.0])
 
 
 def order(n, seed=0):
-    return Order(n, np.random.default_rng(seed))
+    return RandomOrder(n, np.random.default_rng(seed))
 
 
 # -- orders ---------------------------------------------------------------------------------------
@@ -56,7 +62,7 @@ def test_each_row_is_as_likely_at_any_position(n):
     generator = np.random.default_rng(3)
     positions = [0, 1, n // 2, n - 1]
     seen = np.array(
-        [[Order(n, generator).read(at, at + 1)[0] for at in positions] for _ in range(n_keys)]
+        [[RandomOrder(n, generator).read(at, at + 1)[0] for at in positions] for _ in range(n_keys)]
     )
     parts = seen * n_parts // n
     sizes = np.bincount(np.arange(n) * n_parts // n)
@@ -69,7 +75,7 @@ def test_pairs_of_positions_are_independent():
     """Chi-square over keys: the parts of the rows at two neighbouring positions."""
     n, n_keys, n_parts = 4100, 4000, 5
     generator = np.random.default_rng(4)
-    seen = np.array([Order(n, generator).read(7, 9) for _ in range(n_keys)]) * n_parts // n
+    seen = np.array([RandomOrder(n, generator).read(7, 9) for _ in range(n_keys)]) * n_parts // n
     table = np.zeros((n_parts, n_parts))
     np.add.at(table, (seen[:, 0], seen[:, 1]), 1)
     assert stats.chi2_contingency(table).pvalue > 1e-4
@@ -92,7 +98,7 @@ def test_a_long_order_is_read_in_little_memory():
 
 
 def test_draws_follow_the_weights():
-    draws = Draws(Lottery(WEIGHTS), np.random.default_rng(0)).read(0, 20_000)
+    draws = WeightedOrder(WeightedSampler(WEIGHTS), np.random.default_rng(0)).read(0, 20_000)
     counts = np.bincount(draws, minlength=len(WEIGHTS))
     assert draws.dtype == np.int64
     assert not counts[WEIGHTS == 0].any()
@@ -101,12 +107,12 @@ def test_draws_follow_the_weights():
 
 
 def test_draws_are_remembered():
-    draws = Draws(Lottery(WEIGHTS), np.random.default_rng(0))
+    draws = WeightedOrder(WeightedSampler(WEIGHTS), np.random.default_rng(0))
     late = draws.read(40, 50)
     whole = draws.read(0, 60)
     np.testing.assert_array_equal(whole[40:50], late)
     np.testing.assert_array_equal(draws.read(0, 60), whole)
-    at_once = Draws(Lottery(WEIGHTS), np.random.default_rng(0)).read(0, 60)
+    at_once = WeightedOrder(WeightedSampler(WEIGHTS), np.random.default_rng(0)).read(0, 60)
     np.testing.assert_array_equal(whole, at_once)
 
 
@@ -140,7 +146,7 @@ ALMOST_ONE = 1 - 2**-53
     ],
 )
 def test_the_rungs_of_a_lottery(weights, roll, row):
-    assert Lottery(np.array(weights)).draw(1, Rolls(roll)).tolist() == [row]
+    assert WeightedSampler(np.array(weights)).draw(1, Rolls(roll)).tolist() == [row]
 
 
 # -- rows to look at ------------------------------------------------------------------------------

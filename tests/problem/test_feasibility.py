@@ -9,7 +9,7 @@ import pytest
 
 import constrained
 from protobandit import Constraints
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 
 N, K = 7, 4
 LABELS = "abc"
@@ -30,9 +30,9 @@ def draw_instance(seed):
 
 def rules_of(groups, least, most, fixed):
     wanted = Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed)
-    rules = wanted.rules(len(groups))
-    rules.require_feasible(K)
-    return rules
+    feasibility = wanted.feasibility(len(groups))
+    feasibility.require_feasible(K)
+    return feasibility
 
 
 seeded = pytest.mark.parametrize("seed", range(40))
@@ -41,7 +41,7 @@ seeded = pytest.mark.parametrize("seed", range(40))
 @seeded
 def test_open_rows_are_those_that_some_allowed_set_has(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    rules = rules_of(groups, least, most, fixed)
+    feasibility = rules_of(groups, least, most, fixed)
     for n in range(len(fixed), K):
         for rest in permutations(sorted(set(range(N)) - set(fixed)), n - len(fixed)):
             members = [*fixed, *rest]
@@ -51,17 +51,17 @@ def test_open_rows_are_those_that_some_allowed_set_has(seed):
                 i for i in range(N) if i not in members and any({*members, i} <= s for s in sets)
             ]
             ids = np.array(members, dtype=np.int64)
-            assert rules.open_rows(ids, K - n).tolist() == expected
+            assert feasibility.open_rows(ids, K - n).tolist() == expected
 
 
 @seeded
 def test_exchanges_are_those_that_keep_the_quotas(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    rules = rules_of(groups, least, most, fixed)
+    feasibility = rules_of(groups, least, most, fixed)
     names = sorted(set(groups))
     for members in sets:
         members = sorted(members)
-        allowed = rules.allowed(np.array(members))
+        allowed = feasibility.allowed(np.array(members))
         assert allowed.shape == (len(names), K)
         for g, label in enumerate(names):
             for slot in range(K):
@@ -82,11 +82,11 @@ def test_exchanges_are_those_that_keep_the_quotas(seed):
 @seeded
 def test_draws_keep_the_rules_and_reach_every_set(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    rules = rules_of(groups, least, most, fixed)
+    feasibility = rules_of(groups, least, most, fixed)
     random = np.random.default_rng(seed)
     seen = set()
     for _ in range(60 * len(sets)):
-        drawn = rules.draw(rules.fixed, K - len(fixed), random)
+        drawn = feasibility.draw(feasibility.fixed, K - len(fixed), random)
         chosen = {*fixed, *drawn.tolist()}
         assert chosen in sets
         seen.add(frozenset(chosen))
@@ -96,10 +96,10 @@ def test_draws_keep_the_rules_and_reach_every_set(seed):
 @seeded
 def test_admitted_arms_are_taken_one_after_the_other(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    rules = rules_of(groups, least, most, fixed)
+    feasibility = rules_of(groups, least, most, fixed)
     others = np.setdiff1d(np.arange(N), fixed)
     arms = np.random.default_rng(seed).permutation(others)
-    taken = arms[rules.admitted(rules.fixed, arms, K - len(fixed))].tolist()
+    taken = arms[feasibility.admitted(feasibility.fixed, arms, K - len(fixed))].tolist()
     chosen = list(fixed)
     for arm in arms.tolist():
         if any({*chosen, arm} <= s for s in sets):
@@ -109,34 +109,34 @@ def test_admitted_arms_are_taken_one_after_the_other(seed):
 
 
 def test_without_constraints_everything_is_free():
-    rules = Rules.none(5)
-    assert rules.is_free
-    assert rules.needs == frozenset()
-    assert rules.capacity == 5
-    assert rules.open_rows(np.array([1, 3]), 2).tolist() == [0, 2, 4]
-    assert rules.allowed(np.array([1, 3])).all()
-    assert rules.paid(np.array([1])) is None
-    assert rules.admitted(np.array([1]), np.array([0, 2, 4]), 2).tolist() == [0, 1]
+    feasibility = Feasibility.none(5)
+    assert feasibility.is_free
+    assert feasibility.needs == frozenset()
+    assert feasibility.capacity == 5
+    assert feasibility.open_rows(np.array([1, 3]), 2).tolist() == [0, 2, 4]
+    assert feasibility.allowed(np.array([1, 3])).all()
+    assert feasibility.paid(np.array([1])) is None
+    assert feasibility.admitted(np.array([1]), np.array([0, 2, 4]), 2).tolist() == [0, 1]
 
 
 def test_quotas_that_bind_nothing_need_no_support():
     groups = ["a", "a", "b"]
-    assert Constraints(groups=groups, at_most=3).rules(3).is_free
-    assert Constraints(groups=groups, at_least=0).rules(3).is_free
-    assert Constraints(groups=groups, at_most=1).rules(3).needs == {"groups"}
-    assert Constraints(groups=groups, at_least={"a": 1}).rules(3).needs == {"groups"}
+    assert Constraints(groups=groups, at_most=3).feasibility(3).is_free
+    assert Constraints(groups=groups, at_least=0).feasibility(3).is_free
+    assert Constraints(groups=groups, at_most=1).feasibility(3).needs == {"groups"}
+    assert Constraints(groups=groups, at_least={"a": 1}).feasibility(3).needs == {"groups"}
 
 
 def test_money_decides_which_rows_are_open():
-    rules = Constraints(costs=[1, 2, 3, 4], budget=5).rules(4)
-    assert rules.needs == {"costs"}
-    assert rules.open_rows(np.array([1]), 9).tolist() == [0, 2]
-    assert rules.admitted(np.array([0]), np.array([3, 1, 2]), 3).tolist() == [0]
-    assert rules.paid(np.array([1, 2])) == 5
+    feasibility = Constraints(costs=[1, 2, 3, 4], budget=5).feasibility(4)
+    assert feasibility.needs == {"costs"}
+    assert feasibility.open_rows(np.array([1]), 9).tolist() == [0, 2]
+    assert feasibility.admitted(np.array([0]), np.array([3, 1, 2]), 3).tolist() == [0]
+    assert feasibility.paid(np.array([1, 2])) == 5
 
 
 def test_a_budget_is_not_missed_by_rounding():
-    rules = Constraints(costs=[0.1, 0.2, 0.3], budget=0.6).rules(3)
-    assert rules.open_rows(np.array([0, 1]), 1).tolist() == [2]
-    exact = Constraints(costs=[0.1, 0.1, 0.1], budget=0.3, fixed=[0, 1, 2]).rules(3)
+    feasibility = Constraints(costs=[0.1, 0.2, 0.3], budget=0.6).feasibility(3)
+    assert feasibility.open_rows(np.array([0, 1]), 1).tolist() == [2]
+    exact = Constraints(costs=[0.1, 0.1, 0.1], budget=0.3, fixed=[0, 1, 2]).feasibility(3)
     exact.require_feasible(3)

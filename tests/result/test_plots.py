@@ -10,7 +10,7 @@ import pytest
 
 import protobandit as pb
 from protobandit.result.plots import convex
-from protobandit.run.knee import bend
+from protobandit.run.knee import find_knee
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -51,7 +51,7 @@ def test_gains_that_grow_by_chance_make_no_knee():
     noise = np.random.default_rng(0).uniform(0.1, 1.9, 299)
     smooth = k**-0.02
     costs = np.concatenate([[1.0], 1.0 + np.cumsum(np.diff(smooth) * noise)])
-    assert bend(costs).is_clear
+    assert find_knee(costs).is_clear
     noisy = replace(SELECTION, costs=costs)
     assert noisy.knee is None
     lower = convex(costs)

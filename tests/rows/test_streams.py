@@ -9,7 +9,7 @@ import protobandit as pb
 from protobandit.methods import LazyBandit
 from protobandit.problem.limits import Limits
 from protobandit.rows.columns import Columns
-from protobandit.rows.streams import Stream, arrive
+from protobandit.rows.streams import Stream, take_stream_rows
 from protobandit.search.methods import lazybandit
 
 SOURCE = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
@@ -39,7 +39,7 @@ def select(stream, **options):
 
 def read(batches, n_rows, n_fresh, **options):
     given = {"takes_objects": False, "is_prepared": False, **options}
-    return arrive(Stream(batches), n_rows, n_fresh, **given)
+    return take_stream_rows(Stream(batches), n_rows, n_fresh, **given)
 
 
 # -- how far it is read ---------------------------------------------------------------------------
@@ -50,7 +50,9 @@ def read(batches, n_rows, n_fresh, **options):
 def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
     feed = Feed()
     chosen = select(Stream(feed), k=k, method=LazyBandit(effort=effort))
-    n_rows = LazyBandit(effort=effort).rows_read(n_source=300, k=k, is_dear=False, limits=Limits())
+    n_rows = LazyBandit(effort=effort).rows_read(
+        n_source=300, k=k, is_expensive=False, limits=Limits()
+    )
     assert len(chosen.problem.target) == n_rows
     assert len(chosen.problem.fresh) == 4096
     assert feed.n_batches == -(-(n_rows + 4096) // 100)
@@ -76,7 +78,7 @@ def test_other_methods_read_fifty_thousand_by_default():
 @pytest.mark.parametrize("rows", [200, 10**6])
 def test_rows_are_a_cap_for_the_race(rows):
     chosen = select(Stream(Feed(), rows=rows))
-    needed = LazyBandit().rows_read(n_source=300, k=5, is_dear=False, limits=Limits())
+    needed = LazyBandit().rows_read(n_source=300, k=5, is_expensive=False, limits=Limits())
     assert len(chosen.problem.target) == min(rows, needed)
 
 

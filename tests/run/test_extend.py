@@ -54,7 +54,7 @@ def test_going_on_is_the_same_as_asking_for_more_at_once(method, is_weighted, ks
     assert selection.guarantee == whole.guarantee
     assert selection.k == ks[-1]
     assert selection.status == whole.status
-    assert selection.problem.rules.is_free
+    assert selection.problem.feasibility.is_free
 
 
 def test_only_what_is_new_is_evaluated():

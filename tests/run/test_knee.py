@@ -8,7 +8,7 @@ import pytest
 import brute
 import protobandit as pb
 from protobandit import Constraints
-from protobandit.run.knee import bend, prune, ranked
+from protobandit.run.knee import find_knee, prune, ranked
 
 
 def blobs(seed, *, n_blobs, columns, apart=6.0, is_uneven=False):
@@ -184,16 +184,16 @@ def test_ranks_are_those_of_greedy(seed):
 def test_a_bend_is_where_the_gain_falls_most_for_its_number():
     # Gains of 4, 4, 4 and then of 0.1 each: the fourth is the last that is worth something.
     costs = np.concatenate([[20, 16, 12, 8], 8 - 0.1 * np.arange(1, 20)])
-    assert bend(costs) == bend(costs, least=4)
-    assert (bend(costs).k, bend(costs).is_clear) == (4, True)
-    assert not bend(1 / np.arange(1, 60)).is_clear
-    assert not bend(np.arange(1, 60) ** -0.1).is_clear
-    assert bend(costs, least=6).k >= 6
-    assert bend(np.array([1.0])).k == 1
+    assert find_knee(costs) == find_knee(costs, least=4)
+    assert (find_knee(costs).k, find_knee(costs).is_clear) == (4, True)
+    assert not find_knee(1 / np.arange(1, 60)).is_clear
+    assert not find_knee(np.arange(1, 60) ** -0.1).is_clear
+    assert find_knee(costs, least=6).k >= 6
+    assert find_knee(np.array([1.0])).k == 1
 
 
 @pytest.mark.parametrize("level", [-3.0, 0.0, 2.0])
 def test_no_bend_lies_beyond_the_last_gain(level):
-    assert bend(np.full(9, level)).k == 1
-    assert bend(np.full(9, level), least=4).k == 4
-    assert bend(level + np.array([4.0, 1.0, *[0.0] * 8])).k <= 3
+    assert find_knee(np.full(9, level)).k == 1
+    assert find_knee(np.full(9, level), least=4).k == 4
+    assert find_knee(level + np.array([4.0, 1.0, *[0.0] * 8])).k <= 3

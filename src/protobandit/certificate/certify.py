@@ -51,7 +51,7 @@ from typing import Any, Final
 import numpy as np
 
 from protobandit.certificate.certificate import Certificate, is_real, stated
-from protobandit.certificate.dual import Sample, dual_bound, rows_held, tabulate
+from protobandit.certificate.dual import DualSample, dual_bound, rows_held, tabulate
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
@@ -188,7 +188,7 @@ def _exact(
 ) -> _Finding:
     """Compute every dissimilarity; nothing is left to chance."""
     unit = claim.cost or 1.0
-    sample = Sample(
+    sample = DualSample(
         rows=None, weights=_weights(claim.problem), value=_valued(np.full(n_rows, unit), 0.0)
     )
     table = tabulate(oracle, claim.prototypes, sample)
@@ -206,7 +206,7 @@ def _rigorous(
     level = -math.log1p(-confidence)
     bet = _best_bet(level / n_rows, survey.spread)
     rows, counts = np.unique(survey.draw(n_rows, random), return_counts=True)
-    sample = Sample(rows=rows, weights=counts / n_rows, value=_valued(survey.units[rows], bet))
+    sample = DualSample(rows=rows, weights=counts / n_rows, value=_valued(survey.units[rows], bet))
     table = tabulate(oracle, claim.prototypes, sample)
     return _Finding(
         kind="rigorous",
@@ -230,7 +230,7 @@ def _asymptotic(
     rows, counts = np.unique(drawn, return_counts=True)
     value = _valued(np.full(len(rows), unit), bet)
     table = tabulate(
-        oracle, claim.prototypes, Sample(rows=rows, weights=counts / n_rows, value=value)
+        oracle, claim.prototypes, DualSample(rows=rows, weights=counts / n_rows, value=value)
     )
     cost, margin = claim.cost, 0.0
     if not claim.is_exact:

@@ -38,7 +38,7 @@ _NIL = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sample:
+class DualSample:
     """Target rows (None: all of them), weights that sum to 1, and how to value their distances.
 
     ``value(gaps, cut)`` makes y of d(t, i) - D_t, D_t the distance to the nearest prototype, for
@@ -51,7 +51,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class DualTable:
     """Each row's nearest arms and their values, least first; and D_t."""
 
     n_arms: int
@@ -75,7 +75,7 @@ def _arms_within(reach: float, n_arms: int, k: int) -> int:
     return min(n_arms, math.ceil(reach * n_arms / k))
 
 
-def tabulate(oracle: Oracle, prototypes: Ids, sample: Sample) -> Table:
+def tabulate(oracle: Oracle, prototypes: Ids, sample: DualSample) -> DualTable:
     """Compare every source row with the sample, and keep each row's nearest.
 
     Cost: |S| evaluations a row.
@@ -98,7 +98,9 @@ def tabulate(oracle: Oracle, prototypes: Ids, sample: Sample) -> Table:
         values[cut] = np.nextafter(held, np.float32(-np.inf))
 
     oracle.each_chunk(np.arange(n_arms), visit, sample.rows)
-    return Table(n_arms=n_arms, weights=sample.weights, arms=arms, values=values, nearest=nearest)
+    return DualTable(
+        n_arms=n_arms, weights=sample.weights, arms=arms, values=values, nearest=nearest
+    )
 
 
 def _transposed(block: Floats) -> Floats:
@@ -108,7 +110,7 @@ def _transposed(block: Floats) -> Floats:
     return out
 
 
-def dual_bound(table: Table, k: int) -> float:
+def dual_bound(table: DualTable, k: int) -> float:
     """Return what the values of the best ``k`` arms, averaged over the rows, cannot fall below.
 
     The first prices are 0, that is D_t: the bound by submodularity. A subgradient at row t is 1

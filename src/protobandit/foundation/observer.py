@@ -1,6 +1,6 @@
 """Who looks on while a search goes on: nobody, unless somebody asks.
 
-Drivers and the oracle speak to an `Onlooker`. The one here does nothing and costs nothing; a
+Drivers and the oracle speak to an `Observer`. The one here does nothing and costs nothing; a
 `Watch` tells a listener, heeds an interruption, and takes notes from which another run can go on.
 """
 
@@ -56,7 +56,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class SavedStage:
     """What was noted of one part of a search: plain values, and arrays.
 
     An array that takes time to make may be a function, which is called when it is written.
@@ -66,7 +66,7 @@ class Stage:
     arrays: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Onlooker:
+class Observer:
     """Looks at nothing, and knows nothing of an earlier run."""
 
     @property
@@ -89,11 +89,11 @@ class Onlooker:
     def catch_up(self) -> None:
         """Take the search to be here and now again."""
 
-    def recall(self, stage: str) -> Stage | None:
+    def recall(self, stage: str) -> SavedStage | None:
         """Return what an earlier run noted, and go back to where it was then; None if nothing."""
         return None
 
-    def return_to(self, stage: Stage) -> None:
+    def return_to(self, stage: SavedStage) -> None:
         """Go back once more to where an earlier run was when it noted this."""
 
     def drop(self, stage: str) -> None:
@@ -118,4 +118,4 @@ class Onlooker:
         return []
 
 
-NOBODY = Onlooker()
+NO_OBSERVER = Observer()

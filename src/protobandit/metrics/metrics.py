@@ -29,7 +29,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import dense_rows, distances, sparse_distances
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.metrics.parameters import misfit, others
 from protobandit.metrics.text import OF_TEXTS
 
@@ -68,8 +68,8 @@ class Metric:
     """
 
     name: str
-    prepare: Callable[[Any, Doubles | None], Prepared]
-    fill: Callable[[Prepared, Prepared, Floats], None]
+    prepare: Callable[[Any, Doubles | None], Operand]
+    fill: Callable[[Operand, Operand, Floats], None]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     bound: float | None = None
     is_centred: bool = False
@@ -78,28 +78,28 @@ class Metric:
     is_by_pairs: bool = False
     is_own: bool = False
     is_of_sets: bool = False
-    fill_pairs: Callable[[Prepared, Prepared, Ids, Ids, Floats], None] | None = None
+    fill_pairs: Callable[[Operand, Operand, Ids, Ids, Floats], None] | None = None
 
     def __repr__(self) -> str:
         return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
 
 
-def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Prepared:
+def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Operand:
     home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
-    return Prepared(*home.FORMS[form](block))
+    return Operand(*home.FORMS[form](block))
 
 
-def _prepare_squares(block: Any, centre: Doubles | None) -> Prepared:
+def _prepare_squares(block: Any, centre: Doubles | None) -> Operand:
     if centre is None or len(centre) <= distances.FEW_COLUMNS:
         return _prepare(block, centre, form="with_norms")
     rows, _ = dense_rows.FORMS["plain"](block)
     near = dense_rows.shifted(rows, centre)
-    return Prepared(rows, dense_rows.squared_norms(near), near)
+    return Operand(rows, dense_rows.squared_norms(near), near)
 
 
 def _fill(
-    sources: Prepared,
-    targets: Prepared,
+    sources: Operand,
+    targets: Operand,
     out: Floats,
     *,
     name: str,
@@ -117,28 +117,28 @@ def _fill(
 
 
 def _fill_squares_of_pairs(
-    sources: Prepared, targets: Prepared, i: Ids, j: Ids, out: Floats, *, is_root: bool
+    sources: Operand, targets: Operand, i: Ids, j: Ids, out: Floats, *, is_root: bool
 ) -> None:
     i = i if sources.at is None else sources.at[i]
     j = j if targets.at is None else targets.at[j]
     distances.squares_of_pairs(sources.given, targets.given, i, j, is_root, out)
 
 
-def _prepare_matrix(block: Any, centre: Doubles | None) -> Prepared:
-    return Prepared(np.asarray(block))
+def _prepare_matrix(block: Any, centre: Doubles | None) -> Operand:
+    return Operand(np.asarray(block))
 
 
-def _fill_precomputed(sources: Prepared, targets: Prepared, out: Floats) -> None:
+def _fill_precomputed(sources: Operand, targets: Operand, out: Floats) -> None:
     out[...] = targets.rows[:, sources.rows].T
     _require_dissimilarities(out, "precomputed")
 
 
-def _prepare_any(block: Any, centre: Doubles | None) -> Prepared:
-    return Prepared(block if getattr(block, "ndim", 1) == 2 else list(block))
+def _prepare_any(block: Any, centre: Doubles | None) -> Operand:
+    return Operand(block if getattr(block, "ndim", 1) == 2 else list(block))
 
 
 def _fill_by_pairs(
-    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+    sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     target_rows = _single_rows(targets.rows)
     for i, source in enumerate(_single_rows(sources.rows)):
@@ -162,7 +162,7 @@ def _is_dissimilarity(value: Any) -> bool:
 
 
 def _fill_by_blocks(
-    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+    sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     values = np.asarray(function(targets.rows, sources.rows))
     if values.shape != out.T.shape or values.dtype.kind not in "fiub":
@@ -327,7 +327,7 @@ def _euclidean_after(name: str, parameters: Mapping[str, Doubles], by: Doubles) 
     )
 
 
-def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Prepared:
+def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Operand:
     if len(by) != block.shape[1]:
         raise InvalidInput(
             f"parameters of the metric are for {len(by)} column(s) but the rows have "

@@ -11,7 +11,7 @@ from protobandit.foundation.array_types import Floats, Ids, Where
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Operand:
     """Rows in the form one metric reads, with their norms where it wants them.
 
     ``given`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
@@ -34,16 +34,16 @@ class Prepared:
         """Return the rows as given."""
         return self.given if self.at is None else self.given[self.at]
 
-    def take(self, where: Where) -> Prepared:
+    def take(self, where: Where) -> Operand:
         """Return these rows, prepared."""
         norms, near = (
             None if part is None else _taken(part, where) for part in (self.norms, self.near)
         )
         if self.at is not None:
-            return Prepared(self.given, norms, near, self.at[where])
+            return Operand(self.given, norms, near, self.at[where])
         if near is not None and not isinstance(where, slice):
-            return Prepared(self.given, norms, near, where)
-        return Prepared(_taken(self.given, where), norms, near)
+            return Operand(self.given, norms, near, where)
+        return Operand(_taken(self.given, where), norms, near)
 
 
 def _taken(part: Any, where: Where) -> Any:

@@ -23,7 +23,7 @@ from protobandit.foundation.array_types import Doubles, Floats
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import dense_rows, sparse_distances
 from protobandit.metrics.metrics import METRICS, Metric
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 
 SQUARES = METRICS["sqeuclidean"]
 
@@ -96,23 +96,23 @@ KERNELS: dict[str, Callable[..., Similarity]] = {
 }
 
 
-def _prepare(block: Any, centre: Doubles | None) -> Prepared:
+def _prepare(block: Any, centre: Doubles | None) -> Operand:
     home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
-    return Prepared(*home.FORMS["with_norms"](block))
+    return Operand(*home.FORMS["with_norms"](block))
 
 
-def _fill_rbf(sources: Prepared, targets: Prepared, out: Floats, *, gamma: float) -> None:
+def _fill_rbf(sources: Operand, targets: Operand, out: Floats, *, gamma: float) -> None:
     SQUARES.fill(sources, targets, out)
     with np.errstate(over="ignore"):
         np.multiply(out, -gamma, out=out)
     np.exp(out, out=out)
 
 
-def _fill_with_one(sources: Prepared, targets: Prepared, out: Floats) -> None:
+def _fill_with_one(sources: Operand, targets: Operand, out: Floats) -> None:
     out[...] = 1.0
 
 
-def _fill_products(sources: Prepared, targets: Prepared, out: Floats) -> None:
+def _fill_products(sources: Operand, targets: Operand, out: Floats) -> None:
     left, right = sources.rows, targets.rows
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(left, np.ndarray):
@@ -121,14 +121,14 @@ def _fill_products(sources: Prepared, targets: Prepared, out: Floats) -> None:
             out[...] = (left.astype(np.float64) @ right.astype(np.float64).T).toarray()
 
 
-def _fill_with_norms(sources: Prepared, targets: Prepared, out: Floats) -> None:
+def _fill_with_norms(sources: Operand, targets: Operand, out: Floats) -> None:
     with np.errstate(over="ignore"):
         out[...] = targets.norms
 
 
 def _fill_powers(
-    sources: Prepared,
-    targets: Prepared,
+    sources: Operand,
+    targets: Operand,
     out: Floats,
     *,
     products: Callable[..., None],
@@ -161,12 +161,12 @@ def _own(function: Callable[..., Any]) -> Similarity:
     return Similarity(pairs=record, alone=alone)
 
 
-def _prepare_any(block: Any, centre: Doubles | None) -> Prepared:
-    return Prepared(block if getattr(block, "ndim", 1) == 2 else list(block))
+def _prepare_any(block: Any, centre: Doubles | None) -> Operand:
+    return Operand(block if getattr(block, "ndim", 1) == 2 else list(block))
 
 
 def _fill_by_blocks(
-    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+    sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     values = np.asarray(function(targets.rows, sources.rows))
     if values.shape != out.T.shape or values.dtype.kind not in "fiub":
@@ -185,7 +185,7 @@ def _fill_by_blocks(
 
 
 def _fill_row_by_row(
-    sources: Prepared, targets: Prepared, out: Floats, *, function: Callable[..., Any], name: str
+    sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     for j in range(len(targets)):
         row = targets.take(slice(j, j + 1))

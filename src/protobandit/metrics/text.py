@@ -9,10 +9,10 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 
 
-def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Prepared:
+def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Operand:
     """Return texts as they are; refuse anything else."""
     for text in block:
         if not isinstance(text, str):
@@ -20,10 +20,10 @@ def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Prepared:
                 f"metric={name!r} compares texts, and one row is {text!r:.40} "
                 f"({type(text).__name__}). Pass rows that are str, or another metric."
             )
-    return Prepared(list(block))
+    return Operand(list(block))
 
 
-def fill_edits(sources: Prepared, targets: Prepared, out: Floats, *, is_normalized: bool) -> None:
+def fill_edits(sources: Operand, targets: Operand, out: Floats, *, is_normalized: bool) -> None:
     """Write the number of edits between texts, or its share of the longer one's length."""
     process, levenshtein = _rapidfuzz()
     out[...] = process.cdist(

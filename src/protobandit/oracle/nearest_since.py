@@ -9,17 +9,17 @@ import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
 from protobandit.foundation.slices import equal_runs
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 
-Fill: TypeAlias = Callable[[Prepared, Prepared, Floats], None]
-FillPairs: TypeAlias = Callable[[Prepared, Prepared, Ids, Ids, Floats], None]
+Fill: TypeAlias = Callable[[Operand, Operand, Floats], None]
+FillPairs: TypeAlias = Callable[[Operand, Operand, Ids, Ids, Floats], None]
 
 _FEW_ROWS = 8  # below which a product costs more than its pairs
 
 
 def fill_nearest(
-    sources: Prepared,
-    targets: Prepared,
+    sources: Operand,
+    targets: Operand,
     since: Ids,
     nearest: Floats,
     *,

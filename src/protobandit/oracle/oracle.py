@@ -27,17 +27,17 @@ from typing import Any, Final
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
-from protobandit.foundation.observer import NOBODY, Onlooker, Work
+from protobandit.foundation.observer import NO_OBSERVER, Observer, Work
 from protobandit.foundation.slices import as_slice, cuts
 from protobandit.foundation.threads import Task, one_blas_thread, run, worker_count
 from protobandit.kernels.dense_rows import strided_centre
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.nearest_since import fill_nearest
 from protobandit.oracle.tasks import (
     CHUNK,
     TILE,
-    Filling,
     Scan,
+    TableFill,
     Tile,
     Visit,
     groups_of,
@@ -70,7 +70,7 @@ class Oracle:
         self.evaluations: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
         self.phase = "build"
-        self.onlooker: Onlooker = NOBODY
+        self.observer: Observer = NO_OBSERVER
         self.groups = groups_of(len(problem.target))
         self._metric = problem.metric
         self.dtype = np.dtype(np.float64) if self._metric.is_expensive else problem.dtype
@@ -83,7 +83,7 @@ class Oracle:
         """Return an oracle of other rows or another metric, which counts where this one does."""
         other = Oracle(problem, n_jobs=self._workers)
         other.evaluations, other.lookups = self.evaluations, self.lookups
-        other.onlooker = self.onlooker
+        other.observer = self.observer
         return other
 
     # -- state ----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Oracle:
             shape = len(self.problem.source), len(self.problem.target)
             self._kept = np.empty(shape, dtype=self.dtype)
             self._is_kept = np.zeros(shape[0], dtype=bool)
-            for sources in self.onlooker.kept_before():
+            for sources in self.observer.kept_before():
                 self.scan(sources, lambda tile: None)
 
     @property
@@ -127,20 +127,20 @@ class Oracle:
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def targets(self, where: Where) -> Prepared:
+    def targets(self, where: Where) -> Operand:
         """Return these target rows as the metric reads them; costs no evaluation."""
         if self.problem.target is self.problem.source:
             return self.sources(where)
         return self._metric.prepare(self.problem.target.take(where), self._centre)
 
-    def sources(self, where: Where) -> Prepared:
+    def sources(self, where: Where) -> Operand:
         """Return these source rows as the metric reads them; costs no evaluation."""
         if self._all_sources is not None:
             return self._all_sources.take(where)
         return self._metric.prepare(self.problem.source.take(where), self._centre)
 
     @cached_property
-    def _all_sources(self) -> Prepared | None:
+    def _all_sources(self) -> Operand | None:
         """Hold the source prepared once and for all, if it is small enough to hold twice."""
         source = self.problem.source
         if source.n_cells > _CACHED_CELLS:
@@ -155,7 +155,7 @@ class Oracle:
 
     # -- answers --------------------------------------------------------------------------------
 
-    def distances(self, sources: Ids, targets: Prepared) -> Floats:
+    def distances(self, sources: Ids, targets: Operand) -> Floats:
         """Return d(target, source), one row a source row."""
         out = np.empty((len(sources), len(targets)), dtype=self.dtype)
         n = self._count(len(sources) * len(targets))
@@ -166,7 +166,7 @@ class Oracle:
         self._run(fill, cuts(len(sources), TILE), n)
         return out
 
-    def nearest_since(self, sources: Prepared, targets: Prepared, since: Ids) -> Floats:
+    def nearest_since(self, sources: Operand, targets: Operand, since: Ids) -> Floats:
         """Return min d(target j, sources[since[j]:]), infinite where that leaves none."""
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
@@ -175,9 +175,7 @@ class Oracle:
         fill_nearest(sources, targets, since, nearest, fill=own.fill, fill_pairs=pairs)
         return nearest
 
-    def visit(
-        self, sources: Ids, targets: Prepared, visit: Callable[[Floats, slice], None]
-    ) -> None:
+    def visit(self, sources: Ids, targets: Operand, visit: Callable[[Floats, slice], None]) -> None:
         """Compute d(target, source) in tiles of source rows and hand each to ``visit``."""
         n = self._count(len(sources) * len(targets))
 
@@ -209,20 +207,20 @@ class Oracle:
         column: Floats = out[0]
         return column
 
-    def tabulate(self, sources: Ids, targets: Prepared, out: Floats, name: str = "") -> None:
+    def tabulate(self, sources: Ids, targets: Operand, out: Floats, name: str = "") -> None:
         """Fill ``out`` with d(target, source), one row a source row.
 
         With a ``name``, what an earlier run noted of the same is not computed again.
         """
 
-        def fill(rows: Ids, some: Prepared, block: Floats) -> None:
+        def fill(rows: Ids, some: Operand, block: Floats) -> None:
             self._metric.fill(self.sources(as_slice(rows)), some, block)
 
-        table = Filling(sources=sources, targets=targets, out=out, fill_block=fill)
+        table = TableFill(sources=sources, targets=targets, out=out, fill_block=fill)
         self._work_off(table, out.size, name)
 
     def each_patch(
-        self, patches: Sequence[tuple[Ids, Prepared]], visit: Callable[[Floats, int], None]
+        self, patches: Sequence[tuple[Ids, Operand]], visit: Callable[[Floats, int], None]
     ) -> None:
         """Compute d(target, source) for many small sets of source rows and target rows.
 
@@ -323,7 +321,7 @@ class Oracle:
             visit=visit,
             targets=self.targets,
             tile=self._tile,
-            size=rows_of_task(self._metric, self.groups, self.onlooker is not NOBODY),
+            size=rows_of_task(self._metric, self.groups, self.observer is not NO_OBSERVER),
             kept=self._kept,
             sums=sums,
             given=given,
@@ -343,13 +341,13 @@ class Oracle:
         self, fill: Callable[[Any], None], tasks: Iterable[Any], workers: int, effort: float
     ) -> None:
         """Run tasks of which no notes are taken, with looks in between if anybody looks on."""
-        if self.onlooker is NOBODY:
+        if self.observer is NO_OBSERVER:
             run(fill, tasks, workers)
             return
         do = partial(run, fill, workers=workers)
-        self.onlooker.work_off(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
+        self.observer.work_off(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
 
-    def _work_off(self, piece: Scan | Filling, n: int, name: str) -> None:
+    def _work_off(self, piece: Scan | TableFill, n: int, name: str) -> None:
         """Count and compute a piece of work, of which notes may be taken under a name."""
         workers, tasks = self._workers_for(n), piece.tasks()
 
@@ -362,17 +360,17 @@ class Oracle:
             piece.recalled(task)
 
         noted: dict[str, Any] = {}
-        if name and self.onlooker is not NOBODY:
+        if name and self.observer is not NO_OBSERVER:
             noted = {"name": name, "recalled": recalled, **piece.noted()}
         noted |= {"effort": self._effort(n), "n_workers": workers}
-        self.onlooker.work_off(Work(tasks=tasks, do=do, **noted))
+        self.observer.work_off(Work(tasks=tasks, do=do, **noted))
 
     def _effort(self, n: int) -> float:
         """Return about how many multiplications ``n`` dissimilarities are."""
         columns = self.problem.source.n_columns or 1
         return n * (_OWN_EFFORT if self._metric.is_expensive else columns)
 
-    def _tile(self, sources: Ids, targets: Prepared, columns: slice) -> tuple[Floats, Ids, int]:
+    def _tile(self, sources: Ids, targets: Operand, columns: slice) -> tuple[Floats, Ids, int]:
         """Compute one tile, in place if it is to be kept; return matrix, rows and first column."""
         place = as_slice(sources)
         rows = self.sources(place)

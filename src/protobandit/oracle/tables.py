@@ -3,8 +3,8 @@
 Reading a table costs lookups only. The arms of a table are numbered 0, 1, …; ``arms`` says which
 source rows they are.
 
-`Table` is full: every arm at every row. `Patchwork` is ragged: an arm is measured at the first few
-rows and, of the later ones, only at those in its own neighbourhood, since far rows would stay with
+`FullTable` has every arm at every row. In a `RaggedTable` an arm is measured at the first few rows
+and, of the later ones, only at those in its own neighbourhood, since far rows would stay with
 their prototypes whatever became of that arm; and what is out of reach may be forgotten. The first
 rows stay known in full; at later ones an arm can be measured again.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK, Tile, Visit
 
@@ -35,7 +35,7 @@ def _none() -> Ids:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class RowBatch:
     """Target rows that were added together: how many were before them, and their prepared form.
 
     ``rows`` are their numbers as they were read, and ``order`` is how they have been put in order
@@ -43,7 +43,7 @@ class Batch:
     """
 
     start: int
-    targets: Prepared
+    targets: Operand
     weights: Doubles
     rows: Ids = field(default_factory=_none)
     order: Ids = field(default_factory=_none)
@@ -55,7 +55,7 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class FullTable:
     """``matrix[i, j]`` is the distance of the j-th target row to source row ``arms[i]``."""
 
     oracle: Oracle
@@ -63,7 +63,7 @@ class Table:
     matrix: Floats
 
     @classmethod
-    def of(cls, oracle: Oracle, arms: Ids, targets: Prepared, name: str = "") -> Table:
+    def of(cls, oracle: Oracle, arms: Ids, targets: Operand, name: str = "") -> FullTable:
         """Compute the table of these source rows and target rows; see `Oracle.tabulate`."""
         matrix = np.empty((len(arms), len(targets)), dtype=oracle.dtype)
         oracle.tabulate(arms, targets, matrix, name)
@@ -97,7 +97,7 @@ class Table:
         distances: Floats = self.matrix[source]
         return distances
 
-    def patchwork(self, batch: Batch, limits: Floats | None = None) -> Patchwork:
+    def ragged(self, batch: RowBatch, limits: Floats | None = None) -> RaggedTable:
         """Return the same as a patchwork of one batch: every distance, or those below limits.
 
         Of each arm at least the least is kept. Without ``limits`` the distances are not copied.
@@ -109,7 +109,7 @@ class Table:
             starts = np.arange(n_arms + 1, dtype=np.int64) * n_rows
             columns = np.tile(np.arange(n_rows, dtype=np.int32), n_arms)
             values = self.matrix.ravel()
-        return Patchwork(
+        return RaggedTable(
             table=self,
             arms=self.arms,
             batches=(batch,),
@@ -137,15 +137,15 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Patchwork:
+class RaggedTable:
     """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances.
 
     ``table`` has the first batch in full, for all arms there ever were, in ascending order.
     """
 
-    table: Table
+    table: FullTable
     arms: Ids
-    batches: tuple[Batch, ...]
+    batches: tuple[RowBatch, ...]
     starts: Ids
     columns: np.ndarray[Any, np.dtype[np.int32]]
     values: Floats
@@ -161,7 +161,7 @@ class Patchwork:
     @cached_property
     def groups(self) -> Ids:
         """Return the group of each arm, by the problem's rules."""
-        return self.oracle.problem.rules.groups[self.arms]
+        return self.oracle.problem.feasibility.groups[self.arms]
 
     @property
     def n_rows(self) -> int:
@@ -195,12 +195,12 @@ class Patchwork:
     def extended(
         self,
         kept: Ids,
-        batch: Batch,
+        batch: RowBatch,
         cell_starts: Ids,
         homes: Ids,
         is_measured: Any,
         limits: Floats,
-    ) -> Patchwork:
+    ) -> RaggedTable:
         """Return the arms ``kept``, measured at more rows too: those of their home cells.
 
         Parameters
@@ -242,7 +242,7 @@ class Patchwork:
 
         blocks = [(sources, batch.targets.take(some)) for sources, some, _ in patches]
         self.oracle.each_patch(blocks, place)
-        return Patchwork(
+        return RaggedTable(
             table=self.table,
             arms=arms,
             batches=(*self.batches, batch),

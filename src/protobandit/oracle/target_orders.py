@@ -1,8 +1,8 @@
 """Chance: which target rows come next.
 
 A target order is a sequence of row numbers that can be read from any position to any other. Uniform
-weights give an `Order`: every row once, in random order, without ever holding them all. Uneven
-weights give `Draws`: independent draws by weight.
+weights give a `RandomOrder`: every row once, in random order, without ever holding them all. Uneven
+weights give `WeightedOrder`: independent draws by weight.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RowOrder:
         return np.arange(start, stop)
 
 
-class Order:
+class RandomOrder:
     """Every number below ``n`` once, in random order, in memory that does not grow with ``n``.
 
     Above a few thousand rows the order is a keyed Feistel network over the next power of four,
@@ -74,10 +74,10 @@ class Order:
         return out
 
 
-class Draws:
+class WeightedOrder:
     """Independent draws, each row as likely as its weight; remembered as far as they were read."""
 
-    def __init__(self, lottery: Lottery, random: np.random.Generator) -> None:
+    def __init__(self, lottery: WeightedSampler, random: np.random.Generator) -> None:
         self._lottery = lottery
         self._random = random
         self._drawn: Ids = np.empty(0, dtype=np.int64)
@@ -93,7 +93,7 @@ class Draws:
         self._drawn = drawn
 
 
-class Lottery:
+class WeightedSampler:
     """Draws rows in proportion to weights, in time logarithmic in their number."""
 
     def __init__(self, weights: Doubles) -> None:
@@ -115,5 +115,5 @@ class Lottery:
 def draw_rows(n_rows: int, weights: Doubles | None, n: int, random: np.random.Generator) -> Ids:
     """Return ``n`` rows: distinct ones when weights are even, else independent draws by weight."""
     if weights is None:
-        return Order(n_rows, random).read(0, min(n, n_rows))
-    return Lottery(weights).draw(n, random)
+        return RandomOrder(n_rows, random).read(0, min(n, n_rows))
+    return WeightedSampler(weights).draw(n, random)

@@ -15,7 +15,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
 from protobandit.foundation.slices import as_slice, cuts, cuts_of
 from protobandit.metrics.metrics import Metric
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 
 CHUNK: Final = 2048
 TILE: Final = 256  # source rows of one product
@@ -24,7 +24,7 @@ _RUN = 4096  # source rows of one task
 _FEW = 8  # the same where somebody looks on and pairs are compared one by one
 _WATCHED_CELLS = 1 << 21  # dissimilarities of one task where somebody looks on, about
 
-Task: TypeAlias = "tuple[int, Ids]"  # a group of target rows, and positions of source rows
+ScanTask: TypeAlias = "tuple[int, Ids]"  # a group of target rows, and positions of source rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +70,19 @@ class Scan:
     positions: Ids
     groups: list[slice]
     visit: Visit
-    targets: Callable[[slice], Prepared]
-    tile: Callable[[Ids, Prepared, slice], tuple[Floats, Ids, int]]
+    targets: Callable[[slice], Operand]
+    tile: Callable[[Ids, Operand, slice], tuple[Floats, Ids, int]]
     size: int
     kept: Floats | None = None
     sums: Doubles | None = None
     given: Ids | None = None
 
-    def tasks(self) -> Sequence[Task]:
+    def tasks(self) -> Sequence[ScanTask]:
         """Return each group of target rows with each run of source rows."""
         runs = [self.positions[cut] for cut in cuts(len(self.positions), self.size)]
         return [(group, some) for group in range(len(self.groups)) for some in runs]
 
-    def fill(self, task: Task) -> None:
+    def fill(self, task: ScanTask) -> None:
         """Compute the tiles of a task, and show each while it is still in cache."""
         group, some = task
         for columns in cuts_of(self.groups[group], CHUNK):
@@ -91,7 +91,7 @@ class Scan:
                 matrix, rows, first = self.tile(self.sources[some[cut]], targets, columns)
                 self.visit(Tile(matrix, rows, first, columns, some[cut], group))
 
-    def count(self, task: Task) -> int:
+    def count(self, task: ScanTask) -> int:
         """Return how many dissimilarities a task computes."""
         group, some = task
         return len(some) * _length(self.groups[group])
@@ -108,10 +108,10 @@ class Scan:
             "place": lambda task: (task[1], task[0]),
         }
 
-    def _kept_place(self, task: Task) -> tuple[Where, slice]:
+    def _kept_place(self, task: ScanTask) -> tuple[Where, slice]:
         return as_slice(self.sources[task[1]]), self.groups[task[0]]
 
-    def recalled(self, task: Task) -> None:
+    def recalled(self, task: ScanTask) -> None:
         """Show what was kept as if it had just been computed; sums have been filled in."""
         if self.kept is None:
             return
@@ -123,13 +123,13 @@ class Scan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Filling:
+class TableFill:
     """Fills ``out`` with d(target, source), one row a source row, block by block."""
 
     sources: Ids
-    targets: Prepared
+    targets: Operand
     out: Floats
-    fill_block: Callable[[Ids, Prepared, Floats], None]
+    fill_block: Callable[[Ids, Operand, Floats], None]
 
     def tasks(self) -> Sequence[tuple[slice, slice]]:
         """Return each chunk of target rows with each tile of source rows."""

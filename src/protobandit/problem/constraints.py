@@ -1,4 +1,4 @@
-"""What the user may demand of a selection, checked and made into `Rules`."""
+"""What the user may demand of a selection, checked and made into `Feasibility`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import numbered
-from protobandit.problem.feasibility import Rules
-
-__all__ = ["Constraints", "Rules", "as_rules"]
+from protobandit.problem.feasibility import Feasibility
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,9 +81,9 @@ class Constraints:
                 "budget. Pass at_most only, or no costs."
             )
 
-    def rules(self, n: int) -> Rules:
+    def feasibility(self, n: int) -> Feasibility:
         """Return what this means for ``n`` source rows."""
-        free = Rules.none(n)
+        free = Feasibility.none(n)
         groups, names, least, most = free.groups, free.names, free.least, free.most
         if self.groups is not None:
             names, groups = numbered(self.groups, n, "groups")
@@ -94,7 +92,7 @@ class Constraints:
             most = _as_quotas(self.at_most, names, "at_most", otherwise=sizes)
             _require_room(names, least, most, sizes)
             most = np.minimum(most, sizes)
-        return Rules(
+        return Feasibility(
             fixed=_as_fixed(self.fixed, n),
             groups=groups,
             names=names,
@@ -105,16 +103,16 @@ class Constraints:
         )
 
 
-def as_rules(constraints: Any, n: int) -> Rules:
+def as_feasibility(constraints: Any, n: int) -> Feasibility:
     """Return what the constraints passed mean for ``n`` source rows."""
     if constraints is None:
-        return Rules.none(n)
+        return Feasibility.none(n)
     if not isinstance(constraints, Constraints):
         raise InvalidInput(
             f"constraints={constraints!r:.40} is not known. Pass Constraints(fixed=…, groups=…, "
             f"at_least=…, at_most=…, costs=…, budget=…)."
         )
-    return constraints.rules(n)
+    return constraints.feasibility(n)
 
 
 def _as_fixed(fixed: Any, n: int) -> Ids:

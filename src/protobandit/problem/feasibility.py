@@ -28,7 +28,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rules:
+class Feasibility:
     """What a search must heed.
 
     Attributes
@@ -54,7 +54,7 @@ class Rules:
     budget: float | None = None
 
     @classmethod
-    def none(cls, n: int) -> Rules:
+    def none(cls, n: int) -> Feasibility:
         """Return the rules of a problem without constraints: all ``n`` rows in one group."""
         return cls(
             fixed=np.empty(0, dtype=np.int64),
@@ -94,7 +94,7 @@ class Rules:
         """Return how many rows can be taken at most, whatever they cost."""
         return int(self.most.sum())
 
-    def among(self, arms: Ids) -> Rules:
+    def among(self, arms: Ids) -> Feasibility:
         """Return the rules for these source rows alone, in order; the fixed ones are among them."""
         return replace(
             self, fixed=np.searchsorted(arms, self.fixed), groups=self.groups[arms], prices=None

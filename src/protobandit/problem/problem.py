@@ -12,8 +12,8 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
-from protobandit.problem.constraints import as_rules
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.constraints import as_feasibility
+from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.convert import as_rows, opened
@@ -23,7 +23,7 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.prepared_rows import PreparedRows
 from protobandit.rows.preparation.sides import Sides, prepare_sides
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, SparseRows
-from protobandit.rows.streams import Arrived, Stream
+from protobandit.rows.streams import Stream, StreamRows
 
 
 class Target:
@@ -74,7 +74,7 @@ class Problem:
     metric: Metric
     weights: Doubles | None
     k: int
-    rules: Rules
+    feasibility: Feasibility
     goal: Goal | None = None
     fresh: Rows | None = None
     preparation: FittedPreparation | None = None
@@ -84,12 +84,12 @@ class Problem:
     @property
     def needs(self) -> frozenset[str]:
         """Return what a method must support to solve this: "fixed", "groups", "costs", "until"."""
-        return self.rules.needs | ({"until"} if self.goal is not None else set())
+        return self.feasibility.needs | ({"until"} if self.goal is not None else set())
 
     @property
     def is_open_ended(self) -> bool:
         """Tell whether fewer than ``k`` prototypes can be all that was asked for."""
-        return self.goal is not None or self.rules.budget is not None
+        return self.goal is not None or self.feasibility.budget is not None
 
     @property
     def total(self) -> float:
@@ -109,7 +109,7 @@ class Problem:
             metric=self.metric,
             weights=_uneven(weights),
             k=k,
-            rules=Rules.none(len(sources)),
+            feasibility=Feasibility.none(len(sources)),
         )
 
     @property
@@ -132,7 +132,7 @@ def pose(
 ) -> Problem:
     """Validate what the user passed and return the `Problem`."""
     measure = as_metric(metric)
-    arrived = target if isinstance(target, Arrived) else None
+    arrived = target if isinstance(target, StreamRows) else None
     if arrived is not None:
         target = arrived.rows
     if isinstance(target, Target):
@@ -147,7 +147,9 @@ def pose(
     is_one, is_prepared = target is None or target is source, preparation is not None
     source = opened(source, name="source", has_categories=is_prepared)
     target = source if is_one else opened(target, name="target", has_categories=is_prepared)
-    remarked = [each for each in (source, target, arrived) if isinstance(each, (Opened, Arrived))]
+    remarked = [
+        each for each in (source, target, arrived) if isinstance(each, (Opened, StreamRows))
+    ]
     sides, columns = _prepared(source, target, preparation, measure), None
     if sides is not None:
         source, target = sides.source, sides.target
@@ -158,17 +160,17 @@ def pose(
         sources, targets = _matrix_sides(source, target)
     else:
         sources, targets = _sides(source, target, measure)
-    rules, goal = as_rules(constraints, len(sources)), as_goal(k, until)
-    count = _most(k, rules, goal)
-    _require_one_end(rules, goal)
-    rules.require_feasible(count)
+    feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
+    count = _most(k, feasibility, goal)
+    _require_one_end(feasibility, goal)
+    feasibility.require_feasible(count)
     return Problem(
         source=sources,
         target=targets,
         metric=measure,
         weights=_as_weights(weights, len(targets)),
         k=count,
-        rules=rules,
+        feasibility=feasibility,
         goal=goal,
         fresh=None if arrived is None else _fresh(arrived, sides, targets, measure),
         preparation=None if sides is None else sides.preparation,
@@ -181,7 +183,7 @@ def _joined_remarks(parts: Sequence[Any]) -> str:
     return " ".join(dict.fromkeys(part.remark for part in parts if part.remark))
 
 
-def _fresh(arrived: Arrived, sides: Sides | None, targets: Rows, metric: Metric) -> Rows | None:
+def _fresh(arrived: StreamRows, sides: Sides | None, targets: Rows, metric: Metric) -> Rows | None:
     if arrived.fresh is None:
         return None
     rows = arrived.fresh if sides is None else sides.preparation.transform(arrived.fresh)
@@ -330,28 +332,28 @@ def _as_doubles(values: Any) -> Doubles | None:
     return np.asarray(numbers, dtype=np.float64, order="C")
 
 
-def _most(k: Any, rules: Rules, goal: Goal | None) -> int:
+def _most(k: Any, feasibility: Feasibility, goal: Goal | None) -> int:
     """Return how many prototypes there may be."""
-    n = len(rules.groups)
+    n = len(feasibility.groups)
     if isinstance(goal, Knee):
-        return min(MOST_TRIED, rules.capacity)
-    if k is None and (goal is not None or rules.budget is not None):
-        return rules.capacity
+        return min(MOST_TRIED, feasibility.capacity)
+    if k is None and (goal is not None or feasibility.budget is not None):
+        return feasibility.capacity
     if isinstance(k, (list, tuple, np.ndarray)) and np.ndim(k) == 1 and len(k):
         return max(as_count(each, n) for each in k)
     return as_count(k, n)
 
 
-def _require_one_end(rules: Rules, goal: Goal | None) -> None:
+def _require_one_end(feasibility: Feasibility, goal: Goal | None) -> None:
     if goal is None:
         return
     shown = "k='auto'" if isinstance(goal, Knee) else f"until={goal}"
-    if rules.budget is not None:
+    if feasibility.budget is not None:
         raise InvalidInput(
-            f"{shown} is given with budget={rules.budget:g}, and each would end the search. Pass "
-            f"one of them."
+            f"{shown} is given with budget={feasibility.budget:g}, and each would end the search. "
+            f"Pass one of them."
         )
-    if rules.least.any():
+    if feasibility.least.any():
         raise InvalidInput(
             f"{shown} may end the search before at_least is fulfilled. Pass k as a number, or "
             f"at_most only."

@@ -10,7 +10,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.run.knee import bend
+from protobandit.run.knee import find_knee
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ class Plots:
         Only the first half of the curve is looked at, beyond which too few follow to tell: None of
         a few prototypes says nothing of the rows.
         """
-        found = bend(convex(self.costs if self.curve is None else self.curve))
+        found = find_knee(convex(self.costs if self.curve is None else self.curve))
         return found.k if found.is_clear else None
 
     def plot_gains(self, *, ax: Axes | None = None) -> Axes:

@@ -25,7 +25,7 @@ from protobandit.result.queries import Answers, Silhouette, is_whole, silhouette
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.extend import extend
 from protobandit.run.search import assessed_rows
-from protobandit.run.settings import Callback, Step, as_means
+from protobandit.run.settings import Callback, Step, as_run_settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -178,7 +178,7 @@ class Selection(Plots, Attachable, Answers):
             prototypes=problem.source.take(first),
             problem=problem,
             certificate=None,
-            spent=problem.rules.paid(first),
+            spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )
 
@@ -221,7 +221,7 @@ class Selection(Plots, Attachable, Answers):
                 "This selection was made class by class, and so has no one k to raise. Select "
                 "again with by= and more of each class."
             )
-        means = as_means(random_state, limits, n_jobs, callback)
+        means = as_run_settings(random_state, limits, n_jobs, callback)
         longer = Selection(**extend(self, problem, k, method, means))
         return replace(longer, preparation=self.preparation, columns=self.columns)
 

@@ -82,7 +82,7 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Arrived:
+class StreamRows:
     """What was read of a stream: the target, and further rows on which to judge.
 
     ``fresh`` is None where the stream ended before there were any.
@@ -93,9 +93,9 @@ class Arrived:
     remark: str
 
 
-def arrive(
+def take_stream_rows(
     stream: Stream, n_rows: int, n_fresh: int, *, takes_objects: bool, is_prepared: bool
-) -> Arrived:
+) -> StreamRows:
     """Read the target and the fresh rows behind it, and no batch beyond.
 
     ``is_prepared`` tells whether batches are tables that will be prepared.
@@ -116,8 +116,8 @@ def arrive(
         raise InvalidInput("The stream ended before its first row. Pass one that has rows.")
     if n_found < n_rows + n_fresh:
         whole = _joined(found, 0, n_found)
-        return Arrived(rows=whole, fresh=None, remark=_ended(n_found))
-    return Arrived(
+        return StreamRows(rows=whole, fresh=None, remark=_ended(n_found))
+    return StreamRows(
         rows=_joined(found, 0, n_rows),
         fresh=_joined(found, n_rows, n_rows + n_fresh),
         remark=_endless(n_rows),

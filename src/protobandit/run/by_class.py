@@ -21,15 +21,15 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem, as_count
 from protobandit.run.checkpoint.identity import digest
-from protobandit.run.progress.combined import Chorus
+from protobandit.run.progress.combined import CombinedProgress
 from protobandit.run.search import Status, assessed_rows, call_of, fingerprints, search
-from protobandit.run.settings import Means, Step
+from protobandit.run.settings import RunSettings, Step
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import as_method
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class ClassProblem:
     """One class: its label, its rows, its share of the target's weight, and its problem."""
 
     label: Any
@@ -39,7 +39,7 @@ class Part:
     problem: Problem
 
 
-def parts_of(whole: Problem, by: Any, k: Any) -> list[Part]:
+def parts_of(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
     """Return the classes of a problem, each with its own ``k``."""
     names, sources, targets = _labelled(whole, by)
     weights = np.ones(len(targets)) if whole.weights is None else whole.weights
@@ -48,7 +48,7 @@ def parts_of(whole: Problem, by: Any, k: Any) -> list[Part]:
     sizes = np.bincount(sources, minlength=len(names))
     counts = _counts(k, names, np.where(is_asked, sizes, 0), shares)
     return [
-        Part(
+        ClassProblem(
             label=names[c],
             sources=(own := np.flatnonzero(sources == c)),
             targets=(others := np.flatnonzero(targets == c)),
@@ -59,7 +59,7 @@ def parts_of(whole: Problem, by: Any, k: Any) -> list[Part]:
     ]
 
 
-def by_class(whole: Problem, by: Any, k: Any, method: Any, means: Means) -> dict[str, Any]:
+def by_class(whole: Problem, by: Any, k: Any, method: Any, means: RunSettings) -> dict[str, Any]:
     """Solve each class by itself, and return the fields of the joined selection."""
     chosen = as_method(method)
     parts = parts_of(whole, by, k)
@@ -72,7 +72,9 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, means: Means) -> dict
             means.store.close()
 
 
-def _call_of(whole: Problem, parts: list[Part], method: Method, limits: Limits) -> dict[str, Any]:
+def _call_of(
+    whole: Problem, parts: list[ClassProblem], method: Method, limits: Limits
+) -> dict[str, Any]:
     """Return what a checkpoint must know of this call to tell it from others."""
     rows = [numbers for part in parts for numbers in (part.sources, part.targets)]
     sizes = {str(part.label): part.problem.k for part in parts}
@@ -80,16 +82,20 @@ def _call_of(whole: Problem, parts: list[Part], method: Method, limits: Limits) 
 
 
 def _solved(
-    whole: Problem, parts: list[Part], method: Method, means: Means, shared: list[Limits]
+    whole: Problem,
+    parts: list[ClassProblem],
+    method: Method,
+    means: RunSettings,
+    shared: list[Limits],
 ) -> dict[str, Any]:
-    watch, chorus = _Watch(means), _chorus(parts, method, means, shared)
+    watch, combined = _ClassCallbacks(means), _chorus(parts, method, means, shared)
     solved: list[dict[str, Any]] = []
     for i, (part, limits) in enumerate(zip(parts, shared, strict=True)):
         own = replace(
             means,
             limits=limits,
             callback=watch.on(part),
-            progress=None if chorus is None else chorus.on(i, part.label),
+            progress=None if combined is None else combined.on(i, part.label),
             name=str(i),
             is_last=part is parts[-1],
         )
@@ -105,14 +111,16 @@ def _solved(
     return _joined(whole, parts, solved, means, watch)
 
 
-def _chorus(parts: list[Part], method: Method, means: Means, shared: list[Limits]) -> Chorus | None:
+def _chorus(
+    parts: list[ClassProblem], method: Method, means: RunSettings, shared: list[Limits]
+) -> CombinedProgress | None:
     if means.progress is None:
         return None
     planned = [
         method.forecast(part.problem, limits).evaluations
         for part, limits in zip(parts, shared, strict=True)
     ]
-    return Chorus(means.progress, [part.problem.k for part in parts], planned)
+    return CombinedProgress(means.progress, [part.problem.k for part in parts], planned)
 
 
 def require_plain(constraints: Any, until: Any) -> None:
@@ -125,10 +133,10 @@ def require_plain(constraints: Any, until: Any) -> None:
             )
 
 
-class _Watch:
+class _ClassCallbacks:
     """Passes steps on to the callback, as rows of the whole source, and remembers its answer."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: RunSettings) -> None:
         self.means = means
         self.is_stopped = False
 
@@ -140,7 +148,7 @@ class _Watch:
             return "the callback"
         return "an interruption" if interrupt is not None and interrupt.is_set() else None
 
-    def on(self, part: Part) -> Any:
+    def on(self, part: ClassProblem) -> Any:
         """Return the callback of one class."""
         callback = self.means.callback
         if callback is None:
@@ -236,7 +244,7 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
     return counts
 
 
-def _shared(limits: Limits, parts: list[Part]) -> list[Limits]:
+def _shared(limits: Limits, parts: list[ClassProblem]) -> list[Limits]:
     """Return the limits of each class, in proportion to its pairs."""
     pairs = np.array([len(p.problem.source) * len(p.problem.target) for p in parts], dtype=float)
 
@@ -255,7 +263,11 @@ def _shared(limits: Limits, parts: list[Part]) -> list[Limits]:
 
 
 def _joined(
-    whole: Problem, parts: list[Part], solved: list[dict[str, Any]], means: Means, watch: _Watch
+    whole: Problem,
+    parts: list[ClassProblem],
+    solved: list[dict[str, Any]],
+    means: RunSettings,
+    watch: _ClassCallbacks,
 ) -> dict[str, Any]:
     k = sum(part.problem.k for part in parts)
     problem = replace(whole, k=k)
@@ -297,7 +309,9 @@ def _joined(
     }
 
 
-def _besides(parts: list[Part], solved: list[dict[str, Any]], order: list[int]) -> dict[str, Any]:
+def _besides(
+    parts: list[ClassProblem], solved: list[dict[str, Any]], order: list[int]
+) -> dict[str, Any]:
     """Return what some methods find besides: coefficients within a class, rows of the target."""
     found: dict[str, Any] = {}
     if all(each.get("coefficients") is not None for each in solved):
@@ -309,7 +323,7 @@ def _besides(parts: list[Part], solved: list[dict[str, Any]], order: list[int]) 
 
 
 def _in_order(
-    parts: list[Part], solved: list[dict[str, Any]]
+    parts: list[ClassProblem], solved: list[dict[str, Any]]
 ) -> tuple[list[Step], list[Any], list[int]]:
     """Return the steps of all classes, best first, the label of each, and where it came from."""
     steps, labels, keys = [], [], []
@@ -337,7 +351,7 @@ def _guarantee(solved: list[dict[str, Any]]) -> Guarantee | None:
     return replace(first, conditions=(*first.conditions, own))
 
 
-def _remarks(parts: list[Part], solved: list[dict[str, Any]]) -> list[str]:
+def _remarks(parts: list[ClassProblem], solved: list[dict[str, Any]]) -> list[str]:
     tails = [each["status"].partition(". ")[2] for each in solved]
     said = [f"In {part.label!r}: {tail}" for part, tail in zip(parts, tails, strict=False) if tail]
     return [f"Each of the {len(parts)} classes was solved by itself.", *said]

@@ -11,7 +11,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem, as_count
 from protobandit.run.search import chosen_method, search, supported
-from protobandit.run.settings import Means, Step
+from protobandit.run.settings import RunSettings, Step
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import METHODS
@@ -32,7 +32,9 @@ class Earlier(Protocol):
     def guarantee(self) -> Guarantee | None: ...
 
 
-def extend(earlier: Earlier, problem: Problem, k: Any, method: Any, means: Means) -> dict[str, Any]:
+def extend(
+    earlier: Earlier, problem: Problem, k: Any, method: Any, means: RunSettings
+) -> dict[str, Any]:
     """Return the fields of the selection of ``k`` rows that begins with those of an earlier one."""
     if k is None or isinstance(k, (str, list, tuple)):
         raise InvalidInput(
@@ -41,12 +43,17 @@ def extend(earlier: Earlier, problem: Problem, k: Any, method: Any, means: Means
         )
     whole = replace(problem, k=as_count(k, len(problem.source)), goal=None)
     _require_more(earlier, whole)
-    rest = replace(whole, rules=replace(problem.rules, fixed=earlier.indices))
-    rest.rules.require_feasible(rest.k)
+    rest = replace(whole, feasibility=replace(problem.feasibility, fixed=earlier.indices))
+    rest.feasibility.require_feasible(rest.k)
     chosen, remark = _chosen(earlier, rest, method)
     fields = search(rest, chosen, means, remark=remark, start=earlier.steps)
     is_same = (fields["method"], fields["parameters"]) == (earlier.method, earlier.parameters)
-    if is_same and fields["guarantee"] and earlier.guarantee and not problem.rules.least.any():
+    if (
+        is_same
+        and fields["guarantee"]
+        and earlier.guarantee
+        and not problem.feasibility.least.any()
+    ):
         # Greedy is greedy, whether or not it paused; minima, though, depend on k.
         fields["guarantee"] = earlier.guarantee
     return {**fields, "problem": whole}
@@ -54,10 +61,10 @@ def extend(earlier: Earlier, problem: Problem, k: Any, method: Any, means: Means
 
 def _require_more(earlier: Earlier, problem: Problem) -> None:
     n = len(earlier.indices)
-    if problem.rules.budget is not None:
+    if problem.feasibility.budget is not None:
         raise InvalidInput(
-            f"This selection was ended by budget={problem.rules.budget:g}, not by a number of "
-            f"rows. Select with a larger budget and Constraints(fixed=selection)."
+            f"This selection was ended by budget={problem.feasibility.budget:g}, not by a number "
+            f"of rows. Select with a larger budget and Constraints(fixed=selection)."
         )
     if problem.k <= n:
         raise InvalidInput(

@@ -14,8 +14,8 @@ from protobandit.oracle.tasks import Tile
 from protobandit.problem.goals import Coverage as CoverageGoal
 from protobandit.problem.goals import MinGain
 from protobandit.problem.problem import Problem
-from protobandit.run.knee import Bend, bend, prune, ranked
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.run.knee import KneePoint, find_knee, prune, ranked
+from protobandit.search.objectives.coverage import ExactCoverage
 
 _CURVE_ROWS = 1 << 14  # target rows on which a knee is looked for
 
@@ -24,26 +24,26 @@ _CURVE_ROWS = 1 << 14  # target rows on which a knee is looked for
 class AtKnee:
     """The prototypes up to the knee, and the curve in which it was found."""
 
-    coverage: Coverage
+    coverage: ExactCoverage
     curve: Doubles
     remark: str
 
 
-def at_knee(oracle: Oracle, coverage: Coverage, random: np.random.Generator) -> AtKnee:
+def at_knee(oracle: Oracle, coverage: ExactCoverage, random: np.random.Generator) -> AtKnee:
     """Return as many prototypes as the knee of the curve says, of those that were built.
 
     They are the first of those built, or those left when the others were removed one by one,
     whichever cost less.
     """
-    built, n_fixed = coverage.prototypes, len(oracle.problem.rules.fixed)
+    built, n_fixed = coverage.prototypes, len(oracle.problem.feasibility.fixed)
     distances, weights = _distances(oracle, built, random)
     pruned = prune(distances, weights, n_fixed=n_fixed)
-    found = bend(pruned.costs, least=n_fixed)
+    found = find_knee(pruned.costs, least=n_fixed)
     left = np.sort(pruned.order[: found.k])
     order = left[ranked(distances[left], weights, n_fixed=n_fixed)]
-    kept = Coverage.of(oracle).commit(built[order])
+    kept = ExactCoverage.of(oracle).commit(built[order])
     if not kept.costs[-1] < coverage.costs[found.k - 1]:
-        kept = Coverage.of(oracle).commit(built[: found.k])
+        kept = ExactCoverage.of(oracle).commit(built[: found.k])
     return AtKnee(kept, pruned.costs, _knee_remark(found, pruned.costs))
 
 
@@ -53,11 +53,11 @@ def require_reachable(oracle: Oracle) -> None:
     Cost: one evaluation a pair, which an oracle that keeps them does not compute again.
     """
     problem = oracle.problem
-    if isinstance(problem.goal, CoverageGoal) and problem.k == problem.rules.capacity:
+    if isinstance(problem.goal, CoverageGoal) and problem.k == problem.feasibility.capacity:
         problem.goal.require_reachable(_nearest_of_all(oracle), _weights(problem))
 
 
-def remark_on(problem: Problem, coverage: Coverage) -> str:
+def remark_on(problem: Problem, coverage: ExactCoverage) -> str:
     """Say how a goal was met; refuse one that all rows that may be chosen together do not meet."""
     goal, k = problem.goal, len(coverage.prototypes)
     if isinstance(goal, MinGain):
@@ -65,13 +65,13 @@ def remark_on(problem: Problem, coverage: Coverage) -> str:
         return f"{words} the cost by less than {goal.gain:g}."
     assert isinstance(goal, CoverageGoal)
     covered = goal.covered(coverage.nearest, coverage.weights)
-    if problem.k == problem.rules.capacity:
+    if problem.k == problem.feasibility.capacity:
         goal.require_reachable(coverage.nearest, coverage.weights)
     missed = "" if covered >= goal.share else f", less than {goal.share:g}: k is too small"
     return f"{covered:.4g} of the target lies within {goal.radius:g} of a prototype{missed}."
 
 
-def _knee_remark(found: Bend, costs: Doubles) -> str:
+def _knee_remark(found: KneePoint, costs: Doubles) -> str:
     curve = f"the curve of the costs of 1 to {len(costs)} prototypes"
     if found.is_clear:
         return f"There {curve} has its knee."
@@ -102,7 +102,7 @@ def _distances(
 
 def _nearest_of_all(oracle: Oracle) -> Floats:
     """Return the distance of each target row to the nearest row that may be chosen."""
-    rules = oracle.problem.rules
+    feasibility = oracle.problem.feasibility
     nearest = np.full(len(oracle.problem.target), np.inf, dtype=oracle.dtype)
     lock = Lock()
 
@@ -112,7 +112,7 @@ def _nearest_of_all(oracle: Oracle) -> Floats:
         with lock:  # a minimum is the same in any order
             np.minimum(nearest[tile.columns], least, out=nearest[tile.columns])
 
-    oracle.scan(np.flatnonzero(rules.most[rules.groups] > 0), visit)
+    oracle.scan(np.flatnonzero(feasibility.most[feasibility.groups] > 0), visit)
     return nearest
 
 

@@ -35,7 +35,7 @@ _ROUNDING = 1e-9  # of the first cost, below which a gain is none
 
 
 @dataclass(frozen=True)
-class Bend:
+class KneePoint:
     """After how many prototypes, and whether that is a knee or merely the least smooth place."""
 
     k: int
@@ -54,7 +54,7 @@ class Pruned:
     costs: Doubles
 
 
-def bend(costs: Doubles, *, least: int = 1) -> Bend:
+def find_knee(costs: Doubles, *, least: int = 1) -> KneePoint:
     """Return where a curve of the costs of 1, 2, … prototypes bends most, at ``least`` or more.
 
     Beyond half of the curve there is too little of it left to tell. Nor is it ever beyond the
@@ -64,16 +64,16 @@ def bend(costs: Doubles, *, least: int = 1) -> Bend:
     floor = _ROUNDING * max(float(costs[0]), np.finfo(np.float64).tiny)
     enough = 1 + int(np.argmax(costs - costs[-1] <= floor))
     if enough == 1 and n > 1:
-        return Bend(max(1, least), False)
+        return KneePoint(max(1, least), False)
     worth = -np.diff(costs) * np.arange(2, n + 1) ** 2.0
     candidates = np.arange(max(2, least), max(min(n // 2, enough), max(2, least)) + 1)
     candidates = candidates[candidates < n]
     if len(candidates) == 0:
-        return Bend(n, False)
+        return KneePoint(n, False)
     later = np.array([worth[k - 1 : k - 1 + _NEXT].max() for k in candidates])
     fall = worth[candidates - 2] / np.maximum(later, floor)
     best = int(fall.argmax())
-    return Bend(int(candidates[best]), bool(fall[best] >= _CLEAR))
+    return KneePoint(int(candidates[best]), bool(fall[best] >= _CLEAR))
 
 
 def prune(distances: Floats, weights: Doubles, *, n_fixed: int = 0) -> Pruned:

@@ -20,12 +20,12 @@ from protobandit.run.assessment import Assessment, assess
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.goals import at_knee, remark_on, require_reachable
 from protobandit.run.progress.watch import Watch
-from protobandit.run.settings import Means, Step
+from protobandit.run.settings import RunSettings, Step
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method, Outcome, parameters_of
 from protobandit.search.methods.table import METHODS, as_method
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.discrepancy import Discrepancy
 from protobandit.search.objectives.mixture import Mixture
 from protobandit.search.objectives.objective import Objective
@@ -77,7 +77,7 @@ def supported(method: Any) -> frozenset[str]:
 def search(
     problem: Problem,
     method: Method,
-    means: Means,
+    means: RunSettings,
     *,
     remark: str = "",
     start: tuple[Step, ...] = (),
@@ -90,7 +90,7 @@ def search(
     oracle = Oracle(problem, n_jobs=means.n_jobs)
     _require_affordable(method, oracle, means.limits)
     opened = means.opened(lambda: call_of(problem, method, means.limits))
-    run = _Run(oracle, method, opened, remark, start)
+    run = _SearchRun(oracle, method, opened, remark, start)
     try:
         with oracle.at_work():
             return run.finish()
@@ -115,7 +115,7 @@ def _require_affordable(method: Method, oracle: Oracle, limits: Limits) -> None:
         )
 
 
-class _Run:
+class _SearchRun:
     """One search: repeats picks, keeps the steps, and ends where something asks it to.
 
     Of the objectives only the last is kept: each may hold two numbers a target row.
@@ -125,7 +125,7 @@ class _Run:
         self,
         oracle: Oracle,
         method: Method,
-        means: Means,
+        means: RunSettings,
         remark: str,
         start: tuple[Step, ...],
     ) -> None:
@@ -246,7 +246,7 @@ class _Run:
         goal = self.oracle.problem.goal
         if goal is None:
             return False
-        assert isinstance(objective, Coverage), "goals need the exact coverage of the target"
+        assert isinstance(objective, ExactCoverage), "goals need the exact coverage of the target"
         return goal.is_met(objective.nearest, objective.weights)
 
     def _at_goal(self, objective: Objective | None) -> Objective | None:
@@ -254,7 +254,7 @@ class _Run:
         goal = self.oracle.problem.goal
         if goal is None or self.stopped is not None:
             return objective
-        assert isinstance(objective, Coverage)
+        assert isinstance(objective, ExactCoverage)
         if not isinstance(goal, Knee):
             self.remarks["goal"] = remark_on(self.oracle.problem, objective)
             return objective
@@ -278,7 +278,7 @@ class _Run:
             is_proven=self.is_proven,
             cost=float(result.costs[-1]),
             k=len(indices),
-            rules=problem.rules,
+            feasibility=problem.feasibility,
         )
         return {
             "indices": indices,
@@ -297,7 +297,7 @@ class _Run:
             "fingerprints": fingerprints(problem),
             "problem": problem,
             "curve": self.curve,
-            "spent": problem.rules.paid(indices),
+            "spent": problem.feasibility.paid(indices),
             **besides,
         }
 
@@ -335,7 +335,7 @@ class _Run:
     def _assessed(self, indices: Ids, objective: Objective | None) -> Assessment:
         if self.oracle.problem.fresh is not None:
             return _on_fresh(self.oracle, indices, self.means.random)
-        if isinstance(objective, Coverage):
+        if isinstance(objective, ExactCoverage):
             n_rows = len(self.oracle.problem.target)
             costs = np.array(objective.costs)
             return Assessment(costs=costs, mass=objective.mass, error=0.0, n_rows=n_rows)
@@ -390,7 +390,7 @@ def fingerprints(problem: Problem) -> dict[str, str]:
 def _cost(pick: Pick) -> float:
     """Return the cost after a pick, as far as its objective knows it."""
     coverage = pick.objective
-    return coverage.costs[-1] if isinstance(coverage, Coverage) else float("nan")
+    return coverage.costs[-1] if isinstance(coverage, ExactCoverage) else float("nan")
 
 
 def _is_true(answer: Any) -> bool:

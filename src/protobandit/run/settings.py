@@ -13,7 +13,7 @@ from protobandit.foundation.generator_state import set_state, state_of
 from protobandit.oracle.target_orders import as_generator
 from protobandit.problem.limits import Limits, as_limits
 from protobandit.run.checkpoint.identity import digest
-from protobandit.run.checkpoint.store import Checkpoint, Store, as_checkpoint
+from protobandit.run.checkpoint.store import Checkpoint, CheckpointFile, as_checkpoint
 from protobandit.run.progress.watch import Interrupt, Listener
 
 
@@ -36,7 +36,7 @@ Callback: TypeAlias = "Callable[[Step], bool | None]"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Means:
+class RunSettings:
     """What a search may use, and who watches it.
 
     ``is_seeded`` tells whether the user chose the dice. Of several searches of one call, ``name``
@@ -51,23 +51,23 @@ class Means:
     interrupt: Interrupt | None = None
     checkpoint: Checkpoint | None = None
     is_seeded: bool = True
-    store: Store | None = None
+    store: CheckpointFile | None = None
     name: str = ""
     is_last: bool = True
 
-    def opened(self, identity: Callable[[], Mapping[str, Any]]) -> Means:
+    def opened(self, identity: Callable[[], Mapping[str, Any]]) -> RunSettings:
         """Return the same with the checkpoint opened, if there is one, for the call it is."""
         if self.checkpoint is None or self.store is not None:
             return self
         chance = state_of(self.random)
         chosen = digest(repr(chance)) if self.is_seeded else "none"
-        store = Store(self.checkpoint, {**identity(), "random_state": chosen}, chance)
+        store = CheckpointFile(self.checkpoint, {**identity(), "random_state": chosen}, chance)
         if not self.is_seeded:
             set_state(self.random, store.chance)
         return replace(self, store=store)
 
 
-def as_means(
+def as_run_settings(
     random_state: Any,
     limits: Any,
     n_jobs: int | None,
@@ -76,7 +76,7 @@ def as_means(
     progress: Any = None,
     interrupt: Any = None,
     checkpoint: Any = None,
-) -> Means:
+) -> RunSettings:
     """Validate what the user passed besides the problem."""
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
@@ -86,7 +86,7 @@ def as_means(
         )
     if interrupt is not None and not isinstance(interrupt, Interrupt):
         raise InvalidInput(f"interrupt={interrupt!r:.40} is not known. Pass an Interrupt().")
-    return Means(
+    return RunSettings(
         random=as_generator(random_state),
         limits=as_limits(limits),
         n_jobs=n_jobs,

@@ -9,7 +9,7 @@ from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import as_count
 from protobandit.rows.convert import opened
-from protobandit.rows.streams import Arrived, Stream, arrive
+from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
 from protobandit.run.search import ASSESSED_ROWS
 from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.table import as_method
@@ -27,7 +27,7 @@ def read_stream(
     method: Any,
     preparation: Any,
     limits: Limits,
-) -> tuple[Any, Arrived]:
+) -> tuple[Any, StreamRows]:
     """Read as many rows of a stream as this search needs, and those on which it is judged.
 
     Returns the source too, opened if it was a path.
@@ -42,7 +42,7 @@ def read_stream(
     source = opened(source, name="source", has_categories=preparation is not None)
     most = _rows_raced(source, k, measure, as_method(method), limits)
     n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
-    arrived = arrive(
+    arrived = take_stream_rows(
         stream,
         n_rows,
         ASSESSED_ROWS,
@@ -60,5 +60,5 @@ def _rows_raced(source: Any, k: Any, metric: Metric, method: Any, limits: Limits
     n_source = len(source) if shape is None else int(shape[0])
     counts = k if isinstance(k, (list, tuple)) else [k]
     most = max((as_count(each, n_source) for each in counts), default=1)
-    is_dear = metric.is_expensive
-    return method.rows_read(n_source=n_source, k=most, is_dear=is_dear, limits=limits)
+    is_expensive = metric.is_expensive
+    return method.rows_read(n_source=n_source, k=most, is_expensive=is_expensive, limits=limits)

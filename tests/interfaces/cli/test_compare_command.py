@@ -9,8 +9,8 @@ import protobandit as pb
 from interfaces.cli.calling import call, names, only_line
 from protobandit.interfaces.jobs import compare
 from protobandit.interfaces.jobs.compare import compared
-from protobandit.interfaces.jobs.read_options import Reading
-from protobandit.interfaces.jobs.select_arguments import Task
+from protobandit.interfaces.jobs.read_options import ReadOptions
+from protobandit.interfaces.jobs.select_arguments import SelectArguments
 
 
 def quiet(sentence):
@@ -90,7 +90,7 @@ def test_all_are_judged_on_the_same_rows_by_weight(folder, monkeypatch):
     rows[100:] += 1000
     weights[100:] = 0  # and so never judges
     np.savez("a.npz", X=rows, w=weights)
-    task = Task(sources=("a.npz",), k=2, reading=Reading(weights="w"))
+    task = SelectArguments(sources=("a.npz",), k=2, reading=ReadOptions(weights="w"))
     whole = compared(task, ["random"], 1, quiet)
     assert (whole.n_judges, whole.n_target) == (300, 300)
     with np.load("a.npz") as file:

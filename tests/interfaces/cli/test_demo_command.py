@@ -12,7 +12,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 NAMES = [*demo.METHODS, "random"]
 PICTURE = "protobandit-demo.svg"
 RUN = demo.run
-SCORE = demo.Score(
+SCORE = demo.DemoScore(
     cost=25.5, cost_error=0.0, evaluations=1234567, seconds=0.25, by_nearest=0.9, by_barycentre=0.8
 )
 

@@ -12,7 +12,7 @@ import protobandit as pb
 from interfaces.cli.calling import call, names, only_line
 from protobandit.interfaces.jobs import assign
 from protobandit.interfaces.jobs.assign import assigned
-from protobandit.interfaces.jobs.saved_result import Result
+from protobandit.interfaces.jobs.saved_result import SavedResult
 
 
 def lines(text):
@@ -91,7 +91,7 @@ def test_blocks_make_no_difference(saved, size, capsys, monkeypatch):
 def test_how_far_assign_is(saved, monkeypatch):
     monkeypatch.setattr(assign, "BLOCK", 20)
     said = []
-    result = Result.load(saved)
+    result = SavedResult.load(saved)
     assert len(list(assigned(result, ["flowers.csv"], tell=said.append))) == 2
     assert said[-2:] == ["20 of 30 rows assigned …", "30 of 30 rows assigned …"]
 

@@ -9,7 +9,7 @@ from protobandit.interfaces.jobs.demo import (
     METHODS,
     N_RANDOM,
     Demo,
-    Score,
+    DemoScore,
     average,
     barycentres,
     draw,
@@ -21,7 +21,7 @@ from protobandit.interfaces.jobs.demo import (
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
-SCORE = Score(
+SCORE = DemoScore(
     cost=2.0, cost_error=0.0, evaluations=10, seconds=0.5, by_nearest=0.5, by_barycentre=0.25
 )
 

@@ -3,16 +3,16 @@ import pandas as pd
 import pytest
 
 from protobandit import InvalidInput
-from protobandit.result.report.exhibit import Exhibit, picked
+from protobandit.result.report.exhibit import RowDisplay, picked
 
 THREE = np.arange(3)
 
 
 def test_the_number_of_rows_is_what_names_labels_or_n_say():
-    assert Exhibit(kind="texts", take=list, names="abc").n_rows == 3
-    assert Exhibit(kind="texts", take=list, labels=[1, 2]).n_rows == 2
-    assert Exhibit(kind="texts", take=list, n=7).n_rows == 7
-    assert Exhibit(kind="texts", take=list).n_rows is None
+    assert RowDisplay(kind="texts", take=list, names="abc").n_rows == 3
+    assert RowDisplay(kind="texts", take=list, labels=[1, 2]).n_rows == 2
+    assert RowDisplay(kind="texts", take=list, n=7).n_rows == 7
+    assert RowDisplay(kind="texts", take=list).n_rows is None
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_the_number_of_rows_is_what_names_labels_or_n_say():
 )
 def test_a_bad_exhibit_is_refused(fields, says):
     with pytest.raises(InvalidInput, match=says):
-        Exhibit(**fields)
+        RowDisplay(**fields)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_bad_exhibit_is_refused(fields, says):
 )
 def test_what_take_returns_is_checked(kind, rows, says):
     with pytest.raises(InvalidInput, match=says):
-        Exhibit(kind=kind, take=lambda ids: rows).rows(THREE)
+        RowDisplay(kind=kind, take=lambda ids: rows).rows(THREE)
 
 
 def test_values_are_picked_by_place_from_anything():

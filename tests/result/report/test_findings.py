@@ -14,11 +14,11 @@ from scipy.spatial.distance import cdist
 import protobandit as pb
 from protobandit.result.report.composition import MOST_VALUES, compose
 from protobandit.result.report.distances import SHARES, quantiles, spread
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.members import gather
 from protobandit.result.report.page import page as render_page
-from protobandit.result.report.sample import Sample, draw
+from protobandit.result.report.sample import ReportSample, draw
 
 SOURCE = np.random.default_rng(1).normal(size=(30, 3))
 TARGET = np.random.default_rng(2).normal(size=(200, 3))
@@ -31,7 +31,7 @@ LABELS = [f"s{i % 4}" for i in range(200)]
 
 
 def look(rows, **fields):
-    return Exhibit(
+    return RowDisplay(
         kind="records", take=lambda ids: {"x": [float(rows[i][0]) for i in ids]}, **fields
     )
 
@@ -74,7 +74,7 @@ def test_members_are_the_nearest_and_the_farthest_rows(i):
 
 
 def test_a_prototype_without_rows_has_no_members_and_no_mean():
-    sample = Sample(
+    sample = ReportSample(
         ids=np.arange(3),
         labels=np.array([1, 1, 1]),
         distances=np.array([2.0, 0.0, 1.0]),
@@ -114,7 +114,7 @@ def test_quantiles_of_even_weights_do_not_suffer_from_rounding():
 
 
 def test_distances_that_are_all_alike_have_a_histogram():
-    sample = Sample(
+    sample = ReportSample(
         ids=np.arange(4),
         labels=np.zeros(4, dtype=int),
         distances=np.zeros(4),
@@ -253,7 +253,7 @@ def test_a_memory_map_is_read_at_the_sampled_rows_only(tmp_path):
 
 def test_texts_and_matrices_have_findings():
     words = ["a" * n for n in range(1, 40)]
-    texts = Exhibit(kind="texts", take=lambda ids: [words[i] for i in ids])
+    texts = RowDisplay(kind="texts", take=lambda ids: [words[i] for i in ids])
     selection = pb.select(words, k=4, metric=lambda a, b: abs(len(a) - len(b)), method="lazygreedy")
     shown = make_findings(selection, words, source=texts, target=texts, layout="pca")
     assert shown.wall.prototypes.items == [words[i] for i in selection.indices]

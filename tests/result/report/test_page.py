@@ -16,8 +16,8 @@ import pytest
 
 import protobandit as pb
 from protobandit.certificate.certificate import rounded_up
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.page import page as render_page
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
@@ -32,7 +32,7 @@ VOID = {"meta", "link", "input", "br", "img", "circle", "path"}
 def page(selection=SELECTION, *, texts=None, **options):
     shown = [f"row {i}" for i in range(40)] if texts is None else texts
     fields = {name: options.pop(name) for name in ("names", "labels") if name in options}
-    look = Exhibit(kind="texts", take=lambda ids: [shown[i] for i in ids], **fields)
+    look = RowDisplay(kind="texts", take=lambda ids: [shown[i] for i in ids], **fields)
     return render_page(
         make_findings(selection, ROWS, source=look, target=look, layout="pca", **options)
     )
@@ -209,8 +209,8 @@ def test_a_mean_that_is_not_the_cost_is_explained():
 
 
 def test_the_details_say_what_was_asked_for():
-    rules = pb.Constraints(costs=np.full(40, 2.0), budget=5)
-    shown = details(page(pb.select(ROWS, k=None, constraints=rules)))
+    feasibility = pb.Constraints(costs=np.full(40, 2.0), budget=5)
+    shown = details(page(pb.select(ROWS, k=None, constraints=feasibility)))
     assert shown["Spent"] == "4 of a budget of 5"
     assert "Preparation" not in shown
     shown = details(

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data as make_findings
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 SELECTION = pb.select(ROWS, k=12, method="lazygreedy")
 
 
 def notes(selection=SELECTION, *, labels=None, **options):
-    look = Exhibit(kind="texts", take=lambda ids: ["x" for _ in ids], labels=labels)
+    look = RowDisplay(kind="texts", take=lambda ids: ["x" for _ in ids], labels=labels)
     options = {"layout": "pca", **options}
     return make_findings(selection, ROWS, source=look, target=look, **options).notes
 

@@ -7,7 +7,7 @@ import pytest
 
 from protobandit import InvalidInput
 from protobandit.result.report import row_contents as subject
-from protobandit.result.report.exhibit import Exhibit
+from protobandit.result.report.exhibit import RowDisplay
 from protobandit.result.report.row_contents import contents, hang, shrunk
 
 IDS = np.array([4, 0, 2])
@@ -31,7 +31,7 @@ def decoded(shown, i):
 @pytest.mark.parametrize("shape", [(5, 4, 6), (5, 4, 6, 3)])
 def test_images_survive_in_the_order_asked_for(shape):
     images = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    shown = contents(Exhibit(kind="images", take=lambda ids: images[ids]), IDS, 64)
+    shown = contents(RowDisplay(kind="images", take=lambda ids: images[ids]), IDS, 64)
     assert not shown.is_cut
     for i, row in enumerate(IDS):
         np.testing.assert_array_equal(decoded(shown, i), images[row])
@@ -45,7 +45,7 @@ def test_rows_are_asked_for_in_ascending_chunks():
         return [str(i) for i in ids]
 
     ids = np.random.default_rng(0).permutation(600)
-    shown = contents(Exhibit(kind="texts", take=take), ids, 9)
+    shown = contents(RowDisplay(kind="texts", take=take), ids, 9)
     assert shown.items == [str(i) for i in ids]
     assert max(len(a) for a in asked) <= 256
     assert (np.diff(np.concatenate(asked)) > 0).all()
@@ -62,7 +62,7 @@ def test_large_images_shrink_to_means_of_squares(shape):
 def test_records_keep_their_first_columns():
     columns = {"a": [1, 2, 3], "b": [None, "x", 2.5], "c": [0, 0, 0]}
     take = lambda ids: {n: [v[i] for i in ids] for n, v in columns.items()}  # noqa: E731
-    shown = contents(Exhibit(kind="records", take=take), np.arange(3), 2)
+    shown = contents(RowDisplay(kind="records", take=take), np.arange(3), 2)
     assert shown.columns == ("a", "b")
     assert shown.items == [[1, None], [2, "x"], [3, 2.5]]
     assert shown.is_cut
@@ -71,7 +71,7 @@ def test_records_keep_their_first_columns():
 def test_records_keep_every_digit_that_tells_values_apart():
     columns = {"a": np.array([12345.67, 1234567.0]), "b": [1_700_000_000, 2021]}
     take = lambda ids: {n: [v[i] for i in ids] for n, v in columns.items()}  # noqa: E731
-    shown = contents(Exhibit(kind="records", take=take), np.arange(2), 9)
+    shown = contents(RowDisplay(kind="records", take=take), np.arange(2), 9)
     assert shown.items == [[12345.67, 1_700_000_000], [1_234_567, 2021]]
 
 
@@ -83,7 +83,7 @@ def late(before, after):
 def test_columns_that_change_are_refused():
     take = late(lambda n: {"a": [0] * n}, lambda n: {"b": [0] * n})
     with pytest.raises(InvalidInput, match=r"columns \['a'\] for some rows and \['b'\] for others"):
-        contents(Exhibit(kind="records", take=take), np.arange(300), 9)
+        contents(RowDisplay(kind="records", take=take), np.arange(300), 9)
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (4, 6, 3)])
@@ -93,13 +93,13 @@ def test_images_that_change_are_refused(shape):
 
     take = late(black(4, 6), black(*shape))
     with pytest.raises(InvalidInput, match="images of different sizes"):
-        contents(Exhibit(kind="images", take=take), np.arange(300), 64)
+        contents(RowDisplay(kind="images", take=take), np.arange(300), 64)
 
 
 def hung(monkeypatch, budget):
     """Hang 2 long prototypes, 10 essential and 100 further rows of 5,000 characters each."""
     monkeypatch.setattr(subject, "BUDGET", budget)
-    look = Exhibit(kind="texts", take=lambda ids: ["x" * 5000 for _ in ids])
+    look = RowDisplay(kind="texts", take=lambda ids: ["x" * 5000 for _ in ids])
     return hang(look, look, np.arange(2), essential=np.arange(10), further=np.arange(10, 110))
 
 

@@ -49,8 +49,8 @@ def test_classes_are_told():
 
 
 def test_what_was_spent_is_told_with_the_budget():
-    rules = pb.Constraints(costs=np.full(40, 2.5), budget=8)
-    selection = pb.select(ROWS, k=None, constraints=rules)
+    feasibility = pb.Constraints(costs=np.full(40, 2.5), budget=8)
+    selection = pb.select(ROWS, k=None, constraints=feasibility)
     assert about(selection).spent == "7.5 of a budget of 8"
     assert about(replace(selection, problem=None)).spent == "7.5"
     assert about(pb.select(ROWS, k=2)).spent == ""

@@ -10,8 +10,8 @@ import pytest
 
 import protobandit as pb
 from protobandit.methods import MMDCritic
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings as make_findings
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.page import page as render_page
 
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
@@ -26,8 +26,8 @@ def records(rows):
 
 def found(selection, target=ROWS, *, source=None, look=None, **options):
     fields = {name: options.pop(name) for name in ("names", "labels") if name in options}
-    ours = Exhibit(**(look or records(target if source is None else source)), **fields)
-    theirs = ours if source is None else Exhibit(**(look or records(target)))
+    ours = RowDisplay(**(look or records(target if source is None else source)), **fields)
+    theirs = ours if source is None else RowDisplay(**(look or records(target)))
     return make_findings(selection, target, source=ours, target=theirs, layout="pca", **options)
 
 
@@ -156,8 +156,8 @@ def test_labels_read_with_and_without_a_gap_are_the_same():
     source = np.arange(40) % 2
     target = source.astype(float)
     target[3] = np.nan
-    ours = Exhibit(**records(ROWS), labels=source)
-    theirs = Exhibit(**records(ROWS), labels=target)
+    ours = RowDisplay(**records(ROWS), labels=source)
+    theirs = RowDisplay(**records(ROWS), labels=target)
     selection = pb.select(ROWS, ROWS, k=40, method="lazygreedy")
     shown = make_findings(selection, ROWS, source=ours, target=theirs, layout="pca")
     assert shown.agreement == (1.0, 1)

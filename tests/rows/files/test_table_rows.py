@@ -18,7 +18,7 @@ import protobandit as pb
 from protobandit.data import open_rows
 from protobandit.rows.files import sample_cache
 from protobandit.rows.files.table_rows import distinct
-from protobandit.rows.files.tables import Piece, Table
+from protobandit.rows.files.tables import FileTable, Piece
 from rows.files import files
 
 N, M = 3000, 400
@@ -234,7 +234,9 @@ def test_nothing_is_read_behind_the_last_row_wanted():
         yield batch
         raise AssertionError("nobody asked for these rows")
 
-    table = Table(form="csv", schema=batch.schema, pieces=(Piece("p", 30, read),), has_groups=False)
+    table = FileTable(
+        form="csv", schema=batch.schema, pieces=(Piece("p", 30, read),), has_groups=False
+    )
     found = table.batches(["x"], np.array([2, 15]), name="source")
     assert [(cut, some.column("x").to_pylist()) for cut, some in found] == [
         (slice(0, 1), [2]),

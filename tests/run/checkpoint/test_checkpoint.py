@@ -44,7 +44,7 @@ def _eager(monkeypatch):
 @pytest.fixture
 def kill(monkeypatch):
     """Return a function that has a run killed after its n-th save."""
-    write, state = store_module.Store._write, {"left": -1}
+    write, state = store_module.CheckpointFile._write, {"left": -1}
 
     def killing(store, is_complete):
         write(store, is_complete)
@@ -52,7 +52,7 @@ def kill(monkeypatch):
         if state["left"] == 0:
             raise Killed
 
-    monkeypatch.setattr(store_module.Store, "_write", killing)
+    monkeypatch.setattr(store_module.CheckpointFile, "_write", killing)
 
     def after(n, arguments, path):
         state["left"] = n
@@ -468,15 +468,15 @@ def test_a_lock_is_taken_on_the_file_that_is_there(tmp_path, monkeypatch):
 def test_saves_are_seconds_apart_and_take_a_tenth_of_the_time(tmp_path, monkeypatch):
     clock = {"now": 100.0}
     monkeypatch.setattr(store_module, "perf_counter", lambda: clock["now"])
-    store = store_module.Store(pb.Checkpoint(tmp_path / "search"), {}, {})
+    store = store_module.CheckpointFile(pb.Checkpoint(tmp_path / "search"), {}, {})
     notes = store.notes_of("")
-    write = store_module.Store._write
+    write = store_module.CheckpointFile._write
 
     def slow(store, is_complete):
         clock["now"] += 2.0
         write(store, is_complete)
 
-    monkeypatch.setattr(store_module.Store, "_write", slow)
+    monkeypatch.setattr(store_module.CheckpointFile, "_write", slow)
     clock["now"] = 200.0
     assert not store.is_due(), "nothing has been noted"
     notes.note("a", {}, {})

@@ -63,7 +63,7 @@ class _Table:
     random: np.random.Generator
     share: int = 1
     order: Ids = field(init=False)
-    standing: Ids = field(init=False)
+    swap_state: Ids = field(init=False)
     moments: Moments = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,17 +72,17 @@ class _Table:
     def begin(self) -> None:
         n_arms = len(self.bandit.ids)
         self.order = self.random.permutation(self.bandit.population)
-        self.standing = np.zeros(n_arms, dtype=np.int64)
-        self.moments = Moments(self.standing.copy(), np.zeros(n_arms), np.zeros(n_arms))
+        self.swap_state = np.zeros(n_arms, dtype=np.int64)
+        self.moments = Moments(self.swap_state.copy(), np.zeros(n_arms), np.zeros(n_arms))
 
     def answer(self, pull: Pull) -> Moments:
         if pull.anew:
             self.begin()
         arms = np.searchsorted(self.bandit.ids, pull.arms)
         self.check(pull, arms)
-        for start in np.unique(self.standing[arms]):
-            self.extend(arms[self.standing[arms] == start], start, start + pull.n)
-        return Moments(self.standing[arms], self.moments.mean[arms], self.moments.spread[arms])
+        for start in np.unique(self.swap_state[arms]):
+            self.extend(arms[self.swap_state[arms] == start], start, start + pull.n)
+        return Moments(self.swap_state[arms], self.moments.mean[arms], self.moments.spread[arms])
 
     def check(self, pull: Pull, arms: Ids) -> None:
         assert pull.arms.dtype == np.int64
@@ -92,11 +92,11 @@ class _Table:
         assert pull.n > 0
         assert np.array_equal(self.bandit.ids[arms], pull.arms), "an arm that is not offered"
         assert len(np.unique(arms)) == len(arms), "an arm twice in a pull"
-        assert (self.standing[arms] + pull.n).max() <= self.bandit.population, "beyond the target"
+        assert (self.swap_state[arms] + pull.n).max() <= self.bandit.population, "beyond the target"
 
     def extend(self, arms: Ids, start: int, stop: int) -> None:
         rows = self.order[math.ceil(start / self.share) : math.ceil(stop / self.share)]
-        self.standing[arms] = stop
+        self.swap_state[arms] = stop
         if len(rows) == 0:
             return
         rewards = self.bandit.rewards[arms[:, None], rows]

@@ -6,7 +6,7 @@ import pytest
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
-from protobandit.search.arms.elimination import Stage, planned_pulls
+from protobandit.search.arms.elimination import EliminationStage, planned_pulls
 from protobandit.search.arms.uniform import Uniform
 
 # Every size up to a few thousand, then round ones, and those just past the size at which one more
@@ -46,10 +46,10 @@ def test_errors_and_tolerances_add_up():
 def test_plan():
     plan = AggressiveElimination(nu=0.5, delta=0.1, alpha=0.5, keep=0.1).plan(95)
     rows = [math.ceil(32 * math.log(11 / 0.05)), math.ceil(128 * math.log(11 / 0.025))]
-    assert plan == [Stage(95, rows[0], 10), Stage(10, rows[1], 1)]
+    assert plan == [EliminationStage(95, rows[0], 10), EliminationStage(10, rows[1], 1)]
     rows = [math.ceil(32 * math.log(9 / 0.05))]
     assert AggressiveElimination(nu=0.5, delta=0.1, alpha=0.5, keep=0.1).plan(9) == [
-        Stage(9, rows[0], 1)
+        EliminationStage(9, rows[0], 1)
     ]
 
 

@@ -5,13 +5,13 @@ import pytest
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
-from protobandit.search.arms.elimination import Stage, cap, planned_pulls
+from protobandit.search.arms.elimination import EliminationStage, cap, planned_pulls
 from protobandit.search.arms.median_elimination import MedianElimination
 from protobandit.search.arms.sequential_halving import SequentialHalving
 from search.arms.fakes import beta, play
 
 ALL = [AggressiveElimination, MedianElimination, SequentialHalving]
-PLAN = [Stage(100, 10, 20), Stage(20, 30, 5), Stage(5, 80, 1)]
+PLAN = [EliminationStage(100, 10, 20), EliminationStage(20, 30, 5), EliminationStage(5, 80, 1)]
 
 
 def test_planned_pulls():
@@ -23,11 +23,11 @@ def test_planned_pulls():
     [
         (10**6, PLAN),
         (81, PLAN),
-        (80, [*PLAN[:2], Stage(5, 80, 1)]),
-        (51, [*PLAN[:2], Stage(5, 51, 1)]),
-        (50, [PLAN[0], Stage(20, 50, 1)]),
-        (20, [Stage(100, 20, 1)]),
-        (1, [Stage(100, 1, 1)]),
+        (80, [*PLAN[:2], EliminationStage(5, 80, 1)]),
+        (51, [*PLAN[:2], EliminationStage(5, 51, 1)]),
+        (50, [PLAN[0], EliminationStage(20, 50, 1)]),
+        (20, [EliminationStage(100, 20, 1)]),
+        (1, [EliminationStage(100, 1, 1)]),
     ],
 )
 def test_the_rest_of_a_plan_is_replaced_by_an_exact_stage_that_is_no_dearer(population, capped):

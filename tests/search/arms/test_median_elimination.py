@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from protobandit.search.arms.elimination import Stage, planned_pulls
+from protobandit.search.arms.elimination import EliminationStage, planned_pulls
 from protobandit.search.arms.median_elimination import MedianElimination
 
 
@@ -12,7 +12,11 @@ def test_plan():
     plan = MedianElimination(nu=0.4, delta=0.1).plan(5)
     tolerances, errors = [0.1, 0.075, 0.05625], [0.05, 0.025, 0.0125]
     rows = [math.ceil(4 / e**2 * math.log(3 / d)) for e, d in zip(tolerances, errors, strict=True)]
-    assert plan == [Stage(5, rows[0], 3), Stage(3, rows[1], 2), Stage(2, rows[2], 1)]
+    assert plan == [
+        EliminationStage(5, rows[0], 3),
+        EliminationStage(3, rows[1], 2),
+        EliminationStage(2, rows[2], 1),
+    ]
 
 
 @pytest.mark.parametrize("nu", [0.9, 0.3, 0.01])

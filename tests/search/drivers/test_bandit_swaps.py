@@ -10,9 +10,9 @@ import brute
 from protobandit.search.arms.contract import Choice, Pull
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
-from protobandit.search.drivers.bandit_swaps import search_swaps
+from protobandit.search.drivers.bandit_swaps import bandit_swaps
 from protobandit.search.objectives.prefixes import Prefixes
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 40, 14
@@ -37,13 +37,13 @@ def posed(d, members, weights=None):
     oracle, metric = watched(d, weights)
     prefixes = Prefixes(oracle, np.random.default_rng(0), room=10**9)
     matrix = d[np.ix_(prefixes.rows, members)].T.copy()
-    return prefixes, Standing(np.array(members), matrix, prefixes.weights), metric
+    return prefixes, SwapState(np.array(members), matrix, prefixes.weights), metric
 
 
-def run(strategy, prefixes, standing, n=500):
+def run(strategy, prefixes, swap_state, n=500):
     """Return what the searches led to; the first n of them."""
     random = np.random.default_rng(0)
-    return list(islice(search_swaps(strategy, prefixes, standing, random=random), n))
+    return list(islice(bandit_swaps(strategy, prefixes, swap_state, random=random), n))
 
 
 def worst(d, q, k):
@@ -78,10 +78,10 @@ def test_an_exact_search_makes_the_swaps_of_pam(is_weighted, k, seed, strategy):
     weights = uneven(N_TARGET, seed) if is_weighted else None
     q = brute.even(N_TARGET) if weights is None else weights
     start = worst(d, q, k)
-    prefixes, standing, _ = posed(d, start, weights)
-    made = run(strategy, prefixes, standing)
+    prefixes, swap_state, _ = posed(d, start, weights)
+    made = run(strategy, prefixes, swap_state)
     expected, n_swaps = best_swaps(d, q, start)
-    assert standing.members.tolist() == expected
+    assert swap_state.members.tolist() == expected
     assert made == [True] * n_swaps
     assert n_swaps > 0
 
@@ -90,9 +90,9 @@ def test_it_may_be_left_after_any_search():
     d = table(N_TARGET, N_SOURCE)
     q = brute.even(N_TARGET)
     start = worst(d, q, 4)
-    prefixes, standing, _ = posed(d, start)
-    assert run(Exhaustive(), prefixes, standing, n=2) == [True, True]
-    assert standing.members.tolist() == best_swaps(d, q, start, 2)[0]
+    prefixes, swap_state, _ = posed(d, start)
+    assert run(Exhaustive(), prefixes, swap_state, n=2) == [True, True]
+    assert swap_state.members.tolist() == best_swaps(d, q, start, 2)[0]
     assert best_swaps(d, q, start)[1] > 2
 
 
@@ -102,22 +102,22 @@ def test_a_bad_search_never_raises_the_cost(is_weighted, k):
     d = table(N_TARGET, N_SOURCE)
     weights = uneven(N_TARGET) if is_weighted else None
     q = brute.even(N_TARGET) if weights is None else weights
-    prefixes, standing, metric = posed(d, list(range(k)), weights)
-    costs = [standing.cost]
+    prefixes, swap_state, metric = posed(d, list(range(k)), weights)
+    costs = [swap_state.cost]
     random = np.random.default_rng(0)
-    for is_swapped in search_swaps(Sweep(), prefixes, standing, random=random):
-        costs.append(standing.cost)
+    for is_swapped in bandit_swaps(Sweep(), prefixes, swap_state, random=random):
+        costs.append(swap_state.cost)
         assert (costs[-1] < costs[-2]) == is_swapped
-        assert costs[-1] == pytest.approx(brute.cost(d, q, standing.members.tolist()))
-    assert best_swaps(d, q, standing.members.tolist()) == (standing.members.tolist(), 0)
+        assert costs[-1] == pytest.approx(brute.cost(d, q, swap_state.members.tolist()))
+    assert best_swaps(d, q, swap_state.members.tolist()) == (swap_state.members.tolist(), 0)
     assert max(metric.pairs.values()) == 1
 
 
 def test_what_was_refuted_is_offered_again_after_the_next_swap():
     d = table(N_TARGET, N_SOURCE)
-    prefixes, standing, _ = posed(d, worst(d, brute.even(N_TARGET), 3))
+    prefixes, swap_state, _ = posed(d, worst(d, brute.even(N_TARGET), 3))
     sweep = Sweep()
-    made = run(sweep, prefixes, standing)
+    made = run(sweep, prefixes, swap_state)
     n_offered = [(len(arms) - 1) // 3 for arms in sweep.offered]
     assert n_offered[0] == N_SOURCE - 3
     for is_swapped, before, after in zip(made, n_offered[:-1], n_offered[1:], strict=True):
@@ -127,6 +127,6 @@ def test_what_was_refuted_is_offered_again_after_the_next_swap():
 
 
 def test_where_every_row_is_a_prototype_nothing_is_searched_for():
-    prefixes, standing, metric = posed(table(N_TARGET, 3), [0, 1, 2])
-    assert run(SuccessiveElimination(), prefixes, standing) == []
+    prefixes, swap_state, metric = posed(table(N_TARGET, 3), [0, 1, 2])
+    assert run(SuccessiveElimination(), prefixes, swap_state) == []
     assert metric.pairs.total() == 0

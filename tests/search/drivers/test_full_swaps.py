@@ -8,7 +8,7 @@ import pytest
 
 import brute
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.problem import pose
 from protobandit.search.drivers import full_swaps as module
@@ -36,7 +36,9 @@ def posed(d, constraints=None, k=1, **given):
     """Return the full table of a |target| x |source| matrix."""
     problem = pose(d, k=k, metric="precomputed", constraints=constraints, **given)
     oracle = Oracle(problem, n_jobs=1)
-    return Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, len(d))))
+    return FullTable.of(
+        oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, len(d)))
+    )
 
 
 class Witness(Medoids):
@@ -44,7 +46,7 @@ class Witness(Medoids):
 
     def __init__(self, d, members, weights, constraints=None):
         held = posed(d, constraints, k=len(members))
-        super().__init__(held, np.array(members), weights, held.oracle.problem.rules)
+        super().__init__(held, np.array(members), weights, held.oracle.problem.feasibility)
         self.d = d
         self.swaps = []
         self.costs = [self.truth()]
@@ -256,11 +258,11 @@ def test_any_number_of_threads_makes_the_same_swaps(name):
     members = []
     for n_jobs in (1, 2, 3):
         oracle = Oracle(pose(rows, k=12), n_jobs=n_jobs)
-        held = Table.of(
+        held = FullTable.of(
             oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, 2600))
         )
         start = np.array(start_of(12, 0, 2600))
-        medoids = Medoids(held, start, np.ones(2600), oracle.problem.rules)
+        medoids = Medoids(held, start, np.ones(2600), oracle.problem.feasibility)
         if name == "eager":
             list(eager_passes(medoids))
         else:
@@ -305,10 +307,12 @@ def test_no_distance_is_copied():
     """Beyond the table there are a few numbers a row and an arm."""
     rows = np.random.default_rng(0).normal(size=(1500, 3)).astype(np.float32)
     oracle = Oracle(pose(rows, k=300), n_jobs=1)
-    held = Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, 1500)))
+    held = FullTable.of(
+        oracle, np.arange(len(oracle.problem.source)), oracle.targets(slice(0, 1500))
+    )
 
     def swap_and_order():
-        medoids = Medoids(held, np.arange(300), np.ones(1500), oracle.problem.rules)
+        medoids = Medoids(held, np.arange(300), np.ones(1500), oracle.problem.feasibility)
         list(eager_passes(medoids))
         for _ in ordered(medoids, np.empty(0, int), np.random.default_rng(0)):
             pass

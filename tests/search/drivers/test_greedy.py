@@ -12,8 +12,8 @@ from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.uniform import Uniform
 from protobandit.search.drivers.greedy import greedy
-from protobandit.search.drivers.round import play
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.drivers.round import play_round
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 from search.objectives.instances import table, uneven, watched
 
@@ -38,7 +38,7 @@ def arms_of(picks):
 @pytest.mark.parametrize("weights", [None, uneven(N_TARGET)], ids=["even", "uneven"])
 def test_picks_are_those_of_brute_force(strategy, r, k, weights):
     plain = np.ones(N_TARGET) if weights is None else weights
-    picks = picks_of(strategy, Coverage.of(watched(D, weights)[0]), k=k, r=r)
+    picks = picks_of(strategy, ExactCoverage.of(watched(D, weights)[0]), k=k, r=r)
     arms, truth = arms_of(picks), brute.greedy(D, plain, k, r)
     assert arms[: len(truth)] == truth
     assert sorted(set(arms)) == sorted(arms)
@@ -59,7 +59,7 @@ def test_when_nothing_is_gained_the_rest_is_random_and_distinct(strategy, r):
     d = np.tile(D[:, :2], (1, 7))  # two kinds of source rows
     tails = set()
     for seed in range(20):
-        picks = picks_of(strategy, Coverage.of(watched(d)[0]), k=10, r=r, seed=seed)
+        picks = picks_of(strategy, ExactCoverage.of(watched(d)[0]), k=10, r=r, seed=seed)
         arms = arms_of(picks)
         assert len(set(arms)) == len(arms) == 10
         assert {arm % 2 for arm in arms[: 2 * r]} == {0, 1}
@@ -76,7 +76,7 @@ def test_only_arms_that_gain_something_are_taken_together(strategy):
     d = np.ones((6, 8))
     d[:, :3] = 0.5
     d[0, 3] = d[1, 4] = 0.0
-    picks = picks_of(strategy, Coverage.of(watched(d)[0]), k=7, r=3, n_source=8)
+    picks = picks_of(strategy, ExactCoverage.of(watched(d)[0]), k=7, r=3, n_source=8)
     first, second, *rest = (sorted(pick.arms.tolist()) for pick in picks)
     assert first == [0, 1, 2]
     assert second == [3, 4]
@@ -86,7 +86,7 @@ def test_only_arms_that_gain_something_are_taken_together(strategy):
 
 
 def test_the_first_pick_is_taken_though_its_worth_is_not_positive():
-    picks = picks_of(Exhaustive(), Coverage.of(watched(np.zeros((4, 3)))[0]), k=1, n_source=3)
+    picks = picks_of(Exhaustive(), ExactCoverage.of(watched(np.zeros((4, 3)))[0]), k=1, n_source=3)
     assert picks[0].gains.tolist() == [0.0]
 
 
@@ -124,7 +124,7 @@ def test_a_round_hands_the_strategy_what_is_left():
         unseen(np.array([1, 3]), bounds="third"),
     ]
     strategy = Scripted(choices)
-    objective = Coverage.of(watched(D[:, :5])[0])
+    objective = ExactCoverage.of(watched(D[:, :5])[0])
     picks = picks_of(strategy, objective, k=4, r=2, n_source=5)
     assert [pick.arms.tolist() for pick in picks] == [[2], [0], [1, 3]]
     assert [pick.is_proven for pick in picks] == [True, False, True]
@@ -145,7 +145,7 @@ def test_picks_come_one_at_a_time():
     oracle, metric = watched(D)
     picks = greedy(
         Exhaustive(),
-        Coverage.of(oracle),
+        ExactCoverage.of(oracle),
         n_source=N_SOURCE,
         k=9,
         random=np.random.default_rng(0),
@@ -175,5 +175,5 @@ def test_a_round_relays_pulls_and_answers():
 
     ledger = Ledger()
     terms = type("Terms", (), {"random": None})
-    assert play(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
+    assert play_round(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
     assert [(pull.n, pull.anew) for pull in ledger.pulls] == [(1, False), (2, True)]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import brute
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Batch, Patchwork, Table
+from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.problem.problem import pose
 from protobandit.search.drivers.ragged_swaps import changes_of_others, refine_eagerly
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 40, 16
@@ -21,7 +21,7 @@ MANY = 1000
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "uneven"])
 
 
-class Witness(Standing):
+class Witness(SwapState):
     """A standing that checks, after each exchange, what it has done to the true cost."""
 
     def __init__(self, members, d, weights):
@@ -45,23 +45,23 @@ class Witness(Standing):
 def full(d, weights):
     """Return the patchwork of all distances of a table, and the metric that sees its calls."""
     oracle, metric = watched(d)
-    batch = Batch(0, oracle.targets(slice(0, len(d))), weights)
-    return Table.of(oracle, np.arange(d.shape[1]), batch.targets).patchwork(batch), metric
+    batch = RowBatch(0, oracle.targets(slice(0, len(d))), weights)
+    return FullTable.of(oracle, np.arange(d.shape[1]), batch.targets).ragged(batch), metric
 
 
-def ragged(d, weights, kept, *, seed=0):
+def ragged_table(d, weights, kept, *, seed=0):
     """Return a patchwork that knows each arm at the first rows and at one or two cells of three."""
     oracle, metric = watched(d)
     random = np.random.default_rng(seed)
-    first = Batch(0, oracle.targets(slice(0, 8)), weights[:8])
-    later = Batch(8, oracle.targets(slice(8, len(d))), weights[8:])
+    first = RowBatch(0, oracle.targets(slice(0, 8)), weights[:8])
+    later = RowBatch(8, oracle.targets(slice(8, len(d))), weights[8:])
     cells = np.array([0, 9, 20, len(d) - 8])
     n_arms = d.shape[1]
     homes = np.array([random.permutation(3)[:2] for _ in range(n_arms)])
-    held = Table.of(oracle, np.arange(n_arms), first.targets)
+    held = FullTable.of(oracle, np.arange(n_arms), first.targets)
     needs_rows = ~np.isin(np.arange(n_arms), kept)
     limits = np.full(8, np.inf)
-    return held.patchwork(first).extended(
+    return held.ragged(first).extended(
         np.arange(n_arms), later, cells, homes, needs_rows, limits
     ), metric
 
@@ -109,14 +109,14 @@ def require_settled(d, weights, members):
 def test_every_swap_lowers_the_cost_and_in_the_end_none_does(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
-    patchwork, metric = full(d, weights)
-    standing = Witness(start, d, weights)
-    n_swaps, changes = refine_eagerly(standing, patchwork, passes=MANY)
-    assert n_swaps == len(standing.swaps)
-    np.testing.assert_array_equal(changes, changes_of_others(standing, patchwork))
-    assert len(set(standing.members.tolist())) == k
-    require_settled(d, weights, standing.members.tolist())
-    assert refine_eagerly(standing, patchwork, passes=MANY)[0] == 0
+    ragged, metric = full(d, weights)
+    swap_state = Witness(start, d, weights)
+    n_swaps, changes = refine_eagerly(swap_state, ragged, passes=MANY)
+    assert n_swaps == len(swap_state.swaps)
+    np.testing.assert_array_equal(changes, changes_of_others(swap_state, ragged))
+    assert len(set(swap_state.members.tolist())) == k
+    require_settled(d, weights, swap_state.members.tolist())
+    assert refine_eagerly(swap_state, ragged, passes=MANY)[0] == 0
     assert metric.pairs.total() == d.size  # what is known costs no evaluation
 
 
@@ -127,42 +127,42 @@ def test_no_pass_makes_no_swap():
 
 def test_an_eager_pass_makes_several_swaps_best_first():
     d, weights = table(60, 30, seed=1), np.ones(60)
-    patchwork, _ = full(d, weights)
+    ragged, _ = full(d, weights)
     start = np.arange(6)
-    standing = Witness(start, d, weights)
-    n_swaps, changes = refine_eagerly(standing, patchwork, passes=1)
+    swap_state = Witness(start, d, weights)
+    n_swaps, changes = refine_eagerly(swap_state, ragged, passes=1)
     assert n_swaps > 1
-    heard = changes_of_others(Witness(start, d, weights), patchwork)  # before it swapped
+    heard = changes_of_others(Witness(start, d, weights), ragged)  # before it swapped
     np.testing.assert_array_equal(changes, heard)
-    assert standing.swaps[0] == pam(d, weights, start.tolist())[0]
+    assert swap_state.swaps[0] == pam(d, weights, start.tolist())[0]
 
 
 @pytest.mark.parametrize("k", [2, 6, 20])
 def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatch, k):
     """A slot may be swapped for again in the same pass, when all those before have been."""
-    asked, compute = [], Patchwork.distances
+    asked, compute = [], RaggedTable.distances
 
     def distances(self, arms):
         asked.append(len(arms))
         return compute(self, arms)
 
-    monkeypatch.setattr(Patchwork, "distances", distances)
+    monkeypatch.setattr(RaggedTable, "distances", distances)
     most = 0
     for seed in range(5):
         d, weights = table(100, 60, seed=seed), np.ones(100)
-        standing = Witness(d.mean(axis=0).argsort()[-k:], d, weights)  # the worst
-        refine_eagerly(standing, full(d, weights)[0], passes=1)
-        slots = [slot for slot, _ in standing.swaps]
+        swap_state = Witness(d.mean(axis=0).argsort()[-k:], d, weights)  # the worst
+        refine_eagerly(swap_state, full(d, weights)[0], passes=1)
+        slots = [slot for slot, _ in swap_state.swaps]
         most = max(most, *(slots.count(slot) for slot in slots))
     assert most > 1
     assert max(asked) <= min(k, 8)
     # One bad prototype in each of k lumps: there is a swap for every slot.
     rows = (100 * np.arange(k)[:, None] + np.arange(9)).ravel()
     d = abs(rows[:, None] - rows[None, :]).astype(float)
-    standing = Witness(9 * np.arange(k), d, np.ones(9 * k))
-    refine_eagerly(standing, full(d, np.ones(9 * k))[0], passes=1)
+    swap_state = Witness(9 * np.arange(k), d, np.ones(9 * k))
+    refine_eagerly(swap_state, full(d, np.ones(9 * k))[0], passes=1)
     assert max(asked) == min(k, 8)
-    assert standing.cost == pytest.approx(20 / 9)
+    assert swap_state.cost == pytest.approx(20 / 9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -172,9 +172,9 @@ def test_swaps_find_one_prototype_for_each_lump(seed):
     centres = 100 * np.arange(5)[:, None]
     rows = (centres + random.normal(size=(5, 12))).ravel()
     d = abs(rows[:, None] - rows[None, :])
-    standing = Witness(np.arange(5), d, np.ones(60))
-    refine_eagerly(standing, full(d, np.ones(60))[0], passes=MANY)
-    assert sorted(standing.members // 12) == [0, 1, 2, 3, 4]
+    swap_state = Witness(np.arange(5), d, np.ones(60))
+    refine_eagerly(swap_state, full(d, np.ones(60))[0], passes=MANY)
+    assert sorted(swap_state.members // 12) == [0, 1, 2, 3, 4]
 
 
 # -- edges -----------------------------------------------------------------------------------------
@@ -182,15 +182,15 @@ def test_swaps_find_one_prototype_for_each_lump(seed):
 
 def test_all_source_rows_leave_nothing_to_swap():
     d = table(N_TARGET, 6)
-    standing = Witness(np.arange(6), d, np.ones(N_TARGET))
-    assert refine_eagerly(standing, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
+    swap_state = Witness(np.arange(6), d, np.ones(N_TARGET))
+    assert refine_eagerly(swap_state, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_identical_rows_are_not_swapped_for_each_other(k):
     for d in (np.zeros((10, 9)), np.full((10, 9), 0.3)):
-        standing = Witness(np.arange(k), d, np.full(10, 0.1))
-        assert refine_eagerly(standing, full(d, np.full(10, 0.1))[0], passes=MANY)[0] == 0
+        swap_state = Witness(np.arange(k), d, np.full(10, 0.1))
+        assert refine_eagerly(swap_state, full(d, np.full(10, 0.1))[0], passes=MANY)[0] == 0
 
 
 @pytest.mark.parametrize("k", [6, 7, 9])
@@ -205,9 +205,9 @@ def test_where_twins_abound_rounding_makes_no_swap(k, scale):
         d = np.sqrt(((rows[:, None] - rows[None, :]) ** 2).sum(axis=2))
         settled = Witness(np.arange(k), d, weights)
         assert refine_eagerly(settled, full(d, weights)[0], passes=MANY)[0] == 0
-        standing = Witness(random.permutation(40)[:k], d, weights)
-        assert refine_eagerly(standing, full(d, weights)[0], passes=MANY)[0] <= 6
-        assert standing.cost == 0
+        swap_state = Witness(random.permutation(40)[:k], d, weights)
+        assert refine_eagerly(swap_state, full(d, weights)[0], passes=MANY)[0] <= 6
+        assert swap_state.cost == 0
 
 
 def test_weights_count_as_copies_of_rows():
@@ -232,9 +232,9 @@ def test_ties_and_zeros_do_no_harm(data):
     d = np.array(data.draw(cells), dtype=float).reshape(n_target, n_source)
     counts = st.lists(st.integers(0, 3), min_size=n_target, max_size=n_target).filter(any)
     weights = np.array(data.draw(counts), dtype=float)
-    standing = Witness(np.arange(k), d, weights)
-    refine_eagerly(standing, full(d, weights)[0], passes=MANY)
-    require_settled(d, weights, standing.members.tolist())
+    swap_state = Witness(np.arange(k), d, weights)
+    refine_eagerly(swap_state, full(d, weights)[0], passes=MANY)
+    require_settled(d, weights, swap_state.members.tolist())
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -242,13 +242,13 @@ def test_single_precision_never_raises_the_cost(unit):
     rows = (unit * brute.normal(120, 4)).astype(np.float32)
     oracle = Oracle(pose(rows, k=1), n_jobs=1)
     weights = np.random.default_rng(0).random(120)
-    batch = Batch(0, oracle.targets(slice(0, 120)), weights)
-    held = Table.of(oracle, np.arange(120), batch.targets)
+    batch = RowBatch(0, oracle.targets(slice(0, 120)), weights)
+    held = FullTable.of(oracle, np.arange(120), batch.targets)
     assert held.matrix.dtype == np.float32
-    standing = Witness(np.arange(5), held.matrix.T, weights)
-    refine_eagerly(standing, held.patchwork(batch), passes=MANY)
-    assert len(standing.swaps) > 3
-    require_settled(held.matrix.T.astype(np.float64), weights, standing.members.tolist())
+    swap_state = Witness(np.arange(5), held.matrix.T, weights)
+    refine_eagerly(swap_state, held.ragged(batch), passes=MANY)
+    assert len(swap_state.swaps) > 3
+    require_settled(held.matrix.T.astype(np.float64), weights, swap_state.members.tolist())
 
 
 # -- ragged tables ---------------------------------------------------------------------------------
@@ -261,17 +261,17 @@ def test_no_swap_on_a_patchwork_raises_the_cost(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     weights[0] = 1.0
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
-    patchwork, metric = ragged(d, weights, start, seed=seed)
+    ragged, metric = ragged_table(d, weights, start, seed=seed)
     before = metric.pairs.total()
-    standing = Witness(start, d, weights)
-    refine_eagerly(standing, patchwork, passes=MANY)
-    assert len(set(standing.members.tolist())) == k
+    swap_state = Witness(start, d, weights)
+    refine_eagerly(swap_state, ragged, passes=MANY)
+    assert len(set(swap_state.members.tolist())) == k
     # Whoever is tried is measured at all later rows, of which it knew some; the first are known.
     n_tried, rest = divmod(metric.pairs.total() - before, N_TARGET - 8)
     assert rest == 0
     # Of those that are tried together, one a slot, the best at least is swapped.
-    assert len(standing.swaps) <= n_tried <= k * len(standing.swaps)
-    assert patchwork.oracle.evaluations["build"] == metric.pairs.total()
+    assert len(swap_state.swaps) <= n_tried <= k * len(swap_state.swaps)
+    assert ragged.oracle.evaluations["build"] == metric.pairs.total()
 
 
 def test_swaps_on_patchworks_do_happen():
@@ -279,15 +279,17 @@ def test_swaps_on_patchworks_do_happen():
     for seed in range(6):
         d, weights = table(N_TARGET, N_SOURCE, seed=seed), np.ones(N_TARGET)
         start = np.arange(3)
-        standing = Witness(start, d, weights)
-        swaps += refine_eagerly(standing, ragged(d, weights, start, seed=seed)[0], passes=MANY)[0]
+        swap_state = Witness(start, d, weights)
+        swaps += refine_eagerly(
+            swap_state, ragged_table(d, weights, start, seed=seed)[0], passes=MANY
+        )[0]
     assert swaps >= 6
 
 
 def test_prototypes_are_no_candidates():
     d, weights = table(N_TARGET, N_SOURCE), np.ones(N_TARGET)
-    patchwork, _ = full(d, weights)
-    standing = Witness([3, 8], d, weights)
-    changes = changes_of_others(standing, patchwork)
+    ragged, _ = full(d, weights)
+    swap_state = Witness([3, 8], d, weights)
+    changes = changes_of_others(swap_state, ragged)
     assert np.isinf(changes[[3, 8]]).all()
     assert np.isfinite(np.delete(changes, [3, 8])).all()

@@ -12,7 +12,7 @@ import protobandit as pb
 from protobandit.methods import Clara
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import pose
-from protobandit.search.drivers.subsample import Jury, drawn_rows, subsample
+from protobandit.search.drivers.subsample import ValidationRows, drawn_rows, subsample
 
 METRIC = brute.DEFINITIONS["euclidean"]
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
@@ -21,7 +21,7 @@ weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "w
 def judged(oracle, *, n_rows, n_jury, seed):
     """Return the verdicts of samples on a jury, all drawn with one seed."""
     random = np.random.default_rng(seed)
-    return subsample(Jury.of(oracle, n_jury, random), n_rows=n_rows, random=random)
+    return subsample(ValidationRows.of(oracle, n_jury, random), n_rows=n_rows, random=random)
 
 
 def lumps(n, columns=4, *, seed=0):
@@ -99,28 +99,30 @@ def test_a_verdict_is_the_cost_on_the_rows_of_the_jury(is_weighted):
     weights = weights_for(300, is_weighted)
     d = brute.distances(METRIC, rows, rows)
     oracle = Oracle(pose(rows, k=5, weights=weights))
-    jury, counts = drawn_rows(oracle, 60, np.random.default_rng(3))
-    assert len(jury) < 300
+    validation, counts = drawn_rows(oracle, 60, np.random.default_rng(3))
+    assert len(validation) < 300
     verdicts = judged(oracle, n_rows=15, n_jury=60, seed=3)
     for verdict in islice(verdicts, 6):
         chosen = verdict.prototypes.tolist()
         assert chosen == sorted(set(chosen))
-        assert verdict.cost == pytest.approx(brute.cost(d[jury], counts, chosen), rel=1e-9)
-        np.testing.assert_allclose(verdict.matrix, d[np.ix_(jury, chosen)].T, atol=1e-9)
+        assert verdict.cost == pytest.approx(brute.cost(d[validation], counts, chosen), rel=1e-9)
+        np.testing.assert_allclose(verdict.matrix, d[np.ix_(validation, chosen)].T, atol=1e-9)
 
 
 def test_prototypes_that_stay_are_looked_up():
     rows = lumps(50)
     d = brute.distances(METRIC, rows, rows)
     oracle = Oracle(pose(rows, k=4))
-    jury = Jury.of(oracle, 30, np.random.default_rng(0))
-    best = jury.judge(np.array([3, 10, 20, 40]), None)
+    validation = ValidationRows.of(oracle, 30, np.random.default_rng(0))
+    best = validation.judge(np.array([3, 10, 20, 40]), None)
     assert oracle.evaluations["assign"] == 4 * 30
-    other = jury.judge(np.array([5, 10, 40, 44]), best)
+    other = validation.judge(np.array([5, 10, 40, 44]), best)
     assert oracle.evaluations["assign"] == 6 * 30
     assert oracle.lookups["assign"] == 2 * 30
-    np.testing.assert_allclose(other.matrix, d[np.ix_(jury.rows, other.prototypes)].T, atol=1e-9)
-    again = jury.judge(best.prototypes, best)
+    np.testing.assert_allclose(
+        other.matrix, d[np.ix_(validation.rows, other.prototypes)].T, atol=1e-9
+    )
+    again = validation.judge(best.prototypes, best)
     assert oracle.evaluations["assign"] == 6 * 30
     assert again.cost == best.cost
 
@@ -290,10 +292,15 @@ def test_fixed_rows_and_quotas_are_kept(is_one):
     source = lumps(200)
     target = source if is_one else lumps(150, seed=2)
     groups = np.arange(200) % 20
-    rules = pb.Constraints(fixed=[7, 190], groups=groups, at_most=1, at_least={3: 1, 4: 1})
+    feasibility = pb.Constraints(fixed=[7, 190], groups=groups, at_most=1, at_least={3: 1, 4: 1})
     for seed in range(5):
         selection = pb.select(
-            source, target, k=8, method=Clara(sample_size=9), constraints=rules, random_state=seed
+            source,
+            target,
+            k=8,
+            method=Clara(sample_size=9),
+            constraints=feasibility,
+            random_state=seed,
         )
         chosen = selection.indices
         assert chosen[:2].tolist() == [7, 190]

@@ -10,7 +10,7 @@ import protobandit as pb
 from protobandit.methods import Clarans
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import pose
-from protobandit.search.drivers.random_swaps import BLOCK, Columns, wander
+from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
 
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
 
@@ -181,7 +181,7 @@ def test_columns_forget_only_when_they_must():
     truth = brute.distances(
         brute.DEFINITIONS["euclidean"], brute.normal(6, seed=1), brute.normal(20)
     )
-    columns = Columns(oracle, 5)
+    columns = ColumnCache(oracle, 5)
     for wanted, n_new in [([3, 9], 2), ([3, 9, 11], 1), ([3], 0), ([1, 2, 3], 2), ([3, 7], 2)]:
         sources = np.array(wanted)
         before = oracle.evaluations.total()
@@ -214,12 +214,14 @@ def test_a_limit_ends_the_search_where_it_is():
 
 def test_fixed_rows_are_never_moved():
     source, target, d, weights = instance(7)
-    rules = pb.Constraints(fixed=[24, 3])
-    selection = pb.select(source, target, k=5, method="clarans", constraints=rules, random_state=0)
+    feasibility = pb.Constraints(fixed=[24, 3])
+    selection = pb.select(
+        source, target, k=5, method="clarans", constraints=feasibility, random_state=0
+    )
     assert selection.indices[:2].tolist() == [24, 3]
     oracle = Oracle(pose(source, target, k=5))
-    columns, start = Columns(oracle, 25), np.array([24, 3, 0, 1, 2])
-    found = wander(
+    columns, start = ColumnCache(oracle, 25), np.array([24, 3, 0, 1, 2])
+    found = random_swaps(
         columns,
         start,
         weights,
@@ -230,7 +232,7 @@ def test_fixed_rows_are_never_moved():
     )
     expected, _, _ = walk(d, weights, start.tolist(), 100, np.random.default_rng(0), n_fixed=2)
     assert found.members.tolist() == expected
-    both = pb.select(source, target, k=2, method="clarans", constraints=rules, random_state=0)
+    both = pb.select(source, target, k=2, method="clarans", constraints=feasibility, random_state=0)
     assert both.indices.tolist() == [24, 3]
 
 

@@ -230,9 +230,11 @@ def test_no_passes_leave_the_build():
 def test_fixed_rows_and_quotas_are_kept():
     source, target = lumps(200), lumps(400, seed=2)
     groups = np.arange(200) % 20
-    rules = pb.Constraints(fixed=[7, 190], groups=groups, at_most=1, at_least={3: 1, 4: 1})
+    feasibility = pb.Constraints(fixed=[7, 190], groups=groups, at_most=1, at_least={3: 1, 4: 1})
     method = OneBatch(batch_size=60)
-    selection = pb.select(source, target, k=8, method=method, constraints=rules, random_state=0)
+    selection = pb.select(
+        source, target, k=8, method=method, constraints=feasibility, random_state=0
+    )
     counts = np.bincount(groups[selection.indices], minlength=20)
     assert selection.indices[:2].tolist() == [7, 190]
     assert counts.max() == 1

@@ -131,8 +131,10 @@ def test_evaluations_without_memory_are_far_below_those_of_greedy():
 def test_fixed_rows_and_quotas_are_kept():
     rows = brute.normal(40)
     groups = np.arange(40) % 4
-    rules = pb.Constraints(fixed=[5, 9], groups=groups, at_most={1: 2}, at_least={3: 3})
-    selection = pb.select(rows, k=8, method="thresholdgreedy", constraints=rules, random_state=0)
+    feasibility = pb.Constraints(fixed=[5, 9], groups=groups, at_most={1: 2}, at_least={3: 3})
+    selection = pb.select(
+        rows, k=8, method="thresholdgreedy", constraints=feasibility, random_state=0
+    )
     counts = np.bincount(groups[selection.indices], minlength=4)
     assert selection.indices[:2].tolist() == [5, 9]
     assert counts[1] <= 2

@@ -9,7 +9,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.problem import pose
 from protobandit.search.arms.contract import Pull
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 31, 12
@@ -40,7 +40,7 @@ def test_gains_costs_and_mass_are_those_of_brute_force(weights, is_kept):
     if is_kept:
         oracle.keep()
     plain = np.ones(N_TARGET) if weights is None else weights
-    for n, coverage in enumerate(advance(Coverage.of(oracle), PICKS)):
+    for n, coverage in enumerate(advance(ExactCoverage.of(oracle), PICKS)):
         chosen = PICKS[:n]
         rest = [i for i in range(N_SOURCE) if i not in chosen][::-1]
         moments = pulled(coverage, rest)
@@ -56,14 +56,14 @@ def test_gains_costs_and_mass_are_those_of_brute_force(weights, is_kept):
 
 
 def test_several_arms_may_be_committed_at_once():
-    at_once = Coverage.of(watched(D)[0]).commit(np.array(PICKS))
-    *_, one_by_one = advance(Coverage.of(watched(D)[0]), PICKS)
+    at_once = ExactCoverage.of(watched(D)[0]).commit(np.array(PICKS))
+    *_, one_by_one = advance(ExactCoverage.of(watched(D)[0]), PICKS)
     assert at_once.costs == one_by_one.costs
     np.testing.assert_array_equal(at_once.labels, one_by_one.labels)
 
 
 def test_coverage_is_a_value():
-    coverage = Coverage.of(watched(D)[0]).commit(np.array([3]))
+    coverage = ExactCoverage.of(watched(D)[0]).commit(np.array([3]))
     nearest, labels = coverage.nearest.copy(), coverage.labels.copy()
     branches = [coverage.commit(np.array([arm])) for arm in (1, 2)]
     np.testing.assert_array_equal(coverage.nearest, nearest)
@@ -73,7 +73,7 @@ def test_coverage_is_a_value():
 
 
 def test_a_tie_goes_to_the_earlier_prototype():
-    coverage = Coverage.of(watched(np.ones((5, 3)))[0]).commit(np.array([2, 0]))
+    coverage = ExactCoverage.of(watched(np.ones((5, 3)))[0]).commit(np.array([2, 0]))
     assert coverage.labels.tolist() == [0] * 5
     assert coverage.mass.tolist() == [1, 0]
 
@@ -83,7 +83,7 @@ def test_every_distance_is_paid_for_once_a_pass_or_once_at_all(is_kept):
     oracle, metric = watched(D)
     if is_kept:
         oracle.keep()
-    coverage = Coverage.of(oracle)
+    coverage = ExactCoverage.of(oracle)
     pulled(coverage, range(N_SOURCE))
     coverage = coverage.commit(np.array([3]))
     pulled(coverage, range(N_SOURCE))
@@ -95,14 +95,14 @@ def test_every_distance_is_paid_for_once_a_pass_or_once_at_all(is_kept):
 
 
 def test_only_later_rounds_are_bounded():
-    coverage = Coverage.of(watched(D)[0])
+    coverage = ExactCoverage.of(watched(D)[0])
     assert not coverage.is_bounding
     assert coverage.commit(np.array([0])).is_bounding
 
 
 def test_exact_coverage_knows_nothing_of_a_part_of_the_target():
     with pytest.raises(AssertionError):
-        Coverage.of(watched(D)[0]).pull(Pull(np.array([0]), N_TARGET - 1))
+        ExactCoverage.of(watched(D)[0]).pull(Pull(np.array([0]), N_TARGET - 1))
 
 
 # -- rounding -------------------------------------------------------------------------------------
@@ -122,9 +122,9 @@ def test_kept_gains_never_grow_in_any_bit(dtype, n_columns, weights):
     oracle.keep()
     everyone = np.arange(60)
     with oracle.at_work():
-        pulled(Coverage.of(oracle), everyone)
+        pulled(ExactCoverage.of(oracle), everyone)
         before = np.full(60, np.inf)
-        for coverage in list(advance(Coverage.of(oracle), range(0, 60, 4)))[1:]:
+        for coverage in list(advance(ExactCoverage.of(oracle), range(0, 60, 4)))[1:]:
             gains = pulled(coverage, everyone).mean
             assert (gains <= before).all()
             assert (gains[coverage.prototypes] == 0).all()
@@ -142,7 +142,7 @@ def test_distances_by_differences_give_the_same_bits_kept_or_not(dtype, metric):
         oracle = Oracle(problem, n_jobs=2)
         if is_kept:
             oracle.keep()
-        coverages = list(advance(Coverage.of(oracle), [5, 17, 40]))
+        coverages = list(advance(ExactCoverage.of(oracle), [5, 17, 40]))
         answers.append([pulled(c, np.arange(60)).mean.tolist() for c in coverages])
         answers[-1].append(coverages[-1].costs)
     assert answers[0] == answers[1]
@@ -157,14 +157,14 @@ def test_distances_by_products_agree_to_rounding_kept_or_not(dtype):
         if is_kept:
             oracle.keep()
         with oracle.at_work():
-            pulled(Coverage.of(oracle), np.arange(60))
-            coverage = Coverage.of(oracle).commit(np.array([5, 17]))
+            pulled(ExactCoverage.of(oracle), np.arange(60))
+            coverage = ExactCoverage.of(oracle).commit(np.array([5, 17]))
             gains.append(pulled(coverage, np.arange(60)).mean)
     np.testing.assert_allclose(*gains, rtol=0, atol=1e-6 * coverage.costs[-1])
 
 
 def test_a_metric_that_overflows_is_named_as_the_cause():
     rows = np.array([[-3e38], [3e38]], dtype=np.float32)
-    coverage = Coverage.of(Oracle(pose(rows, k=1, metric="manhattan"), n_jobs=1))
+    coverage = ExactCoverage.of(Oracle(pose(rows, k=1, metric="manhattan"), n_jobs=1))
     with np.errstate(over="ignore"), pytest.raises(InvalidInput, match="overflows float32"):
         pulled(coverage, [0, 1])

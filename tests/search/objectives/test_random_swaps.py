@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from protobandit.search.objectives.random_swaps import first_better
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 
 def distances(target, source):
@@ -15,12 +15,12 @@ def test_a_lone_prototype_gives_up_all_its_rows():
     """From 45, -20 is nearer to most rows, but much farther from the others."""
     target, source = np.repeat([0.0, 100.0], [60, 40]), [45.0, -20.0, -5.0]
     matrix, places = distances(target, source), np.arange(3)
-    standing = Standing(np.array([0]), matrix[:1].copy(), np.ones(100))
+    swap_state = SwapState(np.array([0]), matrix[:1].copy(), np.ones(100))
     is_member = np.array([True, False, False])
     slots = np.zeros(4, dtype=np.int64)
-    found = first_better(standing, matrix, places, np.array([1, 0, 1, 1]), slots, is_member)
+    found = first_better(swap_state, matrix, places, np.array([1, 0, 1, 1]), slots, is_member)
     assert found == (4, 3)
-    found = first_better(standing, matrix, places, np.array([1, 0, 2, 1]), slots, is_member)
+    found = first_better(swap_state, matrix, places, np.array([1, 0, 2, 1]), slots, is_member)
     assert found == (2, 1)
 
 
@@ -33,7 +33,7 @@ def test_an_equal_neighbour_is_no_better(scale):
         matrix = np.array([own, random.permutation(own)])
         weights = np.full(300, random.uniform())
         for arm in (0, 1):
-            standing = Standing(np.array([1 - arm]), matrix[[1 - arm]], weights)
+            swap_state = SwapState(np.array([1 - arm]), matrix[[1 - arm]], weights)
             arms, slots = np.array([arm]), np.zeros(1, dtype=np.int64)
             is_member = np.arange(2) != arm
-            assert first_better(standing, matrix, np.arange(2), arms, slots, is_member) == (1, 1)
+            assert first_better(swap_state, matrix, np.arange(2), arms, slots, is_member) == (1, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Draws, Lottery, Order
+from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.problem import pose
 from protobandit.search.arms.contract import Pull
@@ -35,7 +35,11 @@ def rewards(chosen, scale=SCALE, d=D):
 def rows_of(weights, seed, n=N_TARGET):
     """Return the rows that a ledger opened with this seed reads, in their order."""
     random = np.random.default_rng(seed)
-    order = Order(N_TARGET, random) if weights is None else Draws(Lottery(weights), random)
+    order = (
+        RandomOrder(N_TARGET, random)
+        if weights is None
+        else WeightedOrder(WeightedSampler(weights), random)
+    )
     return order.read(0, n)
 
 
@@ -126,7 +130,7 @@ def test_stretches_of_any_length_meet_at_their_ends(n, chosen):
     coverage = SampledCoverage.of(oracle, scale=5.0).commit(np.array(chosen, dtype=np.int64))
     arms = np.array([0, 1, 3])
     ledger = coverage.open(arms, np.random.default_rng(0))
-    rows = Order(n, np.random.default_rng(0)).read(0, n)
+    rows = RandomOrder(n, np.random.default_rng(0)).read(0, n)
     truth = rewards(chosen, 5.0, abs(target - source.T))
     ledger.pull(Pull(arms[:1], CHUNK - 3))
     ledger.pull(Pull(arms[1:], 100))

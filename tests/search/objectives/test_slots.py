@@ -9,7 +9,7 @@ import brute
 from protobandit.search.arms.contract import Pull
 from protobandit.search.objectives.prefixes import Prefixes
 from protobandit.search.objectives.slots import STAY, Slots
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 40, 12
@@ -21,8 +21,8 @@ def slots_of(d, members, weights=None, least=0.0):
     oracle, metric = watched(d, weights)
     prefixes = Prefixes(oracle, np.random.default_rng(0), room=10**9)
     matrix = d[np.ix_(prefixes.rows, members)].T.copy()
-    standing = Standing(np.array(members), matrix, prefixes.weights)
-    return Slots(prefixes, standing, least), oracle, metric
+    swap_state = SwapState(np.array(members), matrix, prefixes.weights)
+    return Slots(prefixes, swap_state, least), oracle, metric
 
 
 def swapped(members, slot, source):
@@ -129,5 +129,5 @@ def test_commit_puts_the_row_in_its_best_slot_if_that_pays(is_weighted, members)
         slots.commit(slots.arms(np.array([i]))[1:2])  # whatever the slot it was found in
         best = int(np.argmax(worth[i]))
         expected = swapped(members, best, i) if worth[i][best] > least else members
-        assert slots.standing.members.tolist() == expected
-        assert slots.standing.cost == pytest.approx(brute.cost(d, q, expected))
+        assert slots.swap_state.members.tolist() == expected
+        assert slots.swap_state.cost == pytest.approx(brute.cost(d, q, expected))

@@ -27,7 +27,7 @@ def assign(
             "--out", "-o", panel=OUTPUT, metavar="FILE", help="Where to write; stdout without it."
         ),
     ] = None,
-    format: options.Format = options.Table.csv,
+    format: options.Format = options.TableFormat.csv,
     force: options.Force = False,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -39,15 +39,15 @@ def assign(
     """
     from protobandit.interfaces.jobs.assign import assigned
     from protobandit.interfaces.jobs.files import require_new, written
-    from protobandit.interfaces.jobs.saved_result import Result
+    from protobandit.interfaces.jobs.saved_result import SavedResult
     from protobandit.interfaces.jobs.tables import WRITERS
 
-    if out is None and format is not options.Table.csv:
+    if out is None and format is not options.TableFormat.csv:
         raise InvalidInput("--format parquet is for files. Pass --out FILE as well.")
     n_jobs = None if jobs is None else values.as_jobs(jobs)
     if out is not None:
         require_new(out, force=force)
-    result = Result.load(selection)
+    result = SavedResult.load(selection)
     if out is None:  # the rows themselves show how far it is
         _say(assigned(result, rows, n_jobs=n_jobs))
         return

@@ -62,7 +62,7 @@ def certify(
     The certificate is kept in selection.json, in place of an earlier one.
     """
     from protobandit.interfaces.jobs.reopened import certified, reopened, save
-    from protobandit.interfaces.jobs.saved_result import Result
+    from protobandit.interfaces.jobs.saved_result import SavedResult
 
     asked: dict[str, Any] = {
         "confidence": values.as_confidence(confidence),
@@ -71,7 +71,7 @@ def certify(
         "random_state": values.as_whole(seed, "--seed", least=0),
         "n_jobs": None if jobs is None else values.as_jobs(jobs),
     }
-    result = Result.load(selection)
+    result = SavedResult.load(selection)
     with watching(is_quiet=quiet) as watch:
         opened = reopened(result, sources=source or (), targets=target or (), tell=watch.tell)
         watch.tell("Drawing rows anew and judging the source on them …")

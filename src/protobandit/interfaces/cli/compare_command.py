@@ -13,7 +13,7 @@ from protobandit.interfaces.cli.progress import watching
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from protobandit.interfaces.jobs.compare import Comparison, Score
+    from protobandit.interfaces.jobs.compare import Comparison, MethodScore
 
 EXAMPLES = (
     "protobandit compare rows.csv -k 20",
@@ -70,14 +70,14 @@ def compare(
     are more. Seconds are those of the search alone, compilation left out where it is quick.
     """
     from protobandit.interfaces.jobs.compare import compared
-    from protobandit.interfaces.jobs.read_options import Reading
-    from protobandit.interfaces.jobs.select_arguments import Task
+    from protobandit.interfaces.jobs.read_options import ReadOptions
+    from protobandit.interfaces.jobs.select_arguments import SelectArguments
 
-    task = Task(
+    task = SelectArguments(
         sources=tuple(sources),
         targets=tuple(target or ()),
         k=values.as_k(k),
-        reading=Reading(
+        reading=ReadOptions(
             columns=tuple(columns or ()),
             id=id,
             label=label,
@@ -127,7 +127,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def _figures(score: Score, *, is_best: bool) -> list[str]:
+def _figures(score: MethodScore, *, is_best: bool) -> list[str]:
     if score.cost is None:
         return ["", "", "", "", f"failed: {score.failure}"]
     deviation = "" if score.cost_deviation is None else f" ± {score.cost_deviation:.2g}"

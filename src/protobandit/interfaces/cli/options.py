@@ -16,7 +16,7 @@ LIMITS = "Limits"
 OUTPUT = "Output"
 
 
-class Table(str, Enum):
+class TableFormat(str, Enum):
     """How a table is written."""
 
     csv = "csv"
@@ -366,7 +366,7 @@ Quiet = Annotated[
     bool, _flag("--quiet", "-q", panel=OUTPUT, help="Say nothing but what was asked for.")
 ]
 Format = Annotated[
-    Table,
+    TableFormat,
     _option(
         "--format",
         panel=OUTPUT,

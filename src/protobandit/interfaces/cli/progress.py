@@ -20,7 +20,7 @@ _BAR_WIDTHS = ((100, 24), (72, 8))  # columns of a terminal, and of the bar; bel
 _SCALES = ((10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
-class Watch(Protocol):
+class ProgressDisplay(Protocol):
     """Shows what is going on."""
 
     def tell(self, sentence: str) -> None:
@@ -33,7 +33,7 @@ class Watch(Protocol):
 
 
 @contextmanager
-def watching(*, is_quiet: bool) -> Iterator[Watch]:
+def watching(*, is_quiet: bool) -> Iterator[ProgressDisplay]:
     """Show what is going on, unless told to be quiet."""
     if is_quiet:
         yield _Nothing()

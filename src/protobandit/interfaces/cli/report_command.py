@@ -39,10 +39,10 @@ def report(
     """
     from protobandit.interfaces.jobs.files import require_new, written
     from protobandit.interfaces.jobs.reopened import reopened
-    from protobandit.interfaces.jobs.saved_result import Result, selection_file
+    from protobandit.interfaces.jobs.saved_result import SavedResult, selection_file
 
     path = selection_file(selection).with_name("report.html") if out is None else out
-    result = Result.load(selection)
+    result = SavedResult.load(selection)
     require_new(path, force=force)
     with watching(is_quiet=quiet) as watch:
         opened = reopened(result, sources=source or (), targets=target or (), tell=watch.tell)

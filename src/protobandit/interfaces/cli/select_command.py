@@ -114,7 +114,7 @@ def select(
             help="Bound how far the result is from the best possible, and keep that with it.",
         ),
     ] = False,
-    format: options.Format = options.Table.csv,
+    format: options.Format = options.TableFormat.csv,
     dry_run: Annotated[
         bool,
         _flag("--dry-run", panel=OUTPUT, help="Say what it would take; write nothing."),
@@ -134,20 +134,20 @@ def select(
     Rows are numbered from 0. A column of the source that is called like one of ours, such as cost,
     becomes source_cost.
     """
-    from protobandit.interfaces.jobs.read_options import Reading
-    from protobandit.interfaces.jobs.select_arguments import Task
-    from protobandit.interfaces.jobs.select_job import Order
+    from protobandit.interfaces.jobs.read_options import ReadOptions
+    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.select_job import SelectJob
 
     parameters = values.as_parameters(param, "--param")
     if effort is not None:
         if "effort" in parameters:
             raise InvalidInput("--effort and --param effort=… say the same. Pass one of them.")
         parameters["effort"] = values.as_value(effort)
-    task = Task(
+    task = SelectArguments(
         sources=tuple(sources),
         targets=tuple(target or ()),
         k=values.as_k(k),
-        reading=Reading(
+        reading=ReadOptions(
             columns=tuple(columns or ()),
             id=id,
             label=label,
@@ -176,7 +176,7 @@ def select(
     if dry_run:
         _plan(task, as_json=as_json, is_quiet=quiet)
         return
-    order = Order(
+    order = SelectJob(
         task=task,
         out=out,
         form=format.value,

@@ -16,7 +16,7 @@ from protobandit.interfaces.estimators.base import PrototypeEstimator, as_count
 from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.initial_rows import as_init, row_numbers
 from protobandit.search.methods.pam import FasterPAM
-from protobandit.search.methods.swap_passes import Sweeps, require_passes
+from protobandit.search.methods.swap_passes import SwapPassCounts, require_passes
 from protobandit.search.methods.table import METHODS
 
 _AUTO = "auto"
@@ -90,7 +90,7 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
         self.medoid_indices_ = self.selection_.indices
         self.labels_ = self._labels(rows)
-        sweeps = Sweeps.read(self.selection_.status)
+        sweeps = SwapPassCounts.read(self.selection_.status)
         self.n_iter_ = 1 if sweeps is None else sweeps.n_passes
         self._warn_of_early_end(sweeps)
         self._warn_of_empty_clusters()
@@ -126,7 +126,7 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         given = {"max_iter": self.max_iter, **({} if init is None else {"init": init})}
         return kind(**{name: value for name, value in given.items() if name in names})
 
-    def _warn_of_early_end(self, sweeps: Sweeps | None) -> None:
+    def _warn_of_early_end(self, sweeps: SwapPassCounts | None) -> None:
         if sweeps is not None and sweeps.ended_by is not None:
             _warn(
                 f"Maximum number of iteration reached before convergence ({sweeps.ended_by}). "

@@ -10,7 +10,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.interfaces.jobs.read_options import Tell
-from protobandit.interfaces.jobs.saved_result import Result, Run
+from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
 
@@ -18,14 +18,18 @@ BLOCK = 1 << 14  # rows
 
 
 def assigned(
-    result: Result, paths: Sequence[str], *, n_jobs: int | None = None, tell: Tell | None = None
+    result: SavedResult,
+    paths: Sequence[str],
+    *,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield, for each block of rows, their numbers, nearest prototypes and distances.
 
     The files are opened and the first block is found before this returns, so that bad input shows
     before anything is written. Nothing is kept of a block once it is handed over.
     """
-    run = result.run or Run()
+    run = result.run or RunRecord()
     opened = run.reading.rows(
         paths, columns=run.columns, size=run.image_size, seed=run.seed, tell=tell
     )
@@ -53,7 +57,7 @@ def assigned(
     return chain([first], map(block, cuts))
 
 
-def _own_ids(opened: Opened, run: Run) -> Any:
+def _own_ids(opened: Opened, run: RunRecord) -> Any:
     name = run.reading.id
     return opened.column(name) if name is not None and name in opened.names else None
 

@@ -13,7 +13,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import ProtobanditError
 from protobandit.interfaces.jobs.assign import taken
 from protobandit.interfaces.jobs.read_options import Tell
-from protobandit.interfaces.jobs.select_arguments import Posed, Task, method_of
+from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments, method_of
 from protobandit.oracle.target_orders import as_generator
 from protobandit.result.selection import Selection
 
@@ -22,7 +22,7 @@ _SHORT = 5.0  # seconds below which a first run is made again, since it may have
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
+class MethodScore:
     """What a method reached: means over the seeds, and how the cost varies between them.
 
     ``prototypes`` is their number, fewer than asked for where a limit ended the search.
@@ -42,7 +42,7 @@ class Score:
 class Comparison:
     """The scores in the order asked for, and the number of target rows that judged them."""
 
-    scores: tuple[Score, ...]
+    scores: tuple[MethodScore, ...]
     n_judges: int
     n_target: int
 
@@ -82,7 +82,7 @@ class Judges:
         return float(self.weights @ selection.assign(self.rows).distances)
 
 
-def compared(task: Task, methods: Sequence[str], n_seeds: int, tell: Tell) -> Comparison:
+def compared(task: SelectArguments, methods: Sequence[str], n_seeds: int, tell: Tell) -> Comparison:
     """Run each method with each seed on the same rows, and judge all on the same rows."""
     for name in methods:
         method_of(name, {})
@@ -93,7 +93,7 @@ def compared(task: Task, methods: Sequence[str], n_seeds: int, tell: Tell) -> Co
     return Comparison(scores=scores, n_judges=len(judges.weights), n_target=len(posed.target))
 
 
-def _score(posed: Posed, name: str, n_seeds: int, judges: Judges, tell: Tell) -> Score:
+def _score(posed: Posed, name: str, n_seeds: int, judges: Judges, tell: Tell) -> MethodScore:
     ours = replace(posed, method=name)
     sizes: list[int] = []
     costs: list[float] = []
@@ -111,8 +111,8 @@ def _score(posed: Posed, name: str, n_seeds: int, judges: Judges, tell: Tell) ->
             evaluations.append(selection.evaluations)
             costs.append(judges.cost(selection))
     except (ProtobanditError, MemoryError) as error:
-        return Score(method=name, failure=str(error) or type(error).__name__)
-    return Score(
+        return MethodScore(method=name, failure=str(error) or type(error).__name__)
+    return MethodScore(
         method=name,
         prototypes=float(np.mean(sizes)),
         cost=float(np.mean(costs)),

@@ -40,7 +40,7 @@ class Digits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
+class DemoScore:
     """One line of the table.
 
     ``cost_error`` is the standard error of ``cost``. ``by_nearest`` and ``by_barycentre`` are the
@@ -59,14 +59,14 @@ class Trial(NamedTuple):
     """One run of one method, and what it is worth."""
 
     selection: Selection
-    score: Score
+    score: DemoScore
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
     """The scores by method, the picture as SVG, and how many images there were."""
 
-    scores: dict[str, Score]
+    scores: dict[str, DemoScore]
     picture: str
     n_images: int
 
@@ -120,7 +120,7 @@ def trial(digits: Digits, k: int, *, method: str, seed: int) -> Trial:
     nearest = selection.assign(digits.rows).labels
     kinds = digits.labels[selection.indices]
     moved = barycentres(digits.rows, nearest, digits.rows[selection.indices])
-    score = Score(
+    score = DemoScore(
         cost=selection.cost,
         cost_error=selection.cost_error,
         evaluations=selection.evaluations,
@@ -146,12 +146,12 @@ def barycentres(rows: Floats, nearest: Ids, prototypes: Floats) -> Doubles:
     return means
 
 
-def average(scores: list[Score]) -> Score:
+def average(scores: list[DemoScore]) -> DemoScore:
     """Return the mean of each figure; the error is that of the mean cost over these draws."""
     table = {name: [asdict(score)[name] for score in scores] for name in asdict(scores[0])}
     means = {name: float(np.mean(values)) for name, values in table.items()}
     error = float(np.std(table["cost"], ddof=1) / np.sqrt(len(scores)))
-    return Score(**means | {"cost_error": error})
+    return DemoScore(**means | {"cost_error": error})
 
 
 def draw(digits: Digits, selection: Selection) -> str:

@@ -12,9 +12,9 @@ from typing import Any, overload
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.interfaces.jobs.read_options import Reading
-from protobandit.result.report.exhibit import Exhibit
-from protobandit.result.report.findings import findings
+from protobandit.interfaces.jobs.read_options import ReadOptions
+from protobandit.result.report.exhibit import RowDisplay
+from protobandit.result.report.findings import report_data
 from protobandit.result.report.page import page
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
@@ -26,14 +26,14 @@ def report_page(
     selection: Selection,
     source: Opened,
     target: Opened,
-    reading: Reading,
+    reading: ReadOptions,
     *,
     command: str,
     seed: int,
 ) -> str:
     """Return the page of a selection of ``source`` for ``target``."""
     ours = exhibit(source, reading)
-    found = findings(
+    found = report_data(
         selection,
         target.rows,
         source=ours,
@@ -47,7 +47,7 @@ def report_page(
     return page(replace(found, notes=(*found.notes, *said)))
 
 
-def exhibit(opened: Opened, reading: Reading) -> Exhibit:
+def exhibit(opened: Opened, reading: ReadOptions) -> RowDisplay:
     """Return how to show rows of files."""
     kind = opened.kind if opened.kind in ("images", "texts") else "records"
     takes: dict[str, Callable[[Ids], Any]] = {
@@ -55,7 +55,7 @@ def exhibit(opened: Opened, reading: Reading) -> Exhibit:
         "texts": partial(_texts, opened),
         "records": partial(_records, opened, _said_apart(reading)),
     }
-    return Exhibit(
+    return RowDisplay(
         kind=kind,
         take=takes[kind],
         names=_names(opened, reading),
@@ -64,7 +64,7 @@ def exhibit(opened: Opened, reading: Reading) -> Exhibit:
     )
 
 
-def _names(opened: Opened, reading: Reading) -> Any:
+def _names(opened: Opened, reading: ReadOptions) -> Any:
     """Return ids or names of files; of a sample, whose order is its own, numbers in the file."""
     named = _column(opened, reading.id or ("file" if opened.format == "images" else None))
     return _Numbered(opened.numbers) if named is None and opened.numbers is not None else named
@@ -98,7 +98,7 @@ def _texts(opened: Opened, ids: Ids) -> list[Any]:
     return [opened.rows[i] for i in ids]
 
 
-def _said_apart(reading: Reading) -> tuple[str | None, str | None]:
+def _said_apart(reading: ReadOptions) -> tuple[str | None, str | None]:
     """Return the columns of names and labels, which a page shows beside the others."""
     return reading.id, reading.label or reading.by
 
@@ -120,7 +120,7 @@ def _records(opened: Opened, without: Sequence[str | None], ids: Ids) -> dict[st
     return records | {name: np.asarray(block[:, at]) for at, name in others}
 
 
-def _vector_notes(opened: Opened, reading: Reading) -> list[str]:
+def _vector_notes(opened: Opened, reading: ReadOptions) -> list[str]:
     """Say what is seen of columns that hold vectors."""
     if opened.kind not in ("numbers", "mixed") or not opened.names:
         return []

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.interfaces.jobs.read_options import Reading
-from protobandit.interfaces.jobs.saved_result import Run
+from protobandit.interfaces.jobs.read_options import ReadOptions
+from protobandit.interfaces.jobs.saved_result import RunRecord
 from protobandit.interfaces.jobs.select_arguments import Posed
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
@@ -17,7 +17,7 @@ from protobandit.rows.files.opened import Opened
 OWN = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "label")
 
 
-def prototypes_table(posed: Posed, selection: Selection, run: Run) -> dict[str, Any]:
+def prototypes_table(posed: Posed, selection: Selection, run: RunRecord) -> dict[str, Any]:
     """Return rank, row, id, gain, mass, cost and label of each prototype, and its own columns.
 
     ``rank`` 1 is the best; ``row`` is its number in the source, whose first is 0; ``cost`` is that
@@ -59,7 +59,7 @@ def criticisms_table(posed: Posed, selection: Selection) -> dict[str, Any] | Non
 
 
 def _with_columns(
-    table: dict[str, Any], opened: Opened, rows: Ids, reading: Reading, side: str
+    table: dict[str, Any], opened: Opened, rows: Ids, reading: ReadOptions, side: str
 ) -> dict[str, Any]:
     """Return what is known of a table, and the columns of the file that it does not repeat."""
     own = {name: values for name, values in table.items() if values is not None}

@@ -20,7 +20,7 @@ _TABLES = frozenset({"csv", "tsv", "jsonl", "parquet", "arrow"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadOptions:
     """What to read of files.
 
     Attributes
@@ -103,11 +103,11 @@ class Reading:
         }
 
     @staticmethod
-    def from_document(stored: Mapping[str, Any]) -> Reading:
+    def from_document(stored: Mapping[str, Any]) -> ReadOptions:
         """Return the reading of an earlier run."""
-        known = {field.name for field in fields(Reading)}
+        known = {field.name for field in fields(ReadOptions)}
         values = {name: value for name, value in stored.items() if name in known}
-        return Reading(**{**values, "columns": tuple(stored.get("columns", ()))})
+        return ReadOptions(**{**values, "columns": tuple(stored.get("columns", ()))})
 
     def _opened(
         self,
@@ -155,7 +155,7 @@ def require_whole_columns(opened: Opened, *, name: str) -> None:
         require_whole(columns, name=f"{name}: {opened.path}")
 
 
-def require_used(reading: Reading, source: Opened, target: Opened) -> None:
+def require_used(reading: ReadOptions, source: Opened, target: Opened) -> None:
     """Refuse options that could make no difference to these rows."""
     if source.format != "images" and (reading.image_size is not None or reading.is_colour):
         option = "--colour" if reading.image_size is None else "--image-size"
@@ -182,7 +182,7 @@ def size_of(opened: Opened) -> tuple[int, ...] | None:
 
 
 def opened_sides(
-    reading: Reading, sources: Sequence[str], targets: Sequence[str], **options: Any
+    reading: ReadOptions, sources: Sequence[str], targets: Sequence[str], **options: Any
 ) -> tuple[Opened, Opened]:
     """Open source and target; they are one where no target is named."""
     source = reading.source(sources, is_target=not targets, **options)

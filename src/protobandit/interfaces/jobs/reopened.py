@@ -12,7 +12,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.files import write_whole
 from protobandit.interfaces.jobs.page import report_page
 from protobandit.interfaces.jobs.read_options import Tell, opened_sides
-from protobandit.interfaces.jobs.saved_result import Result, Run, selection_file
+from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult, selection_file
 from protobandit.interfaces.jobs.select_arguments import weights_of
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
@@ -25,7 +25,7 @@ class Reopened:
     selection: Selection
     source: Opened
     target: Opened
-    run: Run
+    run: RunRecord
 
     def page(self) -> str:
         """Return the page that shows it."""
@@ -40,14 +40,14 @@ class Reopened:
 
 
 def reopened(
-    result: Result,
+    result: SavedResult,
     *,
     sources: Sequence[str] = (),
     targets: Sequence[str] = (),
     tell: Tell | None = None,
 ) -> Reopened:
     """Open the files of a run, or those passed instead, and refuse if their rows are others."""
-    run = result.run or Run()
+    run = result.run or RunRecord()
     if not (sources or run.sources):
         raise InvalidInput(
             "This selection does not say which files it was made from. Pass --source, and --target "
@@ -63,7 +63,7 @@ def reopened(
 
 
 def _opened(
-    run: Run, sources: Sequence[str], targets: Sequence[str], tell: Tell | None
+    run: RunRecord, sources: Sequence[str], targets: Sequence[str], tell: Tell | None
 ) -> tuple[Opened, Opened]:
     try:
         return opened_sides(
@@ -81,16 +81,16 @@ def _opened(
         ) from None
 
 
-def certified(result: Result, certificate: Certificate) -> Result:
+def certified(result: SavedResult, certificate: Certificate) -> SavedResult:
     """Return the result with a certificate, its evaluations counted."""
     selection = result.selection
     spent = dict(selection.evaluations_by_phase)
     spent["certify"] = spent.get("certify", 0) + certificate.evaluations
     ours = replace(selection, certificate=certificate, evaluations_by_phase=spent)
-    return Result(selection=ours, run=result.run)
+    return SavedResult(selection=ours, run=result.run)
 
 
-def save(result: Result, path: Path) -> None:
+def save(result: SavedResult, path: Path) -> None:
     """Write a result over its own file."""
     shown = selection_file(path)
     content = result.to_json().encode("utf-8")

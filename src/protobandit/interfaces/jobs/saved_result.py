@@ -11,14 +11,14 @@ from typing import Any
 import protobandit
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.files import SELECTION
-from protobandit.interfaces.jobs.read_options import Reading, columns_of, size_of
+from protobandit.interfaces.jobs.read_options import ReadOptions, columns_of, size_of
 from protobandit.interfaces.jobs.select_arguments import Posed
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunRecord:
     """Where a selection came from.
 
     Attributes
@@ -39,7 +39,7 @@ class Run:
     command: str = ""
     sources: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadOptions = field(default_factory=ReadOptions)
     seed: int = 0
     columns: tuple[str, ...] = ()
     image_size: tuple[int, ...] | None = None
@@ -47,10 +47,10 @@ class Run:
     labels: tuple[Any, ...] | None = None
 
     @staticmethod
-    def of(posed: Posed, selection: Selection, command: str) -> Run:
+    def of(posed: Posed, selection: Selection, command: str) -> RunRecord:
         """Return what is to be kept of a run."""
         reading = posed.task.reading
-        return Run(
+        return RunRecord(
             version=protobandit.__version__,
             command=command,
             sources=posed.task.sources,
@@ -79,14 +79,14 @@ class Run:
         }
 
     @staticmethod
-    def from_document(stored: Mapping[str, Any]) -> Run:
+    def from_document(stored: Mapping[str, Any]) -> RunRecord:
         """Return the run that `to_document` described."""
-        return Run(
+        return RunRecord(
             version=str(stored["protobandit"]),
             command=str(stored["command"]),
             sources=tuple(stored["source"]),
             targets=tuple(stored["target"] or ()),
-            reading=Reading.from_document(stored["reading"]),
+            reading=ReadOptions.from_document(stored["reading"]),
             seed=int(stored["seed"]),
             columns=tuple(stored["columns"]),
             image_size=_tupled(stored["image_size"]),
@@ -96,11 +96,11 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
+class SavedResult:
     """A selection, the run that made it (None if it was not saved by one), and its file."""
 
     selection: Selection
-    run: Run | None
+    run: RunRecord | None
 
     def to_json(self) -> str:
         """Return what Selection.from_json reads, and the run."""
@@ -110,13 +110,15 @@ class Result:
         return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
 
     @staticmethod
-    def load(path: Path) -> Result:
+    def load(path: Path) -> SavedResult:
         """Read the result in a folder, or in a file of any name."""
         text = _text(selection_file(path))
         try:
             selection = Selection.from_json(text)
             run = json.loads(text).get("run")
-            return Result(selection=selection, run=None if run is None else Run.from_document(run))
+            return SavedResult(
+                selection=selection, run=None if run is None else RunRecord.from_document(run)
+            )
         except InvalidInput as error:
             raise InvalidInput(f"{str(path)!r} cannot be used: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -13,7 +13,7 @@ from protobandit._plan import Plan, plan
 from protobandit._select import select
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.read_options import (
-    Reading,
+    ReadOptions,
     Tell,
     opened_sides,
     require_used,
@@ -29,7 +29,7 @@ from protobandit.search.methods.table import METHODS, as_method
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class SelectArguments:
     """Choose rows of some files to stand for others.
 
     ``metric`` None is the one that suits the rows; ``fixed`` are row numbers, or ids where the
@@ -40,7 +40,7 @@ class Task:
     sources: tuple[str, ...]
     targets: tuple[str, ...] = ()
     k: Any
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadOptions = field(default_factory=ReadOptions)
     preparation: Preparation | None = None
     metric: str | None = None
     metric_parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Posed:
     ``target`` is the source where the source stands for itself.
     """
 
-    task: Task
+    task: SelectArguments
     source: Opened
     target: Opened
     weights: Any

@@ -14,8 +14,8 @@ from protobandit.interfaces.jobs.files import REPORT, SELECTION, require_free, w
 from protobandit.interfaces.jobs.page import report_page
 from protobandit.interfaces.jobs.prototypes import criticisms_table, prototypes_table
 from protobandit.interfaces.jobs.read_options import Tell
-from protobandit.interfaces.jobs.saved_result import Result, Run
-from protobandit.interfaces.jobs.select_arguments import Posed, Task
+from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
+from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments
 from protobandit.interfaces.jobs.tables import table_bytes
 from protobandit.result.selection import Selection
 from protobandit.run.checkpoint.store import Checkpoint, CheckpointRefused
@@ -29,7 +29,7 @@ _BEGIN_ANEW = "Pass --checkpoint and --force without --resume to begin anew"
 class Done:
     """What was selected, of how many rows, where it was written, and what Ctrl-C left out."""
 
-    result: Result
+    result: SavedResult
     folder: Path
     files: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -37,7 +37,7 @@ class Done:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Order:
+class SelectJob:
     """Select, and write the result to a folder.
 
     Attributes
@@ -61,7 +61,7 @@ class Order:
         What was typed.
     """
 
-    task: Task
+    task: SelectArguments
     out: Path | None = None
     form: str = "csv"
     has_page: bool = False
@@ -122,18 +122,18 @@ class Order:
         status = " ".join([selection.status, *dict.fromkeys(remarks)])
         return replace(selection, status=status)
 
-    def certified(self, posed: Posed, selection: Selection, tell: Tell) -> Result:
+    def certified(self, posed: Posed, selection: Selection, tell: Tell) -> SavedResult:
         """Add the certificate, if one is wanted, and what is to be kept of the run."""
         if self.is_certified and not self.interrupt.is_set():
             tell("Drawing rows anew and judging the source on them …")
             with self._left_out_on_ctrl_c():
                 task = self.task
                 selection = selection.certified(random_state=task.seed, n_jobs=task.n_jobs)
-        return Result(selection=selection, run=Run.of(posed, selection, self.command))
+        return SavedResult(selection=selection, run=RunRecord.of(posed, selection, self.command))
 
-    def files(self, posed: Posed, result: Result, tell: Tell) -> dict[str, bytes]:
+    def files(self, posed: Posed, result: SavedResult, tell: Tell) -> dict[str, bytes]:
         """Return the content of all files, by name."""
-        selection, run = result.selection, result.run or Run()
+        selection, run = result.selection, result.run or RunRecord()
         table = prototypes_table(posed, selection, run)
         files = {
             SELECTION: result.to_json().encode("utf-8"),
@@ -156,7 +156,7 @@ class Order:
                 files[REPORT] = page.encode("utf-8")
         return files
 
-    def delivered(self, posed: Posed, result: Result, files: Mapping[str, bytes]) -> Done:
+    def delivered(self, posed: Posed, result: SavedResult, files: Mapping[str, bytes]) -> Done:
         """Write the files, all of them or none."""
         write_results(self.folder, files, force=self.force)
         if self._keeps_checkpoint and not self.interrupt.is_set():

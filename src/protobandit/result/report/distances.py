@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.result.report.sample import Sample
+from protobandit.result.report.sample import ReportSample
 
 SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
 _N_BINS = 48
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Spread:
+class DistanceSummary:
     """A histogram of distances by weight, quantiles, and the rows that are worst off.
 
     ``heights`` sum to 1 and ``counts`` to the rows looked at; ``quantiles`` belong to ``SHARES``;
@@ -31,14 +31,14 @@ class Spread:
     worst: Ids
 
 
-def spread(sample: Sample, *, n_worst: int) -> Spread:
+def spread(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
     """Describe the distances of the sample's rows to their nearest prototypes."""
     distances = sample.distances
     least, most = float(distances.min()), float(distances.max())
     edges = np.linspace(min(0.0, least), most if most > min(0.0, least) else least + 1, _N_BINS + 1)
     heights, _ = np.histogram(distances, edges, weights=sample.weights)
     counts, _ = np.histogram(distances, edges)
-    return Spread(
+    return DistanceSummary(
         edges=edges,
         heights=heights,
         counts=counts.astype(np.int64),

@@ -15,7 +15,7 @@ KINDS = ("images", "texts", "records")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Exhibit:
+class RowDisplay:
     """How to show rows of the source or of the target.
 
     Parameters

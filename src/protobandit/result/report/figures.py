@@ -9,8 +9,8 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import NotAvailable
 from protobandit.result.report.composition import Composition
-from protobandit.result.report.distances import SHARES, Spread
-from protobandit.result.report.projection import Plane
+from protobandit.result.report.distances import SHARES, DistanceSummary
+from protobandit.result.report.projection import Projection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,9 @@ def gains(ax: Axes | None, costs: Doubles, *, curve: Doubles | None, knee: int |
     return ax
 
 
-def scatter(ax: Axes | None, placed: Plane, *, mass: Doubles, labels: list[str] | None) -> Axes:
+def scatter(
+    ax: Axes | None, placed: Projection, *, mass: Doubles, labels: list[str] | None
+) -> Axes:
     """Draw rows as points and prototypes as rings as large as their mass."""
     ax = _axes(ax)
     if labels is None:
@@ -81,7 +83,7 @@ def bars(ax: Axes | None, shares: Composition) -> Axes:
     return ax
 
 
-def histogram(ax: Axes | None, distances: Spread) -> Axes:
+def histogram(ax: Axes | None, distances: DistanceSummary) -> Axes:
     """Draw distances to the nearest prototype, with three quantiles."""
     ax = _axes(ax)
     ax.stairs(100 * distances.heights, distances.edges, fill=True, color=_INK, alpha=0.8)

@@ -11,20 +11,20 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.result.report.composition import Agreement, Composition, agreement, compose
-from protobandit.result.report.distances import Spread, spread
-from protobandit.result.report.exhibit import Exhibit, picked
+from protobandit.result.report.distances import DistanceSummary, spread
+from protobandit.result.report.exhibit import RowDisplay, picked
 from protobandit.result.report.members import NONE, Members, gather
-from protobandit.result.report.projection import Plane, plane
+from protobandit.result.report.projection import Projection, plane
 from protobandit.result.report.remarks import remarks
 from protobandit.result.report.row_contents import Wall, hang
 from protobandit.result.report.row_names import (
-    Called,
-    Rows,
+    NamedRows,
+    RowNames,
     prototype_labels,
     prototypes_called,
     rows_called,
 )
-from protobandit.result.report.sample import Sample, draw, length, taken, with_others
+from protobandit.result.report.sample import ReportSample, draw, length, taken, with_others
 from protobandit.result.report.summary import About, describe
 
 _N_POINTS = 4_000  # of the map
@@ -34,7 +34,7 @@ _MOST_MEMBERS, _LEAST_MEMBERS, _ALL_MEMBERS = 12, 3, 2_000  # of a prototype; of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Findings:
+class ReportData:
     """All that a page shows.
 
     Attributes
@@ -53,7 +53,8 @@ class Findings:
     criticisms
         The first of the selection's criticisms, worst first: numbers of target rows.
     members, spread, plane, compositions
-        What the sample says: `Members`, `Spread`, `Plane` (of ``points``), `Composition` each.
+        What the sample says: `Members`, `DistanceSummary`, `Projection` (of ``points``),
+        `Composition` each.
     points
         Positions in the sample of the rows in the plane.
     rows
@@ -66,8 +67,8 @@ class Findings:
     """
 
     about: About
-    sample: Sample
-    prototypes: Called
+    sample: ReportSample
+    prototypes: RowNames
     mass: Doubles
     gains: Doubles
     costs: Doubles
@@ -76,29 +77,29 @@ class Findings:
     coefficients: Doubles | None
     criticisms: Ids
     members: Members
-    spread: Spread
-    plane: Plane
+    spread: DistanceSummary
+    plane: Projection
     points: Ids
     compositions: tuple[Composition, ...]
-    rows: Rows
+    rows: NamedRows
     wall: Wall
     agreement: Agreement | None
     notes: tuple[str, ...]
 
 
-def findings(
+def report_data(
     selection: Any,
     target_rows: Any,
     *,
-    source: Exhibit,
-    target: Exhibit,
+    source: RowDisplay,
+    target: RowDisplay,
     weights: Any = None,
     groups: Sequence[Any] | None = None,
     command: str = "",
     n_sample: int | None = None,
     layout: str = "auto",
     random_state: int = 0,
-) -> Findings:
+) -> ReportData:
     """Gather what a report shows of a selection.
 
     Cost: k evaluations for each target row looked at, at most 20,000 by default and fewer where the
@@ -112,7 +113,7 @@ def findings(
     target_rows
         The target, as ``assign`` takes it: an array, a memory map, a CSR matrix, a list, columns.
     source, target
-        How rows of each look; the same `Exhibit` twice where the target is the source.
+        How rows of each look; the same `RowDisplay` twice where the target is the source.
     weights
         The weights of all target rows; by default those of the problem, or even ones.
     groups
@@ -160,7 +161,7 @@ def findings(
         agreement=same,
         n_criticisms=len(criticisms),
     )
-    return Findings(
+    return ReportData(
         about=about,
         sample=sample,
         prototypes=prototypes,
@@ -219,7 +220,7 @@ def _criticisms(selection: Any, n_target: int) -> Ids:
 
 
 def _wanted(
-    sample: Sample, members: Members, distances: Spread, criticisms: Ids, points: Ids
+    sample: ReportSample, members: Members, distances: DistanceSummary, criticisms: Ids, points: Ids
 ) -> tuple[Ids, Ids]:
     """Return the target rows that lists show, and those that only the map shows."""
     listed = np.concatenate([members.nearest.ravel(), members.farthest.ravel(), distances.worst])
@@ -227,7 +228,7 @@ def _wanted(
     return essential, np.setdiff1d(sample.ids[points], essential)
 
 
-def _mass(selection: Any, sample: Sample) -> Doubles:
+def _mass(selection: Any, sample: ReportSample) -> Doubles:
     if not sample.is_whole:
         return np.asarray(selection.mass, dtype=np.float64)
     shares: Doubles = np.bincount(
@@ -237,10 +238,10 @@ def _mass(selection: Any, sample: Sample) -> Doubles:
 
 
 def _compositions(
-    prototypes: Called,
+    prototypes: RowNames,
     mass: Doubles,
-    source: Exhibit,
-    target: Exhibit,
+    source: RowDisplay,
+    target: RowDisplay,
     weights: Any,
     groups: Any,
 ) -> tuple[Composition, ...]:
@@ -271,7 +272,7 @@ def _compositions(
 
 
 def _agreement(
-    selection: Any, sample: Sample, source: Exhibit, target: Exhibit
+    selection: Any, sample: ReportSample, source: RowDisplay, target: RowDisplay
 ) -> Agreement | None:
     theirs, own = prototype_labels(selection, source), picked(target.labels, sample.ids)
     if theirs is None or own is None:
@@ -279,7 +280,9 @@ def _agreement(
     return agreement(own, theirs, sample.labels, sample.weights)
 
 
-def _require_lengths(selection: Any, sample: Sample, source: Exhibit, target: Exhibit) -> None:
+def _require_lengths(
+    selection: Any, sample: ReportSample, source: RowDisplay, target: RowDisplay
+) -> None:
     least = int(np.max(selection.indices)) + 1
     if source.n_rows is not None and source.n_rows < least:
         raise InvalidInput(

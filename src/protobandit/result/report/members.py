@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.result.report.sample import Sample
+from protobandit.result.report.sample import ReportSample
 
 NONE = -1
 
@@ -27,7 +27,7 @@ class Members:
     means: Doubles
 
 
-def gather(sample: Sample, *, k: int, most: int) -> Members:
+def gather(sample: ReportSample, *, k: int, most: int) -> Members:
     """Return up to ``most`` nearest and ``most`` farthest rows of each of ``k`` prototypes."""
     order = np.lexsort((sample.distances, sample.labels))
     counts = np.bincount(sample.labels, minlength=k)

@@ -18,7 +18,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from protobandit.result.report.findings import Findings
+from protobandit.result.report.findings import ReportData
 from protobandit.result.report.numerals import count, n_rows, percent, ratio, time
 from protobandit.result.report.page_data import pack
 from protobandit.result.report.summary import About
@@ -42,7 +42,7 @@ _BLANK = re.compile(r"\{\{(\w+)\}\}")
 _ALIKE = 1e-5  # a mean of single precision and the cost it should be
 
 
-def page(found: Findings) -> str:
+def page(found: ReportData) -> str:
     """Return the report as one self-contained HTML page.
 
     Examples
@@ -117,7 +117,7 @@ def _lead(about: About) -> str:
     return escape(f"Chosen{whence} {how}.")
 
 
-def _facts(found: Findings) -> str:
+def _facts(found: ReportData) -> str:
     about = found.about
     facts = [
         ("Cost", f"{about.cost:.5g}", f"mean distance to the nearest prototype, {_error(about)}"),
@@ -187,14 +187,14 @@ def _error(about: About) -> str:
     return f"± {about.cost_error:.2g} standard error"
 
 
-def _of_rows(found: Findings) -> str:
+def _of_rows(found: ReportData) -> str:
     """Say of which target rows, and how they count."""
     sample = found.sample
     of = "of target rows" if sample.is_whole else f"of {n_rows(len(sample))} drawn from the target"
     return f"{of}, by weight," if sample.is_weighted else of
 
 
-def _agreement(found: Findings) -> str:
+def _agreement(found: ReportData) -> str:
     if found.agreement is None:
         return ""
     share, n_left_out = found.agreement
@@ -204,7 +204,7 @@ def _agreement(found: Findings) -> str:
     )
 
 
-def _distances_note(found: Findings) -> str:
+def _distances_note(found: ReportData) -> str:
     sample, about = found.sample, found.about
     of = "All" if sample.is_whole else "A random sample of"
     weighted = ", by weight" if sample.is_weighted else ""

@@ -10,21 +10,21 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.result.report.composition import Composition
 from protobandit.result.report.distances import SHARES
-from protobandit.result.report.findings import Findings
+from protobandit.result.report.findings import ReportData
 from protobandit.result.report.members import NONE
 from protobandit.result.report.row_contents import Contents
-from protobandit.result.report.row_names import Called
+from protobandit.result.report.row_names import RowNames
 from protobandit.result.report.text import number, numbers, shortened
 
 _MOST_NAME = 80  # characters
 _GRID = 4095  # the plane is a square of so many steps
 
 
-def pack(found: Findings) -> dict[str, Any]:
+def pack(found: ReportData) -> dict[str, Any]:
     """Return what the script needs; rows are named by their place in ``rows``."""
     place = _Places(found)
-    labels = _Table(found.prototypes.labels, found.rows.labels)
-    groups = _Table(found.prototypes.groups)
+    labels = _RowTable(found.prototypes.labels, found.rows.labels)
+    groups = _RowTable(found.prototypes.groups)
     tables = {"label": labels, "group": groups}
     rows, prototypes = _on_grid(found.plane.rows, found.plane.prototypes)
     return {
@@ -82,7 +82,7 @@ def pack(found: Findings) -> dict[str, Any]:
 class _Places:
     """Where the page holds a row, by its number in the target or its position in the sample."""
 
-    def __init__(self, found: Findings) -> None:
+    def __init__(self, found: ReportData) -> None:
         self._ids = found.sample.ids
         self._order = np.argsort(found.rows.ids)
         self._sorted = found.rows.ids[self._order]
@@ -98,7 +98,7 @@ class _Places:
         return [self.of(own[own != NONE]) for own in positions]
 
 
-class _Table:
+class _RowTable:
     """Values by number: two that look alike when shortened stay two."""
 
     def __init__(self, *columns: list[str] | None) -> None:
@@ -113,7 +113,7 @@ class _Table:
         return None if values is None else [self._codes.get(value, NONE) for value in values]
 
 
-def _called(called: Called, labels: _Table) -> dict[str, Any]:
+def _called(called: RowNames, labels: _RowTable) -> dict[str, Any]:
     return {
         "ids": called.ids.tolist(),
         "names": called.names,
@@ -139,7 +139,7 @@ def _on_grid(rows: Doubles, prototypes: Doubles) -> tuple[Ids, Ids]:
     return on_grid[: len(rows)], on_grid[len(rows) :]
 
 
-def _composition(c: Composition, table: _Table) -> dict[str, Any]:
+def _composition(c: Composition, table: _RowTable) -> dict[str, Any]:
     return {
         "name": c.name,
         "values": [shortened(value, _MOST_NAME) for value in c.values],

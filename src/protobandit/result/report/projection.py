@@ -33,7 +33,7 @@ _SLACK = 64  # units of rounding within which rows are alike
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plane:
+class Projection:
     """Points of rows and of prototypes, shape (n, 2) each, and how they were found."""
 
     rows: Doubles
@@ -63,7 +63,7 @@ class _Members(NamedTuple):
 
 def plane(
     selection: Any, rows: Any, *, labels: Ids, layout: str, random: np.random.Generator
-) -> Plane:
+) -> Projection:
     """Place rows, given with the prototype nearest to each, and the prototypes in a plane.
 
     Cost: none for rows of numbers, else k evaluations a row.
@@ -195,7 +195,9 @@ def _unit(rows: Any) -> Any:
     return rows.multiply(inverse).tocsr() if hasattr(rows, "multiply") else rows * inverse
 
 
-def _by_components(features: _Features, members: _Members, random: np.random.Generator) -> Plane:
+def _by_components(
+    features: _Features, members: _Members, random: np.random.Generator
+) -> Projection:
     mean, axes, shares = components(features.rows, 2, random)
     points = _placeable(features.rows, mean, axes)
     own = None if features.prototypes is None else _placeable(features.prototypes, mean, axes)
@@ -217,7 +219,7 @@ def _placeable(rows: Any, mean: Doubles, axes: Doubles) -> Doubles:
     return points
 
 
-def _by_umap(features: _Features, members: _Members, random: np.random.Generator) -> Plane:
+def _by_umap(features: _Features, members: _Members, random: np.random.Generator) -> Projection:
     from umap import UMAP
 
     mean, axes, _ = components(features.rows, _FOR_UMAP, random)
@@ -239,11 +241,11 @@ def _by_umap(features: _Features, members: _Members, random: np.random.Generator
 
 def _placed(
     points: Doubles, own: Doubles | None, members: _Members, *, name: str, note: str
-) -> Plane:
+) -> Projection:
     if own is None:
         own = members.centres(points)
         note += " Prototypes stand amid their members."
-    return Plane(rows=points, prototypes=own, name=name, note=note)
+    return Projection(rows=points, prototypes=own, name=name, note=note)
 
 
 def _scattered(points: Doubles, random: np.random.Generator) -> Doubles:

@@ -7,12 +7,12 @@ from typing import Any
 from protobandit.foundation.array_types import Ids
 from protobandit.result.report.composition import Agreement
 from protobandit.result.report.members import Members
-from protobandit.result.report.sample import Sample
+from protobandit.result.report.sample import ReportSample
 
 
 def remarks(
     selection: Any,
-    sample: Sample,
+    sample: ReportSample,
     *,
     points: Ids,
     members: Members,
@@ -49,12 +49,12 @@ _ESTIMATED = (
 )
 
 
-def has_estimated_mass(selection: Any, sample: Sample) -> bool:
+def has_estimated_mass(selection: Any, sample: ReportSample) -> bool:
     """Tell whether the masses shown are estimates: not of all rows, neither here nor before."""
     return not sample.is_whole and float(selection.cost_error) != 0
 
 
-def _sampled(sample: Sample, *, has_labels: bool) -> str:
+def _sampled(sample: ReportSample, *, has_labels: bool) -> str:
     what = "Members, distances and worst-covered rows"
     if has_labels:
         what = "Members, distances, worst-covered rows and how many carry their prototype's label"

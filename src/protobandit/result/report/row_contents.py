@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.result.report.exhibit import Exhibit
+from protobandit.result.report.exhibit import RowDisplay
 from protobandit.result.report.png import HEAD, png
 from protobandit.result.report.text import as_json, cell, clean, shortened
 
@@ -70,7 +70,7 @@ class Wall:
 
 
 def hang(
-    source: Exhibit, target: Exhibit, prototypes: Ids, *, essential: Ids, further: Ids
+    source: RowDisplay, target: RowDisplay, prototypes: Ids, *, essential: Ids, further: Ids
 ) -> Wall:
     """Encode the prototypes, the essential target rows, and the further ones if they fit.
 
@@ -87,8 +87,8 @@ def hang(
 
 
 def _hung(
-    source: Exhibit,
-    target: Exhibit,
+    source: RowDisplay,
+    target: RowDisplay,
     prototypes: Ids,
     ids: Ids,
     sides: tuple[int, int],
@@ -105,7 +105,7 @@ def _hung(
     return Wall(prototypes=ours, rows=others, notes=tuple(notes))
 
 
-def contents(exhibit: Exhibit, ids: Ids, size: int) -> Contents:
+def contents(exhibit: RowDisplay, ids: Ids, size: int) -> Contents:
     """Return these rows as a page holds them, in the order given."""
     order = np.argsort(ids, kind="stable")
     parts = [_ENCODERS[exhibit.kind](rows, size) for rows in _taken(exhibit, ids[order])]
@@ -138,12 +138,12 @@ def _require_alike(parts: list[Contents]) -> None:
             )
 
 
-def _taken(exhibit: Exhibit, ids: Ids) -> Iterator[Any]:
+def _taken(exhibit: RowDisplay, ids: Ids) -> Iterator[Any]:
     for start in range(0, len(ids), _CHUNK):
         yield exhibit.rows(ids[start : start + _CHUNK])
 
 
-def _size(exhibit: Exhibit, ids: Ids, size: int) -> float:
+def _size(exhibit: RowDisplay, ids: Ids, size: int) -> float:
     """Return about how many characters these rows take."""
     if len(ids) == 0:
         return 0.0

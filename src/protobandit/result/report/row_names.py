@@ -9,7 +9,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.result.report.composition import told
-from protobandit.result.report.exhibit import Exhibit, picked
+from protobandit.result.report.exhibit import RowDisplay, picked
 from protobandit.result.report.sample import Nearest
 from protobandit.result.report.text import is_missing, plain, shortened
 
@@ -17,7 +17,7 @@ _MOST_NAME = 120  # characters
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Called:
+class RowNames:
     """What rows are called: number, name (None: the number), label and group (None: none)."""
 
     ids: Ids
@@ -27,18 +27,18 @@ class Called:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows(Called):
+class NamedRows(RowNames):
     """What target rows are called, the prototype nearest to each, and the distance to it."""
 
     nearest: Ids
     distances: Doubles
 
 
-def prototypes_called(selection: Any, source: Exhibit, groups: Any) -> Called:
+def prototypes_called(selection: Any, source: RowDisplay, groups: Any) -> RowNames:
     """Return what prototypes are called."""
     ids = np.asarray(selection.indices, dtype=np.int64)
     labels = prototype_labels(selection, source)
-    return Called(
+    return RowNames(
         ids=ids,
         names=_named(source, ids),
         labels=None if labels is None else told(labels),
@@ -46,7 +46,7 @@ def prototypes_called(selection: Any, source: Exhibit, groups: Any) -> Called:
     )
 
 
-def prototype_labels(selection: Any, source: Exhibit) -> list[Any] | None:
+def prototype_labels(selection: Any, source: RowDisplay) -> list[Any] | None:
     """Return the labels of prototypes as they were given: the source's, or else the classes."""
     labels = picked(source.labels, selection.indices)
     if labels is None and getattr(selection, "prototype_labels", None) is not None:
@@ -54,10 +54,10 @@ def prototype_labels(selection: Any, source: Exhibit) -> list[Any] | None:
     return labels
 
 
-def rows_called(target: Exhibit, found: Nearest) -> Rows:
+def rows_called(target: RowDisplay, found: Nearest) -> NamedRows:
     """Return what target rows are called."""
     labels = picked(target.labels, found.ids)
-    return Rows(
+    return NamedRows(
         ids=found.ids,
         names=_named(target, found.ids),
         labels=None if labels is None else told(labels),
@@ -66,7 +66,7 @@ def rows_called(target: Exhibit, found: Nearest) -> Rows:
     )
 
 
-def _named(exhibit: Exhibit, ids: Ids) -> list[str] | None:
+def _named(exhibit: RowDisplay, ids: Ids) -> list[str] | None:
     """Return names; a row whose name is missing or blank has its number for one."""
     names = picked(exhibit.names, ids)
     if names is None:

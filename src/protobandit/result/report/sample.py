@@ -28,7 +28,7 @@ class Nearest(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sample:
+class ReportSample:
     """Target rows, each with its nearest prototype, the distance to it, and its weight.
 
     ``ids`` ascend; ``weights`` are positive and sum to 1 over the sample. There are ``n_target``
@@ -63,7 +63,7 @@ class Sample:
 
 def draw(
     selection: Any, rows: Any, *, weights: Any, n_sample: int | None, random: np.random.Generator
-) -> Sample:
+) -> ReportSample:
     """Draw target rows without replacement and ask which prototype is nearest to each.
 
     Rows of weight 0 are no part of what prototypes stand for, and never drawn.
@@ -80,7 +80,7 @@ def draw(
         ids = weighted[np.sort(random.choice(len(weighted), most, replace=False))]
     found = nearest(selection, rows, ids)
     own = given[ids] / given[ids].max()  # so that no sum overflows
-    return Sample(
+    return ReportSample(
         ids=ids,
         labels=found.labels,
         distances=found.distances,
@@ -96,7 +96,7 @@ def nearest(selection: Any, rows: Any, ids: Ids) -> Nearest:
     return Nearest(ids, np.asarray(labels, dtype=np.int64), np.asarray(distances, dtype=np.float64))
 
 
-def with_others(sample: Sample, others: Ids, selection: Any, rows: Any) -> Nearest:
+def with_others(sample: ReportSample, others: Ids, selection: Any, rows: Any) -> Nearest:
     """Return the rows of a sample and others with the prototypes nearest to them.
 
     Cost: k evaluations for each of the others that is not in the sample.

@@ -13,7 +13,7 @@ from typing import Any
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
 from protobandit.rows.files.file_errors import shortened
-from protobandit.rows.files.opened import Asked
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.files.tables import Batches, Piece, Pieces
 
 _MOST_HELD = 1 << 28  # bytes of a file that is held as a table
@@ -21,7 +21,7 @@ _BLOCK = 1 << 24
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def open_delimited(path: Path, form: str, asked: Asked) -> Pieces:
+def open_delimited(path: Path, form: str, asked: ReadRequest) -> Pieces:
     """Open one CSV or TSV file; gzip is undone if its name ends in ``.gz``."""
     from pyarrow import csv as arrow_csv
 
@@ -134,7 +134,7 @@ def _require_texts(schema: Any, path: Path, name: str) -> None:
 # -- JSON lines -----------------------------------------------------------------------------------
 
 
-def open_json_lines(path: Path, form: str, asked: Asked) -> Pieces:
+def open_json_lines(path: Path, form: str, asked: ReadRequest) -> Pieces:
     """Open one file of JSON objects, one a line."""
     _require_objects(path, asked.name)
     if _is_small(path):

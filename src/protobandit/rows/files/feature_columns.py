@@ -13,8 +13,8 @@ from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import as_floats, kind_of, lengths_of, number_type
 from protobandit.rows.files.file_errors import like, shortened
-from protobandit.rows.files.opened import Asked, require_known
-from protobandit.rows.files.tables import Table
+from protobandit.rows.files.opened import ReadRequest, require_known
+from protobandit.rows.files.tables import FileTable
 from protobandit.rows.rows import working_dtype
 
 # How pandas writes row numbers: no feature unless it is asked for.
@@ -63,7 +63,7 @@ class Layout:
             at += width or 1
 
 
-def lay_out(table: Table, asked: Asked) -> Layout:
+def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
     """Return the features that were asked for."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     wanted = _wanted(table.names, asked)
@@ -79,7 +79,7 @@ def lay_out(table: Table, asked: Asked) -> Layout:
     return Layout(numbers=numbers, texts=texts, dtype=dtype)
 
 
-def _wanted(names: tuple[str, ...], asked: Asked) -> list[str]:
+def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     shown = f"{asked.name}: {asked.shown}"
     require_known(names, asked.without, shown)
     if asked.columns is None:
@@ -107,7 +107,7 @@ def _matching(names: tuple[str, ...], patterns: Sequence[str], shown: str) -> It
         yield from found
 
 
-def _refuse(table: Table, wrong: list[str], asked: Asked) -> None:
+def _refuse(table: FileTable, wrong: list[str], asked: ReadRequest) -> None:
     shown = shortened((f"{name!r} ({table.schema.field(name).type})" for name in wrong), 5)
     has_texts = any(kind_of(table.schema.field(name).type) == "text" for name in wrong)
     also = (
@@ -124,7 +124,7 @@ def _refuse(table: Table, wrong: list[str], asked: Asked) -> None:
 # -- values ---------------------------------------------------------------------------------------
 
 
-def _widths(table: Table, vectors: list[str], asked: Asked) -> dict[str, int]:
+def _widths(table: FileTable, vectors: list[str], asked: ReadRequest) -> dict[str, int]:
     """Return how long vectors are: as their type says, or the first of them."""
     fixed = {name: getattr(table.schema.field(name).type, "list_size", None) for name in vectors}
     unknown = [name for name, size in fixed.items() if size is None or size < 0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.rows.files.file_errors import first_line
-from protobandit.rows.files.opened import Asked, Listed, Opened
+from protobandit.rows.files.opened import Listed, Opened, ReadRequest
 from protobandit.rows.files.sample_cache import MOST_HELD, spilled
 
 SUFFIXES = (
@@ -29,7 +29,7 @@ SUFFIXES = (
 _COMMON = (32, 32)  # height and width, where images differ
 
 
-def open_images(paths: Sequence[Path], asked: Asked) -> Opened:
+def open_images(paths: Sequence[Path], asked: ReadRequest) -> Opened:
     """Open images as one row each: grey or RGB bytes, resized to one size."""
     if asked.columns is not None:
         raise InvalidInput(
@@ -67,7 +67,7 @@ def open_images(paths: Sequence[Path], asked: Asked) -> Opened:
     )
 
 
-def _size(paths: Sequence[Path], asked: Asked) -> tuple[int, int]:
+def _size(paths: Sequence[Path], asked: ReadRequest) -> tuple[int, int]:
     """Return the height and width that all have in common, or else a small square."""
     sizes = set()
     for path in paths:
@@ -83,7 +83,7 @@ def _size(paths: Sequence[Path], asked: Asked) -> tuple[int, int]:
     return sizes.pop()
 
 
-def _pixels(path: Path, size: tuple[int, int], asked: Asked) -> np.ndarray[Any, Any]:
+def _pixels(path: Path, size: tuple[int, int], asked: ReadRequest) -> np.ndarray[Any, Any]:
     with _image(path, asked) as image:
         try:
             flat = _eight_bit(image).convert("RGB" if asked.is_colour else "L")
@@ -102,7 +102,7 @@ def _eight_bit(image: Any) -> Any:
     return _pillow().fromarray(values.astype(np.uint8))
 
 
-def _image(path: Path, asked: Asked) -> Any:
+def _image(path: Path, asked: ReadRequest) -> Any:
     pillow = _pillow()
     try:
         return pillow.open(path)
@@ -110,7 +110,7 @@ def _image(path: Path, asked: Asked) -> Any:
         raise InvalidInput(_undecodable(path, asked, error)) from None
 
 
-def _undecodable(path: Path, asked: Asked, error: BaseException) -> str:
+def _undecodable(path: Path, asked: ReadRequest, error: BaseException) -> str:
     return (
         f"{asked.name}: {path} cannot be read as an image: {first_line(error)}. Repair it, or move "
         f"it elsewhere."

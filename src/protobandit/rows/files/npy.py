@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.files.file_errors import reading, shortened
-from protobandit.rows.files.opened import Asked, Listed, Opened, require_known
+from protobandit.rows.files.opened import Listed, Opened, ReadRequest, require_known
 from protobandit.rows.files.sample_cache import MOST_HELD, spilled
 from protobandit.rows.memory_maps import Joined, read_at_random
 
@@ -23,7 +23,7 @@ _HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
 _SPARSE = {"format", "shape", "data"}
 
 
-def open_npy(paths: Sequence[Path], asked: Asked) -> Opened:
+def open_npy(paths: Sequence[Path], asked: ReadRequest) -> Opened:
     """Open one `.npy`, or several as one set."""
     _require_no_names(asked)
     arrays = [_mapped(path, asked.name) for path in paths]
@@ -109,7 +109,7 @@ def _require_whole(
         )
 
 
-def _require_no_names(asked: Asked) -> None:
+def _require_no_names(asked: ReadRequest) -> None:
     wanted = (*(asked.columns or ()), *asked.without)
     if wanted:
         raise InvalidInput(
@@ -140,7 +140,7 @@ def _flat(array: Any, shown: str, name: str) -> Any:
 def _opened(
     array: Any,
     form: str,
-    asked: Asked,
+    asked: ReadRequest,
     *,
     image_shape: tuple[int, ...] | None = None,
     besides: dict[str, np.ndarray[Any, Any]] | None = None,
@@ -163,7 +163,7 @@ def _opened(
 # -- .npz -----------------------------------------------------------------------------------------
 
 
-def open_npz(paths: Sequence[Path], asked: Asked) -> Opened:
+def open_npz(paths: Sequence[Path], asked: ReadRequest) -> Opened:
     """Open an `.npz` of arrays, one of which holds rows, or of a sparse matrix."""
     if len(paths) > 1:
         raise InvalidInput(
@@ -198,7 +198,7 @@ def _quiet_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     return None if header[2].hasobject or header[2].kind not in "fiubUS" else header
 
 
-def _chosen(headers: dict[str, Any], asked: Asked) -> str:
+def _chosen(headers: dict[str, Any], asked: ReadRequest) -> str:
     """Return the name of the array that holds the rows."""
     what = f"{asked.name}: {asked.shown}"
     if asked.columns is not None:
@@ -218,7 +218,7 @@ def _chosen(headers: dict[str, Any], asked: Asked) -> str:
 
 
 def _member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, asked: Asked
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, asked: ReadRequest
 ) -> np.ndarray[Any, Any]:
     shown = f"{path}[{member.filename.removesuffix('.npy')}]"
     with archive.open(member) as file:
@@ -242,7 +242,7 @@ def _loaded(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any
         return npy.read_array(file, allow_pickle=False)
 
 
-def _sparse(path: Path, asked: Asked) -> Opened:
+def _sparse(path: Path, asked: ReadRequest) -> Opened:
     from scipy.sparse import load_npz
 
     _require_no_names(asked)

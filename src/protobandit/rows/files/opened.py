@@ -20,7 +20,7 @@ def _tell_nobody(sentence: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ReadRequest:
     """What `open_rows` was asked for; see there."""
 
     shown: str
@@ -39,7 +39,7 @@ class Asked:
     tell: Callable[[str], None] = _tell_nobody
 
 
-class Besides(Protocol):
+class OtherColumns(Protocol):
     """What files say of their rows besides the features."""
 
     def column(self, name: str) -> np.ndarray[Any, Any]: ...
@@ -100,7 +100,7 @@ class Opened:
     names: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
     remark: str = ""
-    besides: Besides = field(default_factory=Listed, repr=False)
+    besides: OtherColumns = field(default_factory=Listed, repr=False)
     numbers: Ids | None = field(default=None, repr=False)
 
     @property

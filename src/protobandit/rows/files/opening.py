@@ -16,7 +16,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.files.file_errors import missing, reading
 from protobandit.rows.files.images import SUFFIXES, open_images
 from protobandit.rows.files.npy import open_npy, open_npz
-from protobandit.rows.files.opened import Asked, Listed, Opened
+from protobandit.rows.files.opened import Listed, Opened, ReadRequest
 from protobandit.rows.files.readers import TABULAR
 from protobandit.rows.files.table_rows import open_tables
 
@@ -95,7 +95,7 @@ def open_rows(
     given = list(path) if isinstance(path, (list, tuple)) else [path]
     if not given or not all(isinstance(each, (str, Path)) and str(each) for each in given):
         raise InvalidInput(f"{name}={path!r:.60} is no path. Pass a path, a pattern, or several.")
-    asked = Asked(
+    asked = ReadRequest(
         shown=", ".join(map(str, given)),
         name=name,
         columns=None if columns is None else _names(columns),
@@ -169,7 +169,7 @@ def _in_folder(folder: Path, name: str) -> list[Path]:
     )
 
 
-def _one_format(files: Sequence[Path], asked: Asked) -> str:
+def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
     forms: dict[str, Path] = {}
     for file in files:
         form = _FORMATS.get(_suffix(file))
@@ -233,7 +233,7 @@ def _as_seed(seed: Any) -> int:
 # -- texts, and the table of formats --------------------------------------------------------------
 
 
-def _open_texts(paths: Sequence[Path], asked: Asked) -> Opened:
+def _open_texts(paths: Sequence[Path], asked: ReadRequest) -> Opened:
     """Open files of texts, one a line."""
     if asked.columns is not None:
         raise InvalidInput(
@@ -277,7 +277,7 @@ _FORMATS = {
     **dict.fromkeys(SUFFIXES, "images"),
 }
 _PACKED = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
-_OPENERS: dict[str, Callable[[Sequence[Path], Asked], Opened]] = {
+_OPENERS: dict[str, Callable[[Sequence[Path], ReadRequest], Opened]] = {
     "npy": open_npy,
     "npz": open_npz,
     "images": open_images,

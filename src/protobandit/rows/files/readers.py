@@ -11,11 +11,11 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
 from protobandit.rows.files.delimited import open_delimited, open_json_lines
 from protobandit.rows.files.file_errors import reading
-from protobandit.rows.files.opened import Asked
-from protobandit.rows.files.tables import Batches, Piece, Pieces, Table
+from protobandit.rows.files.opened import ReadRequest
+from protobandit.rows.files.tables import Batches, FileTable, Piece, Pieces
 
 
-def open_table(paths: Sequence[Path], form: str, asked: Asked) -> Table:
+def open_table(paths: Sequence[Path], form: str, asked: ReadRequest) -> FileTable:
     """Open files of one format as one table."""
     arrow()
     name = asked.name
@@ -29,7 +29,7 @@ def open_table(paths: Sequence[Path], form: str, asked: Asked) -> Table:
             _require_distinct(own.names, path, name)
         schema = own if schema is None else _joined(schema, own, paths[0], path, name)
         pieces += some
-    table = Table(form=form, schema=schema, pieces=tuple(pieces), has_groups=has_groups)
+    table = FileTable(form=form, schema=schema, pieces=tuple(pieces), has_groups=has_groups)
     if table.n_rows == 0:
         shown = ", ".join(map(str, paths[:3]))
         raise InvalidInput(
@@ -58,7 +58,7 @@ def _joined(schema: Any, own: Any, first: Path, path: Path, name: str) -> Any:
         return arrow().unify_schemas([schema, own], promote_options="permissive")
 
 
-def _open_parquet(path: Path, form: str, asked: Asked) -> Pieces:
+def _open_parquet(path: Path, form: str, asked: ReadRequest) -> Pieces:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
@@ -76,7 +76,7 @@ def _open_parquet(path: Path, form: str, asked: Asked) -> Pieces:
     return schema, [piece(group) for group in range(metadata.num_row_groups)]
 
 
-def _open_arrow(path: Path, form: str, asked: Asked) -> Pieces:
+def _open_arrow(path: Path, form: str, asked: ReadRequest) -> Pieces:
     pa = arrow()
     try:
         with pa.memory_map(str(path)) as file:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from protobandit.foundation.errors import NotAvailable
-from protobandit.rows.files.opened import Asked
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.memory_maps import read_at_random
 
 MOST_HELD = 1 << 30  # bytes of rows that are held in memory
@@ -34,7 +34,7 @@ def spilled(
     shape: tuple[int, ...],
     dtype: Any,
     fill: Callable[[np.ndarray[Any, Any]], None],
-    asked: Asked,
+    asked: ReadRequest,
 ) -> np.ndarray[Any, Any]:
     """Return an array on disk that ``fill`` has written, now or in an earlier run.
 

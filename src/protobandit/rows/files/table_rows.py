@@ -19,10 +19,10 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow, as_values, is_vector
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.feature_columns import Layout, lay_out
-from protobandit.rows.files.opened import Asked, Opened
+from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.readers import open_table
 from protobandit.rows.files.sample_cache import MOST_HELD, spilled
-from protobandit.rows.files.tables import Table
+from protobandit.rows.files.tables import FileTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Draw:
         return found
 
 
-def open_tables(paths: Sequence[Path], asked: Asked, *, form: str) -> Opened:
+def open_tables(paths: Sequence[Path], asked: ReadRequest, *, form: str) -> Opened:
     """Open files of one tabular format."""
     table = open_table(paths, form, asked)
     layout = lay_out(table, asked)
@@ -70,7 +70,7 @@ def open_tables(paths: Sequence[Path], asked: Asked, *, form: str) -> Opened:
 # -- which rows -----------------------------------------------------------------------------------
 
 
-def _drawn(table: Table, asked: Asked) -> Draw | None:
+def _drawn(table: FileTable, asked: ReadRequest) -> Draw | None:
     if asked.sample is None or asked.sample >= table.n_rows:
         return None
     random = np.random.default_rng(asked.seed)
@@ -110,7 +110,7 @@ def _of_groups(sizes: list[int], size: int, random: np.random.Generator) -> Ids:
     return np.sort(np.concatenate(found))
 
 
-def _remark(table: Table, draw: Draw, asked: Asked) -> str:
+def _remark(table: FileTable, draw: Draw, asked: ReadRequest) -> str:
     how = "drawn uniformly without replacement"
     if asked.assume_shuffled and table.has_groups:
         how = "in whole row groups, which is fair only if the file is shuffled, as was assumed"
@@ -123,7 +123,9 @@ def _remark(table: Table, draw: Draw, asked: Asked) -> str:
 # -- reading them ---------------------------------------------------------------------------------
 
 
-def _numbers(table: Table, layout: Layout, draw: Draw | None, asked: Asked) -> np.ndarray[Any, Any]:
+def _numbers(
+    table: FileTable, layout: Layout, draw: Draw | None, asked: ReadRequest
+) -> np.ndarray[Any, Any]:
     shape = (table.n_rows if draw is None else len(draw.ids), layout.n_features)
 
     def fill(out: np.ndarray[Any, Any]) -> None:
@@ -140,12 +142,16 @@ def _numbers(table: Table, layout: Layout, draw: Draw | None, asked: Asked) -> n
     return array
 
 
-def _key(asked: Asked) -> list[Any]:
+def _key(asked: ReadRequest) -> list[Any]:
     return [asked.sample, asked.seed, asked.assume_shuffled]
 
 
 def _fill(
-    table: Table, layout: Layout, draw: Draw | None, asked: Asked, out: np.ndarray[Any, Any]
+    table: FileTable,
+    layout: Layout,
+    draw: Draw | None,
+    asked: ReadRequest,
+    out: np.ndarray[Any, Any],
 ) -> None:
     if not layout.numbers:
         return
@@ -179,9 +185,9 @@ def _texts(besides: TableBesides, name: str) -> list[str]:
 class TableBesides:
     """The columns of a table, of exactly the rows that were drawn, in their order."""
 
-    table: Table
+    table: FileTable
     draw: Draw | None
-    asked: Asked
+    asked: ReadRequest
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         dtype = self.table.schema.field(name).type

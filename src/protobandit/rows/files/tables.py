@@ -32,7 +32,7 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class FileTable:
     """Rows of named columns.
 
     ``has_groups`` tells whether pieces are groups of rows, so that some of them can stand for all

@@ -16,7 +16,7 @@ _MOST_BY_COVARIANCE = 4096  # columns
 _MOST_BY_SVD = 512  # of rows or of columns, whichever are fewer
 
 
-class Moments(NamedTuple):
+class ColumnMoments(NamedTuple):
     """How many rows, and the mean and variance of each column."""
 
     n: int
@@ -32,13 +32,13 @@ class Principal(NamedTuple):
     share: float
 
 
-def moments(blocks: Blocks) -> Moments:
+def moments(blocks: Blocks) -> ColumnMoments:
     """Return mean and variance in two passes, which lose no digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         n = sum(len(block) for block in blocks())
         mean = _total(block.sum(axis=0) for block in blocks()) / n
         variance = _total(((block - mean) ** 2).sum(axis=0) for block in blocks()) / n
-    return Moments(n, mean, variance)
+    return ColumnMoments(n, mean, variance)
 
 
 def _total(parts: Iterator[Doubles]) -> Doubles:
@@ -48,7 +48,7 @@ def _total(parts: Iterator[Doubles]) -> Doubles:
     return total
 
 
-def spreads(found: Moments, columns: Callable[[int], str], *, name: str) -> Doubles:
+def spreads(found: ColumnMoments, columns: Callable[[int], str], *, name: str) -> Doubles:
     """Return standard deviations, 0 for columns that are constant but for rounding."""
     n, mean, variance = found
     if not np.isfinite(variance).all():

@@ -16,7 +16,7 @@ from protobandit.rows.columns import Columns
 from protobandit.rows.missing_values import called, require_whole
 from protobandit.rows.preparation.block_statistics import (
     Blocks,
-    Moments,
+    ColumnMoments,
     moments,
     principal,
     ranges,
@@ -104,7 +104,7 @@ def _by_shares(fitted: FittedPreparation, blocks: Blocks) -> FittedPreparation:
 
 
 def _standardized(
-    fitted: FittedPreparation, found: Moments, sample: Columns, name: str
+    fitted: FittedPreparation, found: ColumnMoments, sample: Columns, name: str
 ) -> FittedPreparation:
     def column(at: int) -> str:
         return called(sample.features[min(at, len(sample.features) - 1)], sample)

@@ -8,7 +8,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.preparation.block_statistics import Moments
+from protobandit.rows.preparation.block_statistics import ColumnMoments
 from protobandit.rows.rows import working_dtype
 
 _REFUSED = {
@@ -26,7 +26,7 @@ def require_sparse_steps(parameters: Any, *, name: str) -> None:
             raise InvalidInput(f"{name} is sparse and {step}={parameters[step]!r} is given: {why}.")
 
 
-def sparse_moments(matrix: Any) -> Moments:
+def sparse_moments(matrix: Any) -> ColumnMoments:
     """Return mean and variance of each column, zeros counted."""
     n, width = matrix.shape
     values, columns = matrix.data.astype(np.float64), matrix.indices
@@ -34,7 +34,7 @@ def sparse_moments(matrix: Any) -> Moments:
         mean = np.bincount(columns, values, minlength=width) / n
         squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=width)
         n_zeros = n - np.bincount(columns, minlength=width)
-        return Moments(n, mean, (squares + n_zeros * mean**2) / n)
+        return ColumnMoments(n, mean, (squares + n_zeros * mean**2) / n)
 
 
 def transform_sparse(matrix: Any, divisors: Doubles | None, is_unit: bool) -> Any:

@@ -15,7 +15,7 @@ _MAGIC = b"protobandit tables\n"
 _MOST_BYTES = 2 << 30
 
 
-class Shelf:
+class BlockFile:
     """Blocks of numbers in a file; what was appended stays where it is.
 
     Parameters

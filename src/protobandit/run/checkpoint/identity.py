@@ -21,7 +21,7 @@ def identity_of(
     limits: Limits,
 ) -> dict[str, Any]:
     """Return what must be the same for a search to go on: all but time, threads and listeners."""
-    rules, metric = problem.rules, problem.metric
+    feasibility, metric = problem.feasibility, problem.metric
     return {
         "protobandit": protobandit.__version__,
         **fingerprints,
@@ -33,7 +33,12 @@ def identity_of(
         "method": _words((method[0], dict(method[1]))),
         "until": _words(problem.goal),
         "constraints": digest(
-            rules.fixed, rules.groups, rules.least, rules.most, rules.prices, rules.budget
+            feasibility.fixed,
+            feasibility.groups,
+            feasibility.least,
+            feasibility.most,
+            feasibility.prices,
+            feasibility.budget,
         ),
         "limits": _words({"evaluations": limits.evaluations, "memory": limits.memory}),
     }

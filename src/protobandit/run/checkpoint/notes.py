@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.observer import Stage, Work
+from protobandit.foundation.observer import SavedStage, Work
 
 KEPT = "kept"  # how the names of scans begin whose distances are kept
 _MOST_SUMS = 1 << 28  # bytes of sums that are written down again and again
@@ -65,7 +65,7 @@ class Notes:
 
     def __init__(
         self,
-        stages: Mapping[str, Stage] | None = None,
+        stages: Mapping[str, SavedStage] | None = None,
         records: list[Record] | None = None,
         spent: Mapping[str, Any] | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class Notes:
         self.is_changed = False
         self._to_recall = set(self.stages)
 
-    def recall(self, stage: str) -> Stage | None:
+    def recall(self, stage: str) -> SavedStage | None:
         """Return what an earlier run noted, the first time it is asked for."""
         if stage not in self._to_recall:
             return None
@@ -85,7 +85,7 @@ class Notes:
     def note(self, stage: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Write down a stage, in place of what it held before."""
         self._to_recall.discard(stage)
-        self.stages[stage] = Stage(values, arrays)
+        self.stages[stage] = SavedStage(values, arrays)
         self.is_changed = True
 
     def begin(self, work: Work) -> Record:

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.observer import Stage
-from protobandit.run.checkpoint.block_file import Shelf
+from protobandit.foundation.observer import SavedStage
+from protobandit.run.checkpoint.block_file import BlockFile
 from protobandit.run.checkpoint.lock import Lock
 from protobandit.run.checkpoint.notes import Notes, Record
 
@@ -122,7 +122,7 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
     )
 
 
-class Store:
+class CheckpointFile:
     """The file of a checkpoint: what call it belongs to, and the notes of its searches.
 
     ``identity`` says what call that is, and ``chance`` with what state of the generator it began. A
@@ -154,7 +154,7 @@ class Store:
         if self.path.exists():
             self._load()
             return
-        self.shelf = Shelf(self._shelf_path)
+        self.shelf = BlockFile(self._shelf_path)
         self.shelf.require_own()
         self._write_first()
 
@@ -268,7 +268,7 @@ class Store:
             )
         self._require_same(identity)
         self.chance, self.notes = chance, searches
-        self.shelf = Shelf(self._shelf_path, shelf["token"], shelf["size"])
+        self.shelf = BlockFile(self._shelf_path, shelf["token"], shelf["size"])
         if self.shelf.is_empty:
             for notes in searches.values():
                 for record in notes.records:
@@ -316,7 +316,7 @@ def _packed(notes: Notes, prefix: str, arrays: dict[str, Any]) -> dict[str, Any]
 def _unpacked(packed: Mapping[str, Any], prefix: str, arrays: Mapping[str, Any]) -> Notes:
     """Return the notes that were packed."""
     stages = {
-        name: Stage(
+        name: SavedStage(
             stage["values"], {key: arrays[f"{prefix}{name}:{key}"] for key in stage["arrays"]}
         )
         for name, stage in packed["stages"].items()

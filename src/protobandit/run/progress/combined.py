@@ -11,7 +11,7 @@ from typing import Any
 from protobandit.run.progress.watch import EVERY, Listener, Progress
 
 
-class Chorus:
+class CombinedProgress:
     """Tells a listener of searches that follow one another.
 
     Parameters

@@ -23,11 +23,11 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.generator_state import set_state, state_of
-from protobandit.foundation.observer import Halt, Onlooker, Stage, Work
+from protobandit.foundation.observer import Halt, Observer, SavedStage, Work
 from protobandit.oracle.oracle import PHASES, Oracle
 from protobandit.problem.limits import Limits
 from protobandit.run.checkpoint.notes import Notes, Record
-from protobandit.run.checkpoint.store import Store
+from protobandit.run.checkpoint.store import CheckpointFile
 
 EVERY = 0.1  # seconds between two calls of a listener
 _AT_ONCE = 2e8  # multiplications that are not worth a look in between
@@ -99,7 +99,7 @@ class Interrupt:
         return self._is_set
 
 
-class Watch(Onlooker):
+class Watch(Observer):
     """Tells whether a search may go on, and who wants to know how far it is.
 
     Parameters
@@ -127,7 +127,7 @@ class Watch(Onlooker):
         planned: int | None = None,
         listener: Listener | None = None,
         interrupt: Interrupt | None = None,
-        store: Store | None = None,
+        store: CheckpointFile | None = None,
         name: str = "",
     ) -> None:
         self.oracle = oracle
@@ -153,7 +153,7 @@ class Watch(Onlooker):
         self._is_settled = False
         self._n_picked, self._cost, self._doing = 0, math.nan, ""
         if listener is not None or interrupt is not None or store is not None:
-            oracle.onlooker = self
+            oracle.observer = self
 
     # -- limits ---------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Watch(Onlooker):
     def is_noting(self) -> bool:
         return self._notes is not None
 
-    def recall(self, stage: str) -> Stage | None:
+    def recall(self, stage: str) -> SavedStage | None:
         found = None if self._notes is None else self._notes.recall(stage)
         if found is None:
             return None
@@ -226,7 +226,7 @@ class Watch(Onlooker):
         self.return_to(found)
         return found
 
-    def return_to(self, stage: Stage) -> None:
+    def return_to(self, stage: SavedStage) -> None:
         where = stage.values["where"]
         self._count_as(np.array(where["counts"]))
         set_state(self._random, where["random"])
@@ -251,7 +251,7 @@ class Watch(Onlooker):
         """
         if self._notes is None:
             return value
-        decided = self._notes.stages.get("decisions", Stage()).values
+        decided = self._notes.stages.get("decisions", SavedStage()).values
         if name in decided:
             return decided[name]
         self._notes.note("decisions", {**decided, name: value}, {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.search.arms.contract import Bounds, Identification, Terms
-from protobandit.search.arms.elimination import Plan, Stage, eliminate
+from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
 from protobandit.search.arms.pac import check_promise, rows_to_tell
 
 
@@ -67,12 +67,12 @@ class AggressiveElimination:
 
     def plan(self, n_arms: int) -> Plan:
         """Return the stages that take ``n_arms`` down to one."""
-        stages: list[Stage] = []
+        stages: list[EliminationStage] = []
         tolerance, error = (1 - self.alpha) * self.nu, self.delta / 2
         while n_arms > 1:
             is_last = self.keep * n_arms < 1
             odds = n_arms if is_last else 1 + 1 / self.keep
             n_keep = 1 if is_last else math.ceil(self.keep * n_arms)
-            stages.append(Stage(n_arms, rows_to_tell(tolerance, odds / error), n_keep))
+            stages.append(EliminationStage(n_arms, rows_to_tell(tolerance, odds / error), n_keep))
             n_arms, tolerance, error = n_keep, self.alpha * tolerance, error / 2
         return stages

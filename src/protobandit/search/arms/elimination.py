@@ -16,7 +16,7 @@ from protobandit.search.arms.contract import Choice, Identification, Pull, Terms
 
 
 @dataclass(frozen=True)
-class Stage:
+class EliminationStage:
     """Pull each of ``n_arms`` survivors on ``n_rows`` rows drawn anew, then keep the best."""
 
     n_arms: int
@@ -24,7 +24,7 @@ class Stage:
     n_keep: int
 
 
-Plan: TypeAlias = Sequence[Stage]
+Plan: TypeAlias = Sequence[EliminationStage]
 
 
 def planned_pulls(plan: Plan) -> int:
@@ -32,16 +32,16 @@ def planned_pulls(plan: Plan) -> int:
     return sum(stage.n_arms * stage.n_rows for stage in plan)
 
 
-def cap(plan: Plan, population: int) -> list[Stage]:
+def cap(plan: Plan, population: int) -> list[EliminationStage]:
     """Return ``plan``, ended by an exact stage as soon as that is no dearer than the rest of it.
 
     Cost: never above that of ``plan``, nor above one pass of the first stage's arms over the
     target; so no stage asks for more than ``population`` rows either.
     """
-    stages: list[Stage] = []
+    stages: list[EliminationStage] = []
     for i, stage in enumerate(plan):
         if planned_pulls(plan[i:]) >= stage.n_arms * population:
-            return [*stages, Stage(stage.n_arms, population, 1)]
+            return [*stages, EliminationStage(stage.n_arms, population, 1)]
         stages.append(stage)
     return stages
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from protobandit.foundation.array_types import Ids
 from protobandit.search.arms.contract import Bounds, Identification, Terms
-from protobandit.search.arms.elimination import Plan, Stage, eliminate
+from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
 from protobandit.search.arms.pac import check_promise
 
 
@@ -53,11 +53,11 @@ class MedianElimination:
 
     def plan(self, n_arms: int) -> Plan:
         """Return the stages that take ``n_arms`` down to one."""
-        stages: list[Stage] = []
+        stages: list[EliminationStage] = []
         tolerance, error = self.nu / 4, self.delta / 2
         while n_arms > 1:
             n_rows = math.ceil(4 / tolerance**2 * math.log(3 / error))
             n_keep = (n_arms + 1) // 2
-            stages.append(Stage(n_arms, n_rows, n_keep))
+            stages.append(EliminationStage(n_arms, n_rows, n_keep))
             n_arms, tolerance, error = n_keep, 0.75 * tolerance, error / 2
         return stages

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from protobandit.foundation.array_types import Ids
 from protobandit.search.arms.contract import Bounds, Identification, Terms
-from protobandit.search.arms.elimination import Plan, Stage, eliminate
+from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
 from protobandit.search.arms.pac import check_promise
 
 
@@ -64,4 +64,6 @@ class SequentialHalving:
         roots = sum(math.sqrt(size) for size in sizes)
         share = 2 / self.nu**2 * math.log(2 * rounds / self.delta) * roots**2  # B / L
         keeps = [*sizes[1:], 1]
-        return [Stage(n, math.ceil(share / n), m) for n, m in zip(sizes, keeps, strict=True)]
+        return [
+            EliminationStage(n, math.ceil(share / n), m) for n, m in zip(sizes, keeps, strict=True)
+        ]

@@ -8,14 +8,14 @@ import numpy as np
 
 from protobandit.search.arms.contract import Strategy, Terms
 from protobandit.search.drivers.ragged_swaps import least_change
-from protobandit.search.drivers.round import play
+from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.prefixes import Prefixes
 from protobandit.search.objectives.slots import STAY, Slots
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 
-def search_swaps(
-    strategy: Strategy, prefixes: Prefixes, standing: Standing, *, random: np.random.Generator
+def bandit_swaps(
+    strategy: Strategy, prefixes: Prefixes, swap_state: SwapState, *, random: np.random.Generator
 ) -> Iterator[bool]:
     """Yield, for each search, whether it led to a swap.
 
@@ -26,16 +26,16 @@ def search_swaps(
     n_source = len(prefixes.oracle.problem.source)
     refuted: list[int] = []
     while True:
-        slots = Slots(prefixes, standing, -least_change(standing))
+        slots = Slots(prefixes, swap_state, -least_change(swap_state))
         is_free = np.ones(n_source, dtype=bool)
-        is_free[standing.members] = is_free[refuted] = False
+        is_free[swap_state.members] = is_free[refuted] = False
         arms = slots.arms(np.flatnonzero(is_free))
         terms = Terms(population=slots.population, random=random)
-        choice = play(strategy, arms, slots, terms)
+        choice = play_round(strategy, arms, slots, terms)
         if choice.arms[0] == STAY:
             return
         source = int(slots.split(choice.arms)[0][0])
         slots.commit(choice.arms)
-        is_swapped = source in standing.members
+        is_swapped = source in swap_state.members
         refuted = [] if is_swapped else [*refuted, source]
         yield is_swapped

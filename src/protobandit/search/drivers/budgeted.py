@@ -28,22 +28,22 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.observer import Halt
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Bounds, Strategy, Terms
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.drivers.greedy import Pick, given, grow
-from protobandit.search.drivers.round import play
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.drivers.round import play_round
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.priced import Priced
 
 _ROUNDING = 1e-12  # of a cost
 
 
-def spend(
+def budgeted_greedy(
     strategy: Strategy,
-    coverage: Coverage,
+    coverage: ExactCoverage,
     *,
-    rules: Rules,
+    feasibility: Feasibility,
     k: int,
     r: int,
     random: np.random.Generator,
@@ -53,20 +53,20 @@ def spend(
 
     ``reached`` names what ends the search, if anything does.
     """
-    if len(rules.fixed):
-        pick = given(coverage, rules.fixed)
-        assert isinstance(pick.objective, Coverage)
+    if len(feasibility.fixed):
+        pick = given(coverage, feasibility.fixed)
+        assert isinstance(pick.objective, ExactCoverage)
         coverage = pick.objective
         yield pick
-    arms = rules.open_rows(rules.fixed, k - len(rules.fixed))
-    if len(arms) == 0 or k == len(rules.fixed):
+    arms = feasibility.open_rows(feasibility.fixed, k - len(feasibility.fixed))
+    if len(arms) == 0 or k == len(feasibility.fixed):
         return
     worth, base = _worth(coverage, arms, random)
-    if len(rules.fixed) and not (worth > 0).any():
+    if len(feasibility.fixed) and not (worth > 0).any():
         return
-    ratios = worth / _prices(rules)[arms]
-    bounds = Bounds(_placed(ratios, arms, len(rules.groups)))
-    shop = _Shop(strategy, coverage, rules, k, r, random, reached)
+    ratios = worth / _prices(feasibility)[arms]
+    bounds = Bounds(_placed(ratios, arms, len(feasibility.groups)))
+    shop = _Shop(strategy, coverage, feasibility, k, r, random, reached)
     bought = shop.buy(int(arms[ratios.argmax()]), bounds)
     if base - worth.max() < (1 - _ROUNDING) * bought.coverage.costs[-1]:
         bought = shop.buy(int(arms[worth.argmax()]), bounds)
@@ -76,7 +76,7 @@ def spend(
 @dataclass(frozen=True, eq=False)
 class _Bought:
     arms: Ids
-    coverage: Coverage
+    coverage: ExactCoverage
     limit: str | None
 
     def picks(self) -> Iterator[Pick]:
@@ -100,8 +100,8 @@ class _Bought:
 @dataclass(frozen=True, eq=False)
 class _Shop:
     strategy: Strategy
-    coverage: Coverage
-    rules: Rules
+    coverage: ExactCoverage
+    feasibility: Feasibility
     k: int
     r: int
     random: np.random.Generator
@@ -109,13 +109,13 @@ class _Shop:
 
     def buy(self, first: int, bounds: Bounds) -> _Bought:
         """Buy ``first``, then by gain per cost while the money lasts."""
-        n_fixed = len(self.rules.fixed)
-        objective = Priced(self.coverage.commit(np.array([first])), _prices(self.rules))
+        n_fixed = len(self.feasibility.fixed)
+        objective = Priced(self.coverage.commit(np.array([first])), _prices(self.feasibility))
         picks = grow(
             self.strategy,
             objective,
-            np.append(self.rules.fixed, first),
-            rules=self.rules,
+            np.append(self.feasibility.fixed, first),
+            feasibility=self.feasibility,
             k=self.k,
             r=self.r,
             random=self.random,
@@ -132,10 +132,12 @@ class _Shop:
         return _Bought(objective.coverage.prototypes[n_fixed:], objective.coverage, limit)
 
 
-def _worth(coverage: Coverage, arms: Ids, random: np.random.Generator) -> tuple[Doubles, float]:
+def _worth(
+    coverage: ExactCoverage, arms: Ids, random: np.random.Generator
+) -> tuple[Doubles, float]:
     """Return what each arm alone would add to f, and the cost without any."""
     terms = Terms(population=coverage.population, picks=1, random=random)
-    choice = play(Exhaustive(), arms, coverage, terms)
+    choice = play_round(Exhaustive(), arms, coverage, terms)
     assert choice.bounds is not None
     worth = choice.bounds.upper[arms]
     if coverage.is_bounding:
@@ -150,6 +152,6 @@ def _placed(values: Doubles, arms: Ids, n: int) -> Doubles:
     return out
 
 
-def _prices(rules: Rules) -> Doubles:
-    assert rules.prices is not None
-    return rules.prices
+def _prices(feasibility: Feasibility) -> Doubles:
+    assert feasibility.prices is not None
+    return feasibility.prices

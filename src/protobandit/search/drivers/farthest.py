@@ -10,17 +10,17 @@ import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.observer import NOBODY, Onlooker
+from protobandit.foundation.observer import NO_OBSERVER, Observer
 from protobandit.oracle.oracle import Oracle
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.pick_log import Diary
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.drivers.pick_log import PickLog
+from protobandit.search.objectives.coverage import ExactCoverage
 
 _MOST_AT_ONCE = 256
 
 
 def farthest_first(
-    oracle: Oracle, *, k: int, random: np.random.Generator, watch: Onlooker = NOBODY
+    oracle: Oracle, *, k: int, random: np.random.Generator, watch: Observer = NO_OBSERVER
 ) -> Iterator[Pick]:
     """Yield the home of the worst-served target row, pick by pick, until there are ``k``.
 
@@ -33,29 +33,31 @@ def farthest_first(
     Cost: |T| a prototype, under the phase "assign", and |S| for each target row whose home must be
     found, unless source and target are the same rows.
     """
-    coverage, homes = Coverage.of(oracle), _Homes(oracle)
-    rules, diary = oracle.problem.rules, Diary(watch)
-    if len(rules.fixed) and not diary.is_resumed:
-        pick, coverage = _picked(coverage, rules.fixed, k)
+    coverage, homes = ExactCoverage.of(oracle), _Homes(oracle)
+    feasibility, pick_log = oracle.problem.feasibility, PickLog(watch)
+    if len(feasibility.fixed) and not pick_log.is_resumed:
+        pick, coverage = _picked(coverage, feasibility.fixed, k)
         unknown = np.full(len(pick.arms), np.nan)
-        diary.note(pick.arms, unknown, pick.is_proven, besides=homes.notes)
+        pick_log.note(pick.arms, unknown, pick.is_proven, besides=homes.notes)
         yield replace(pick, gains=unknown)
-    for noted in diary.earlier():
+    for noted in pick_log.earlier():
         pick, coverage = _picked(coverage, noted.arms, k)
-        diary.go_back(noted)
+        pick_log.go_back(noted)
         yield replace(pick, gains=noted.gains)
-    if diary.is_resumed:
-        homes.recall(diary.arrays)
+    if pick_log.is_resumed:
+        homes.recall(pick_log.arrays)
     while (n_left := k - len(coverage.prototypes)) > 0:
         home = homes.of_worst(coverage.nearest, coverage.prototypes)
         is_over = home is None
-        arms = rules.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
+        arms = (
+            feasibility.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
+        )
         pick, coverage = _picked(coverage, arms, k)
-        diary.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes)
+        pick_log.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes)
         yield pick
 
 
-def _picked(before: Coverage, arms: Ids, k: int) -> tuple[Pick, Coverage]:
+def _picked(before: ExactCoverage, arms: Ids, k: int) -> tuple[Pick, ExactCoverage]:
     """Return the pick of these arms, and the coverage with them."""
     coverage = before.commit(arms)
     if not np.isfinite(coverage.costs[-1]):
@@ -124,6 +126,6 @@ def _worst(badness: Floats, n: int) -> Ids:
     return worst[badness[worst] > 0]
 
 
-def _remark(coverage: Coverage) -> str:
+def _remark(coverage: ExactCoverage) -> str:
     farthest = float(coverage.nearest[coverage.weights > 0].max())
     return f"The farthest target row is {farthest:.6g} from its prototype."

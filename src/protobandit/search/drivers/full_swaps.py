@@ -22,12 +22,12 @@ import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
 from protobandit.foundation.slices import cuts
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import Visit
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import Medoids
 
 _CHUNK_ENTRIES = 1 << 23
@@ -110,7 +110,7 @@ def _helpful(changes: Any, least: float) -> Ids:
 class _Some:
     """A board that shows some arms of a table, numbered anew."""
 
-    table: Table
+    table: FullTable
     arms: Ids
 
     @property
@@ -134,10 +134,10 @@ def ordered(
     """Yield the prototypes, ``fixed`` ones first, then by greedy gain; the last with a remark."""
     prototypes, k = medoids.table.arms[medoids.members], medoids.k
     is_fixed = prototypes == np.asarray(fixed)[:, None]
-    rules = replace(Rules.none(k), fixed=is_fixed.argmax(axis=1))
-    coverage = Coverage.over(_Some(medoids.table, medoids.members), medoids.weights)
+    feasibility = replace(Feasibility.none(k), fixed=is_fixed.argmax(axis=1))
+    coverage = ExactCoverage.over(_Some(medoids.table, medoids.members), medoids.weights)
     n_left = k
-    for pick in greedy(Lazy(), coverage, n_source=k, k=k, random=random, rules=rules):
+    for pick in greedy(Lazy(), coverage, n_source=k, k=k, random=random, feasibility=feasibility):
         n_left -= len(pick.arms)
         last_words = "" if n_left else remark
         yield replace(pick, arms=prototypes[pick.arms], before=None, remark=last_words)

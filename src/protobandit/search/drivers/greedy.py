@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NOBODY, Onlooker
-from protobandit.problem.feasibility import Rules
+from protobandit.foundation.observer import NO_OBSERVER, Observer
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Bounds, Choice, Strategy, Terms
-from protobandit.search.drivers.pick_log import Diary
-from protobandit.search.drivers.round import play
+from protobandit.search.drivers.pick_log import PickLog
+from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.objective import Objective
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
@@ -50,24 +50,33 @@ def greedy(
     k: int,
     r: int = 1,
     random: np.random.Generator,
-    rules: Rules | None = None,
-    watch: Onlooker = NOBODY,
+    feasibility: Feasibility | None = None,
+    watch: Observer = NO_OBSERVER,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until there are ``k``; the first holds what ``rules`` fix.
 
     Only arms of non-zero gain are taken; when every gain is zero, it stays so, the rest are as good
     as each other, and are drawn at random all at once.
     """
-    rules = Rules.none(n_source) if rules is None else rules
-    diary, members = Diary(watch), rules.fixed
-    if diary.is_resumed:
+    feasibility = Feasibility.none(n_source) if feasibility is None else feasibility
+    pick_log, members = PickLog(watch), feasibility.fixed
+    if pick_log.is_resumed:
         members = members[:0]  # they are among the picks of the earlier run
     elif len(members):
         pick = given(objective, members)
         objective = pick.objective or objective
-        diary.note(members, pick.gains, pick.is_proven, besides=_besides(objective))
+        pick_log.note(members, pick.gains, pick.is_proven, besides=_besides(objective))
         yield pick
-    yield from grow(strategy, objective, members, rules=rules, k=k, r=r, random=random, diary=diary)
+    yield from grow(
+        strategy,
+        objective,
+        members,
+        feasibility=feasibility,
+        k=k,
+        r=r,
+        random=random,
+        pick_log=pick_log,
+    )
 
 
 def given(objective: Objective, arms: Ids) -> Pick:
@@ -86,23 +95,23 @@ def grow(
     objective: Objective,
     members: Ids,
     *,
-    rules: Rules,
+    feasibility: Feasibility,
     k: int,
     r: int = 1,
     random: np.random.Generator,
     bounds: Bounds | None = None,
-    diary: Diary | None = None,
+    pick_log: PickLog | None = None,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until ``members`` have grown to ``k``.
 
     Where rows have prices, it ends when none that gains anything can be paid for. Picks that
     ``diary`` knows of an earlier run are taken as they were.
     """
-    diary = Diary(NOBODY) if diary is None else diary
-    for noted in diary.earlier():
+    pick_log = PickLog(NO_OBSERVER) if pick_log is None else pick_log
+    for noted in pick_log.earlier():
         members = np.append(members, noted.arms)
         before, objective = objective, objective.commit(noted.arms)
-        diary.go_back(noted)
+        pick_log.go_back(noted)
         yield Pick(
             arms=noted.arms,
             gains=noted.gains,
@@ -110,31 +119,31 @@ def grow(
             before=before,
             is_proven=noted.is_proven,
         )
-    if diary.is_resumed:
-        bounds = diary.bounds
+    if pick_log.is_resumed:
+        bounds = pick_log.bounds
         if isinstance(objective, SampledCoverage):
-            objective.recall(diary.arrays)
-    is_free = np.ones(len(rules.groups), dtype=bool)
+            objective.recall(pick_log.arrays)
+    is_free = np.ones(len(feasibility.groups), dtype=bool)
     is_free[members] = False
     while (n_left := k - len(members)) > 0:
-        arms = rules.open_among(np.flatnonzero(is_free), members, n_left)
+        arms = feasibility.open_among(np.flatnonzero(is_free), members, n_left)
         if len(arms) == 0:
             break
         terms = Terms(population=objective.population, picks=min(r, n_left), random=random)
-        choice = play(strategy, arms, objective, terms, bounds)
+        choice = play_round(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
         taken, gains = _worthwhile(choice, objective.is_bounding and choice.is_of_all)
-        admitted = rules.admitted(members, taken, n_left)
+        admitted = feasibility.admitted(members, taken, n_left)
         taken, gains = taken[admitted], gains[admitted]
         if len(taken) == 0:
-            if rules.prices is not None:
+            if feasibility.prices is not None:
                 break
-            taken, gains = rules.draw(members, n_left, random), np.zeros(n_left)
+            taken, gains = feasibility.draw(members, n_left, random), np.zeros(n_left)
         is_free[taken] = False
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)
-        diary.note(taken, gains, choice.is_proven, bounds=bounds, besides=_besides(objective))
+        pick_log.note(taken, gains, choice.is_proven, bounds=bounds, besides=_besides(objective))
         yield Pick(
             arms=taken,
             gains=gains,

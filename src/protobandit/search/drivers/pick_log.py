@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import Onlooker, Stage
+from protobandit.foundation.observer import Observer, SavedStage
 from protobandit.search.arms.contract import Bounds
 from protobandit.search.arms.threshold import Level
 
@@ -18,7 +18,7 @@ _BOUNDS: dict[str, type[Bounds]] = {kind.__name__: kind for kind in (Bounds, Lev
 
 
 @dataclass(frozen=True, eq=False)
-class Noted:
+class LoggedPick:
     """One pick, and what had been counted when it was made."""
 
     arms: Ids
@@ -28,18 +28,18 @@ class Noted:
     seconds: float
 
 
-class Diary:
+class PickLog:
     """Writes picks down, if anybody takes notes, and knows those of an earlier run.
 
     ``arrays`` are what the earlier run noted besides, after the last of its picks; ``bounds`` what
     its next round might have used.
     """
 
-    def __init__(self, watch: Onlooker) -> None:
+    def __init__(self, watch: Observer) -> None:
         self._watch = watch
-        self._picks: list[Noted] = []
+        self._picks: list[LoggedPick] = []
         stage = watch.recall(_STAGE)
-        self._earlier: list[Noted] = [] if stage is None else _picks_of(stage)
+        self._earlier: list[LoggedPick] = [] if stage is None else _picks_of(stage)
         self.arrays: Mapping[str, Any] = {} if stage is None else stage.arrays
         self.bounds = None if stage is None else _bounds_of(stage)
 
@@ -48,14 +48,14 @@ class Diary:
         """Tell whether there was an earlier run."""
         return bool(self._earlier)
 
-    def earlier(self) -> Iterator[Noted]:
+    def earlier(self) -> Iterator[LoggedPick]:
         """Yield the picks of an earlier run, those of rows that were fixed among them."""
         for pick in self._earlier:
             self._picks.append(pick)
             yield pick
         self._watch.catch_up()
 
-    def go_back(self, pick: Noted) -> None:
+    def go_back(self, pick: LoggedPick) -> None:
         """Count as the earlier run had when it made a pick."""
         self._watch.go_back(pick.counts, pick.seconds)
 
@@ -72,7 +72,7 @@ class Diary:
         if not self._watch.is_noting:
             return
         counts, seconds = self._watch.counts(), self._watch.seconds
-        self._picks.append(Noted(arms, gains, is_proven, counts, seconds))
+        self._picks.append(LoggedPick(arms, gains, is_proven, counts, seconds))
         values: dict[str, Any] = {}
         arrays = {**_columns(self._picks), **besides()}
         if bounds is not None:
@@ -82,7 +82,7 @@ class Diary:
         self._watch.note(_STAGE, values, arrays)
 
 
-def _columns(picks: list[Noted]) -> dict[str, Any]:
+def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
     """Return picks as columns, put together when they are written: most of them never are."""
     n = len(picks)
     return {
@@ -95,11 +95,11 @@ def _columns(picks: list[Noted]) -> dict[str, Any]:
     }
 
 
-def _picks_of(stage: Stage) -> list[Noted]:
+def _picks_of(stage: SavedStage) -> list[LoggedPick]:
     columns = stage.arrays
     stops = np.cumsum(columns["sizes"])
     return [
-        Noted(
+        LoggedPick(
             columns["arms"][stop - size : stop],
             columns["gains"][stop - size : stop],
             bool(columns["is_proven"][i]),
@@ -110,7 +110,7 @@ def _picks_of(stage: Stage) -> list[Noted]:
     ]
 
 
-def _bounds_of(stage: Stage) -> Bounds | None:
+def _bounds_of(stage: SavedStage) -> Bounds | None:
     if "bounds" not in stage.values:
         return None
     own = dict(stage.values["bounds"])

@@ -12,9 +12,9 @@ from contextlib import suppress
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NOBODY, Halt, Onlooker
-from protobandit.oracle.tables import Patchwork
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer
+from protobandit.oracle.tables import RaggedTable
+from protobandit.search.objectives.swap_state import SwapState
 
 # A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
 # what removing prototypes would cost is rounding, since the change is a difference of such sums.
@@ -24,7 +24,7 @@ _AT_ONCE = 8  # arms whose rows are computed together: more share a product, mor
 
 
 def refine_eagerly(
-    standing: Standing, patchwork: Patchwork, *, passes: int, watch: Onlooker = NOBODY
+    swap_state: SwapState, ragged: RaggedTable, *, passes: int, watch: Observer = NO_OBSERVER
 ) -> tuple[int, Doubles]:
     """Swap whatever helps, the most promising arms first.
 
@@ -35,15 +35,15 @@ def refine_eagerly(
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
-    n_swaps, changes = 0, np.zeros(len(patchwork))
+    n_swaps, changes = 0, np.zeros(len(ragged))
     for _ in range(passes):
-        least = least_change(standing)
-        changes = changes_of_others(standing, patchwork)
+        least = least_change(swap_state)
+        changes = changes_of_others(swap_state, ragged)
         queue = np.flatnonzero(changes < least)
         before = n_swaps
         with suppress(Halt):  # raised before the next swaps, never within one
             while len(queue) and not watch.asks_to_stop():
-                n_made, queue = _swap_some(standing, patchwork, queue, least)
+                n_made, queue = _swap_some(swap_state, ragged, queue, least)
                 n_swaps += n_made
         if n_swaps == before or watch.asks_to_stop():
             break
@@ -51,33 +51,33 @@ def refine_eagerly(
 
 
 def _swap_some(
-    standing: Standing, patchwork: Patchwork, arms: Ids, least: float
+    swap_state: SwapState, ragged: RaggedTable, arms: Ids, least: float
 ) -> tuple[int, Ids]:
     """Make the best swaps of these arms, one a slot; return how many, and the arms left to try.
 
     Swaps for different slots seldom spoil each other, so their rows are computed together.
     """
-    changes, slots = standing.changes(patchwork, arms)
+    changes, slots = swap_state.changes(ragged, arms)
     helpful = np.flatnonzero(changes < least)
     helpful = helpful[np.argsort(changes[helpful], kind="stable")]
     _, firsts = np.unique(slots[helpful], return_index=True)
     firsts = np.sort(firsts)[:_AT_ONCE]
     chosen, n_swaps = arms[helpful[firsts]], 0
-    for arm, row in zip(chosen, patchwork.distances(chosen), strict=True):
-        change, slot = standing.change(patchwork, int(arm))
+    for arm, row in zip(chosen, ragged.distances(chosen), strict=True):
+        change, slot = swap_state.change(ragged, int(arm))
         if change < least:
-            standing.exchange(slot, int(arm), row)
+            swap_state.exchange(slot, int(arm), row)
             n_swaps += 1
     return n_swaps, arms[np.sort(np.delete(helpful, firsts))]
 
 
-def changes_of_others(standing: Standing, patchwork: Patchwork) -> Doubles:
+def changes_of_others(swap_state: SwapState, ragged: RaggedTable) -> Doubles:
     """Return the change of cost by the best swap of each arm; infinite for prototypes."""
-    changes, _ = standing.changes(patchwork, np.arange(len(patchwork)))
-    changes[standing.members] = np.inf
+    changes, _ = swap_state.changes(ragged, np.arange(len(ragged)))
+    changes[swap_state.members] = np.inf
     return changes
 
 
-def least_change(standing: Standing) -> float:
+def least_change(swap_state: SwapState) -> float:
     """Return the change of cost, a negative number, that a swap must go beyond."""
-    return -(_WORTHWHILE * standing.cost + _ROUNDING * standing.removal_cost)
+    return -(_WORTHWHILE * swap_state.cost + _ROUNDING * swap_state.removal_cost)

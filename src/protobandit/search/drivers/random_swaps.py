@@ -20,12 +20,12 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.search.objectives.random_swaps import first_better
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 BLOCK = 256
 
 
-class Columns:
+class ColumnCache:
     """Distances of the whole target to source rows, computed when first asked for and kept.
 
     Parameters
@@ -67,8 +67,8 @@ class Columns:
         self._n_kept = there.stop
 
 
-def wander(
-    columns: Columns,
+def random_swaps(
+    columns: ColumnCache,
     start: Ids,
     weights: Doubles,
     *,
@@ -76,7 +76,7 @@ def wander(
     patience: int,
     random: np.random.Generator,
     may_compute: Callable[[int], bool],
-) -> Standing:
+) -> SwapState:
     """Return where the search from ``start`` ends: at a likely local minimum, or at a limit.
 
     The first ``n_fixed`` prototypes stay. ``may_compute`` tells whether so many more evaluations
@@ -87,7 +87,7 @@ def wander(
     n_source, n_target = len(columns.places), columns.matrix.shape[1]
     with columns.oracle.during("build"):
         columns.fetch(start)
-    standing = Standing(start, columns.matrix[columns.places[start]], weights)
+    swap_state = SwapState(start, columns.matrix[columns.places[start]], weights)
     is_member = np.zeros(n_source, dtype=bool)
     is_member[start] = True
     n_open = 0 if len(start) == n_source else len(start) - n_fixed
@@ -104,24 +104,29 @@ def wander(
                 columns.fetch(wanted)
         except Halt:
             break
-        n_failed = _walk(columns, standing, arms, slots, is_member, n_failed)
-    return standing
+        n_failed = _walk(columns, swap_state, arms, slots, is_member, n_failed)
+    return swap_state
 
 
 def _walk(
-    columns: Columns, standing: Standing, arms: Ids, slots: Ids, is_member: Any, n_failed: int
+    columns: ColumnCache,
+    swap_state: SwapState,
+    arms: Ids,
+    slots: Ids,
+    is_member: Any,
+    n_failed: int,
 ) -> int:
     """Try a block of neighbours one after the other; return how many have failed in a row."""
     while len(arms):
         position, n_more = first_better(
-            standing, columns.matrix, columns.places, arms, slots, is_member
+            swap_state, columns.matrix, columns.places, arms, slots, is_member
         )
         n_failed += n_more
         if position == len(arms):
             break
         arm, slot = int(arms[position]), int(slots[position])
-        is_member[standing.members[slot]] = False
+        is_member[swap_state.members[slot]] = False
         is_member[arm] = True
-        standing.exchange(slot, arm, columns.matrix[columns.places[arm]])
+        swap_state.exchange(slot, arm, columns.matrix[columns.places[arm]])
         arms, slots, n_failed = arms[position + 1 :], slots[position + 1 :], 0
     return n_failed

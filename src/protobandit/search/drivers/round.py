@@ -7,7 +7,7 @@ from protobandit.search.arms.contract import Bounds, Choice, Moments, Strategy, 
 from protobandit.search.objectives.objective import Objective
 
 
-def play(
+def play_round(
     strategy: Strategy, arms: Ids, objective: Objective, terms: Terms, bounds: Bounds | None = None
 ) -> Choice:
     """Let ``strategy`` choose ``terms.picks`` of ``arms`` by what they are worth."""

@@ -18,18 +18,18 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import draw_rows
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.full_swaps import eager_passes
 from protobandit.search.drivers.greedy import greedy
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import Medoids
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class CandidateSet:
     """Prototypes, ascending, their distances to the rows of the jury, and what they cost there."""
 
     prototypes: Ids
@@ -39,8 +39,12 @@ class Verdict:
 
 
 def subsample(
-    jury: Jury, *, n_rows: int, random: np.random.Generator, best: Verdict | None = None
-) -> Iterator[Verdict]:
+    validation: ValidationRows,
+    *,
+    n_rows: int,
+    random: np.random.Generator,
+    best: CandidateSet | None = None,
+) -> Iterator[CandidateSet]:
     """Yield the best so far after each sample of ``n_rows`` on both sides, for ever.
 
     ``best`` is what an earlier run has found.
@@ -51,7 +55,7 @@ def subsample(
     Reference: Kaufman, Rousseeuw (1990), CLARA.
     """
     while True:
-        found = jury.judge(_solved(jury.oracle, n_rows, best, random), best)
+        found = validation.judge(_solved(validation.oracle, n_rows, best, random), best)
         if best is None or found.cost < best.cost:
             best = found
         yield best
@@ -70,37 +74,41 @@ def drawn_rows(oracle: Oracle, n: int, random: np.random.Generator) -> tuple[Ids
     return rows, counts.astype(np.float64)
 
 
-def built(table: Table, weights: Doubles, random: np.random.Generator) -> Medoids:
+def built(table: FullTable, weights: Doubles, random: np.random.Generator) -> Medoids:
     """Return the prototypes that greedy builds on a table."""
     problem = table.oracle.problem
     picks = greedy(
         Lazy(),
-        Coverage.over(table, weights),
+        ExactCoverage.over(table, weights),
         n_source=len(table.arms),
         k=problem.k,
         random=random,
-        rules=_among(problem.rules, table.arms),
+        feasibility=_among(problem.feasibility, table.arms),
     )
     members = np.concatenate([pick.arms for pick in picks])
-    return Medoids(table, members, weights, problem.rules)
+    return Medoids(table, members, weights, problem.feasibility)
 
 
-def _among(rules: Rules, arms: Ids) -> Rules:
+def _among(feasibility: Feasibility, arms: Ids) -> Feasibility:
     """Return the rules for some source rows, ascending, by their places among them."""
-    groups = rules.groups[arms]
-    sizes = np.bincount(groups, minlength=len(rules.names))
-    fixed = np.searchsorted(arms, rules.fixed)
-    return replace(rules, fixed=fixed, groups=groups, most=np.minimum(rules.most, sizes))
+    groups = feasibility.groups[arms]
+    sizes = np.bincount(groups, minlength=len(feasibility.names))
+    fixed = np.searchsorted(arms, feasibility.fixed)
+    return replace(
+        feasibility, fixed=fixed, groups=groups, most=np.minimum(feasibility.most, sizes)
+    )
 
 
-def _solved(oracle: Oracle, n_rows: int, best: Verdict | None, random: np.random.Generator) -> Ids:
+def _solved(
+    oracle: Oracle, n_rows: int, best: CandidateSet | None, random: np.random.Generator
+) -> Ids:
     """Return the prototypes of a sample, ascending."""
     problem = oracle.problem
     rows, weights = drawn_rows(oracle, n_rows, random)
     known = rows if problem.target is problem.source else rows[:0]
-    known = np.union1d(known, _some_allowed(problem.rules, problem.k, best, random))
+    known = np.union1d(known, _some_allowed(problem.feasibility, problem.k, best, random))
     arms = _filled(known, len(problem.source), n_rows, random)
-    table = Table.of(oracle, arms, oracle.targets(rows))
+    table = FullTable.of(oracle, arms, oracle.targets(rows))
     with oracle.during("swap"):
         medoids = built(table, weights, random)
         for _ in eager_passes(medoids):
@@ -108,13 +116,17 @@ def _solved(oracle: Oracle, n_rows: int, best: Verdict | None, random: np.random
     return np.sort(arms[medoids.members])
 
 
-def _some_allowed(rules: Rules, k: int, best: Verdict | None, random: np.random.Generator) -> Ids:
+def _some_allowed(
+    feasibility: Feasibility, k: int, best: CandidateSet | None, random: np.random.Generator
+) -> Ids:
     """Return rows that a sample must have: the best so far, or else enough to keep quotas."""
     if best is not None:
         return best.prototypes
-    if not rules.has_quotas:
-        return rules.fixed
-    return np.append(rules.fixed, rules.draw(rules.fixed, k - len(rules.fixed), random))
+    if not feasibility.has_quotas:
+        return feasibility.fixed
+    return np.append(
+        feasibility.fixed, feasibility.draw(feasibility.fixed, k - len(feasibility.fixed), random)
+    )
 
 
 def _filled(known: Ids, n_source: int, n: int, random: np.random.Generator) -> Ids:
@@ -125,7 +137,7 @@ def _filled(known: Ids, n_source: int, n: int, random: np.random.Generator) -> I
 
 
 @dataclass(frozen=True, eq=False)
-class Jury:
+class ValidationRows:
     """The rows on which prototypes are judged, with their weights."""
 
     oracle: Oracle
@@ -133,11 +145,11 @@ class Jury:
     weights: Doubles
 
     @classmethod
-    def of(cls, oracle: Oracle, n: int, random: np.random.Generator) -> Jury:
+    def of(cls, oracle: Oracle, n: int, random: np.random.Generator) -> ValidationRows:
         """Return a jury of all target rows, or of ``n`` drawn by weight."""
         return cls(oracle, *drawn_rows(oracle, n, random))
 
-    def judge(self, prototypes: Ids, best: Verdict | None) -> Verdict:
+    def judge(self, prototypes: Ids, best: CandidateSet | None) -> CandidateSet:
         """Compute how prototypes do; those among the best so far are looked up."""
         matrix = np.empty((len(prototypes), len(self.rows)), dtype=self.oracle.dtype)
         is_new = np.ones(len(prototypes), dtype=bool)
@@ -150,7 +162,7 @@ class Jury:
             self._measure(prototypes, np.flatnonzero(is_new), matrix)
         nearest = matrix.min(axis=0).astype(np.float64)
         cost = float(nearest @ self.weights / self.weights.sum())
-        return Verdict(prototypes, matrix, self.weights, cost)
+        return CandidateSet(prototypes, matrix, self.weights, cost)
 
     def _measure(self, prototypes: Ids, new: Ids, matrix: Floats) -> None:
         def place(block: Floats, cut: slice) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from protobandit.search.drivers.voronoi import voronoi_passes
-from protobandit.search.methods.swap_passes import Passes, Swept
+from protobandit.search.methods.swap_passes import Passes, SwapPassMethod
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternate(Swept):
+class Alternate(SwapPassMethod):
     """Every prototype moves to the middle of its cell, until none does (Voronoi iteration).
 
     A pass reads a k-th of the matrix, but prototypes never leave their neighbourhood, so the result

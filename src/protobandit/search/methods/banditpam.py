@@ -17,16 +17,16 @@ from protobandit.problem.problem import Problem
 from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
-from protobandit.search.drivers.bandit_swaps import search_swaps
+from protobandit.search.drivers.bandit_swaps import bandit_swaps
 from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.drivers.race.race import Lap
+from protobandit.search.drivers.race.race import RungResult
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.methods.lazybandit import in_order, lap_before, note_lap
 from protobandit.search.methods.method import Forecast, Outcome, is_number, require_count
 from protobandit.search.methods.swap_passes import require_passes
 from protobandit.search.objectives.prefix_coverage import PrefixCoverage
 from protobandit.search.objectives.prefixes import Prefixes
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 _BATCH = 100  # the paper's
 _BATCH_A_SLOT = 10  # fewer rows than this hardly meet an arm's own neighbourhood
@@ -97,7 +97,7 @@ class BanditPAM:
             remark = f"{watch.culprit} left no room for swaps."
         else:
             with oracle.during("swap"):
-                searches = search_swaps(strategy, prefixes, lap.standing, random=random)
+                searches = bandit_swaps(strategy, prefixes, lap.swap_state, random=random)
                 remark = self._swapped(searches, watch)
         if not watch.stopped:
             watch.decide("remark", remark)
@@ -121,7 +121,7 @@ class BanditPAM:
         rung: Rung,
         random: np.random.Generator,
         watch: Watch,
-    ) -> Lap:
+    ) -> RungResult:
         """Return where BUILD leads, as far as the limits allow."""
         problem, is_exact = prefixes.oracle.problem, True
         n_source, coverage = len(problem.source), PrefixCoverage.of(prefixes, problem.k)
@@ -138,8 +138,8 @@ class BanditPAM:
                 raise
             watch.halted()
         members = coverage.prototypes
-        standing = Standing(members, coverage.matrix[: len(members)], prefixes.weights)
-        return Lap(rung, np.arange(n_source), standing, 0, n_source, is_exact)
+        swap_state = SwapState(members, coverage.matrix[: len(members)], prefixes.weights)
+        return RungResult(rung, np.arange(n_source), swap_state, 0, n_source, is_exact)
 
     def _swapped(self, searches: Iterator[bool], watch: Watch) -> str:
         """Search until no swap pays or something ends it; return what, as a sentence."""

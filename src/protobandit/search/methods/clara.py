@@ -16,7 +16,7 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.progress.watch import Watch
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.subsample import Jury, Verdict, subsample
+from protobandit.search.drivers.subsample import CandidateSet, ValidationRows, subsample
 from protobandit.search.methods.method import Forecast, Outcome, require_count
 from protobandit.search.methods.ordering import arranged
 
@@ -71,9 +71,9 @@ class Clara:
     def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem, size = oracle.problem, self.size(oracle.problem)
         n_jury = watch.decide("jury", _n_jury(problem, oracle.dtype.itemsize, watch.limits))
-        jury = Jury.of(oracle, n_jury, random)
-        best, n_done = _earlier(watch, jury)
-        verdicts = subsample(jury, n_rows=size, random=random, best=best)
+        validation = ValidationRows.of(oracle, n_jury, random)
+        best, n_done = _earlier(watch, validation)
+        verdicts = subsample(validation, n_rows=size, random=random, best=best)
         most = _in_sample(problem, size, problem.k) + problem.k * n_jury
         try:
             while best is None or (n_done < self.n_samples and watch.allows(most)):
@@ -106,19 +106,19 @@ class Clara:
         return None
 
 
-def _note(watch: Watch, best: Verdict, n_done: int) -> None:
+def _note(watch: Watch, best: CandidateSet, n_done: int) -> None:
     """Write down the best so far."""
     arrays = {"prototypes": best.prototypes, "matrix": best.matrix}
     watch.note("samples", {"n_done": n_done, "cost": best.cost}, arrays)
 
 
-def _earlier(watch: Watch, jury: Jury) -> tuple[Verdict | None, int]:
+def _earlier(watch: Watch, validation: ValidationRows) -> tuple[CandidateSet | None, int]:
     """Return the best that an earlier run has found, and of how many samples."""
     stage = watch.recall("samples")
     if stage is None:
         return None, 0
     prototypes, matrix = stage.arrays["prototypes"], stage.arrays["matrix"]
-    best = Verdict(prototypes, matrix, jury.weights, stage.values["cost"])
+    best = CandidateSet(prototypes, matrix, validation.weights, stage.values["cost"])
     return best, stage.values["n_done"]
 
 

@@ -15,11 +15,11 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.progress.watch import Watch
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.random_swaps import BLOCK, Columns, wander
+from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
 from protobandit.search.methods.method import Forecast, Outcome, require_count
 from protobandit.search.methods.ordering import arranged
 from protobandit.search.methods.swap_passes import weights_of
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 _LEAST_NEIGHBOURS = 250
 _SHARE_OF_NEIGHBOURS = 0.0125
@@ -68,25 +68,29 @@ class Clarans:
         return max(_LEAST_NEIGHBOURS, round(_SHARE_OF_NEIGHBOURS * n_neighbours))
 
     def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        problem, rules, n_target = oracle.problem, oracle.problem.rules, len(oracle.problem.target)
+        problem, feasibility, n_target = (
+            oracle.problem,
+            oracle.problem.feasibility,
+            len(oracle.problem.target),
+        )
         stage = watch.recall("found")
         if stage is not None:
-            found = Standing.recalled(stage.arrays)
+            found = SwapState.recalled(stage.arrays)
             yield from arranged(oracle, found.members, found.matrix, found.weights, random)
             return
-        best: Standing | None = None
-        columns = Columns(oracle, _capacity(problem, oracle.dtype.itemsize, watch.limits))
+        best: SwapState | None = None
+        columns = ColumnCache(oracle, _capacity(problem, oracle.dtype.itemsize, watch.limits))
         for n_done in range(self.numlocal):
             watch.tell(f"search {n_done + 1} of {self.numlocal}")
-            drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
-            start = np.append(rules.fixed, drawn)
+            drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
+            start = np.append(feasibility.fixed, drawn)
             if best is not None and not watch.allows(columns.n_missing(start) * n_target):
                 break
-            found = wander(
+            found = random_swaps(
                 columns,
                 start,
                 weights_of(problem),
-                n_fixed=len(rules.fixed),
+                n_fixed=len(feasibility.fixed),
                 patience=self.patience(problem),
                 random=random,
                 may_compute=watch.allows,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
@@ -19,7 +19,7 @@ from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.subset import Subset
-from protobandit.search.drivers.budgeted import spend
+from protobandit.search.drivers.budgeted import budgeted_greedy
 from protobandit.search.drivers.greedy import Pick, given, greedy
 from protobandit.search.methods.method import (
     Forecast,
@@ -31,7 +31,7 @@ from protobandit.search.methods.method import (
     require_epsilon,
     require_memoize,
 )
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 _STILL_LOOKED_AT = 0.03  # of all arms, at an iteration of lazy greedy (measured on MNIST)
@@ -76,7 +76,7 @@ class SpotGreedy:
         return exact_forecast(problem, _n_gains(problem, self.r, 1.0), self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return exact_guarantee(self.name, outcome.rules) if self.r == 1 else None
+        return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class LazyGreedy:
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return exact_guarantee(self.name, outcome.rules) if self.r == 1 else None
+        return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +160,13 @@ class StochasticGreedy:
         return exact_forecast(problem, n_gains, self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if outcome.rules.has_quotas:
+        if outcome.feasibility.has_quotas:
             return None
         return Guarantee(
             method=self.name,
             statement=f"E[f] >= (1 - 1/e - {self.epsilon:g}) f*",
             epsilon=self.epsilon,
-            conditions=conditions_of(outcome.rules),
+            conditions=conditions_of(outcome.feasibility),
         )
 
 
@@ -179,9 +179,9 @@ class Random:
 
     def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
         problem, coverage = oracle.problem, SampledCoverage.of(oracle, scale=1.0)
-        rules = problem.rules
-        drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
-        return iter([given(coverage, np.append(rules.fixed, drawn))])
+        feasibility = problem.feasibility
+        drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
+        return iter([given(coverage, np.append(feasibility.fixed, drawn))])
 
     def least_evaluations(self, oracle: Oracle) -> int:
         return 0
@@ -195,32 +195,37 @@ class Random:
 
 def subset_size(problem: Problem, epsilon: float) -> int:
     """Return how many arms an iteration of stochastic greedy looks at."""
-    n_chosen = max(1, problem.k - len(problem.rules.fixed))
+    n_chosen = max(1, problem.k - len(problem.feasibility.fixed))
     return math.ceil(len(problem.source) / n_chosen * -math.log(epsilon))
 
 
-def exact_guarantee(name: str, rules: Rules) -> Guarantee | None:
+def exact_guarantee(name: str, feasibility: Feasibility) -> Guarantee | None:
     """Return what is proven of greedy on exact gains under these rules."""
-    if rules.prices is None:
-        share = "f*/2" if rules.has_quotas else "(1 - 1/e) f*"
-        return Guarantee(method=name, statement=f"f >= {share}", conditions=conditions_of(rules))
-    if rules.has_quotas:
+    if feasibility.prices is None:
+        share = "f*/2" if feasibility.has_quotas else "(1 - 1/e) f*"
+        return Guarantee(
+            method=name, statement=f"f >= {share}", conditions=conditions_of(feasibility)
+        )
+    if feasibility.has_quotas:
         return None
     return Guarantee(
         method=name,
         statement="f >= (1 - 1/e)/2 f*",
-        conditions=(*conditions_of(rules), "C is at least twice the cost of the worst single row"),
+        conditions=(
+            *conditions_of(feasibility),
+            "C is at least twice the cost of the worst single row",
+        ),
     )
 
 
-def conditions_of(rules: Rules) -> tuple[str, ...]:
+def conditions_of(feasibility: Feasibility) -> tuple[str, ...]:
     """Return what a guarantee must say of the rules it was reached under."""
-    return () if rules.is_free else ("f* is the best f within the constraints",)
+    return () if feasibility.is_free else ("f* is the best f within the constraints",)
 
 
 def _picks(
     strategy: Strategy,
-    coverage: Coverage,
+    coverage: ExactCoverage,
     oracle: Oracle,
     r: int,
     random: np.random.Generator,
@@ -228,14 +233,20 @@ def _picks(
 ) -> Iterator[Pick]:
     """Yield greedy's picks, or what is bought where rows have costs."""
     problem = oracle.problem
-    if problem.rules.prices is None:
+    if problem.feasibility.prices is None:
         return greedy(strategy, coverage, **_size(problem), r=r, random=random, watch=watch)
 
     def reached() -> str | None:
         return None if watch.allows() else watch.stopped
 
-    return spend(
-        strategy, coverage, rules=problem.rules, k=problem.k, r=r, random=random, reached=reached
+    return budgeted_greedy(
+        strategy,
+        coverage,
+        feasibility=problem.feasibility,
+        k=problem.k,
+        r=r,
+        random=random,
+        reached=reached,
     )
 
 
@@ -247,4 +258,4 @@ def _n_gains(problem: Problem, r: int, share: float) -> int:
 
 
 def _size(problem: Problem) -> dict[str, Any]:
-    return {"n_source": len(problem.source), "k": problem.k, "rules": problem.rules}
+    return {"n_source": len(problem.source), "k": problem.k, "rules": problem.feasibility}

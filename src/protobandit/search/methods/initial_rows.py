@@ -13,14 +13,14 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.contract import Pull
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import nearest_arms
 
 Init: TypeAlias = "str | tuple[int, ...]"
-Start: TypeAlias = Callable[[Problem, Table, Doubles, np.random.Generator], Ids]
+Start: TypeAlias = Callable[[Problem, FullTable, Doubles, np.random.Generator], Ids]
 
 BUILD = "build"
 
@@ -62,20 +62,20 @@ def require_init(init: Init, problem: Problem) -> None:
     """Refuse rows that are not k rows of this source, or that break its rules."""
     if isinstance(init, str):
         return
-    n, rules = len(problem.source), problem.rules
+    n, feasibility = len(problem.source), problem.feasibility
     if len(init) != problem.k:
         raise InvalidInput(f"init names {len(init)} rows but k={problem.k}. Pass {problem.k}.")
     if max(init) >= n:
         raise InvalidInput(f"init names row {max(init)} but source has {n}. Pass rows below {n}.")
-    counts = rules.counts(np.array(init))
-    if not set(rules.fixed.tolist()) <= set(init):
+    counts = feasibility.counts(np.array(init))
+    if not set(feasibility.fixed.tolist()) <= set(init):
         raise InvalidInput("init leaves out rows that constraints fix. Name these too.")
-    if (counts < rules.least).any() or (counts > rules.most).any():
+    if (counts < feasibility.least).any() or (counts > feasibility.most).any():
         raise InvalidInput("init breaks at_least or at_most. Name rows that keep the constraints.")
 
 
 def starting_rows(
-    init: Init, problem: Problem, table: Table, weights: Doubles, random: np.random.Generator
+    init: Init, problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
     """Return the rows to start from, for any init but "build"."""
     if not isinstance(init, str):
@@ -83,31 +83,33 @@ def starting_rows(
     return STARTS[init](problem, table, weights, random)
 
 
-def _random(problem: Problem, table: Table, weights: Doubles, random: np.random.Generator) -> Ids:
+def _random(
+    problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
+) -> Ids:
     """Return random rows."""
-    rules = problem.rules
-    drawn = rules.draw(rules.fixed, problem.k - len(rules.fixed), random)
-    return np.concatenate([rules.fixed, drawn])
+    feasibility = problem.feasibility
+    drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
+    return np.concatenate([feasibility.fixed, drawn])
 
 
 def _heuristic(
-    problem: Problem, table: Table, weights: Doubles, random: np.random.Generator
+    problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
     """Return the k rows at the least mean distance from the whole target.
 
     Reference: Park, Jun (2009), as scikit-learn-extra has it.
     """
-    rules = problem.rules
+    feasibility = problem.feasibility
     everyone = Pull(arms=np.arange(len(table.arms)), n=len(weights))
-    costs = -Coverage.over(table, weights).pull(everyone).mean
+    costs = -ExactCoverage.over(table, weights).pull(everyone).mean
     central = np.argsort(costs, kind="stable")
-    central = central[~np.isin(central, rules.fixed)]
-    taken = rules.admitted(rules.fixed, central, problem.k - len(rules.fixed))
-    return np.concatenate([rules.fixed, central[taken]])
+    central = central[~np.isin(central, feasibility.fixed)]
+    taken = feasibility.admitted(feasibility.fixed, central, problem.k - len(feasibility.fixed))
+    return np.concatenate([feasibility.fixed, central[taken]])
 
 
 def _plus_plus(
-    problem: Problem, table: Table, weights: Doubles, random: np.random.Generator
+    problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
     """Return rows that are far apart: each near a target row drawn by its squared distance.
 
@@ -116,14 +118,14 @@ def _plus_plus(
 
     Reference: Arthur, Vassilvitskii (2007), k-means++.
     """
-    rules, k = problem.rules, problem.k
+    feasibility, k = problem.feasibility, problem.k
     nearest, has_weight = nearest_arms(table), weights > 0
-    members: list[int] = rules.fixed.tolist()
+    members: list[int] = feasibility.fixed.tolist()
     squares = np.full(len(weights), np.inf)
     for member in members:
         squares = np.minimum(squares, _squares(table, member))
     while len(members) < k:
-        free = rules.open_rows(np.array(members, dtype=np.int64), k - len(members))
+        free = feasibility.open_rows(np.array(members, dtype=np.int64), k - len(members))
         chances = np.where(np.isin(nearest, free) & has_weight, squares, 0) * weights
         if 0 < chances.sum() < np.inf:
             drawn = random.choice(len(weights), 2 + int(np.log(k)), p=chances / chances.sum())
@@ -137,7 +139,7 @@ def _plus_plus(
     return np.array(members, dtype=np.int64)
 
 
-def _squares(table: Table, arm: int) -> Doubles:
+def _squares(table: FullTable, arm: int) -> Doubles:
     with np.errstate(over="ignore"):  # what is out of reach is as far as can be
         return table.column(arm).astype(np.float64) ** 2
 

@@ -16,7 +16,7 @@ from protobandit.run.progress.watch import Watch
 from protobandit.search.drivers.farthest import farthest_first
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.methods.method import Forecast, Outcome
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +52,10 @@ class KCenter:
         return Forecast(evaluations=problem.k * _an_iteration(problem), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.rules.is_free:
+        if not outcome.feasibility.is_free:
             return None
         coverage = outcome.objective
-        assert isinstance(coverage, Coverage)
+        assert isinstance(coverage, ExactCoverage)
         assert isinstance(coverage.board, Oracle)
         problem = coverage.board.problem
         factor = 2 if problem.target is problem.source else 3

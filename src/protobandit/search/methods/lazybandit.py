@@ -13,13 +13,19 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Draws, Lottery, Order, RowOrder, TargetOrder
+from protobandit.oracle.target_orders import (
+    RandomOrder,
+    RowOrder,
+    TargetOrder,
+    WeightedOrder,
+    WeightedSampler,
+)
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.progress.watch import Watch
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.race.race import Lap, covered, race, ranked
+from protobandit.search.drivers.race.race import RungResult, covered, race, ranked
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
@@ -28,7 +34,7 @@ from protobandit.search.drivers.race.schedule import (
 )
 from protobandit.search.methods.greedy import exact_guarantee
 from protobandit.search.methods.method import Forecast, Outcome, is_number
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
 _DEAR = 0.6  # of the effort, where an evaluation is a call of the user's own function
@@ -86,13 +92,13 @@ class LazyBandit:
     def forecast(self, problem: Problem, limits: Limits) -> Forecast:
         return race_forecast(problem, limits, self.level)
 
-    def rows_read(self, *, n_source: int, k: int, is_dear: bool, limits: Limits) -> int:
+    def rows_read(self, *, n_source: int, k: int, is_expensive: bool, limits: Limits) -> int:
         """Return how many rows of an endless target the race reads."""
-        rungs = _rungs(n_source, _ENDLESS, k, is_dear, 8, limits, self.level)
+        rungs = _rungs(n_source, _ENDLESS, k, is_expensive, 8, limits, self.level)
         return rungs[-1].n_rows
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return exact_guarantee(self.name, outcome.rules) if outcome.is_proven else None
+        return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None
 
 
 def raced(
@@ -128,14 +134,14 @@ def raced(
     yield from in_order(oracle, lap, random, _remark(oracle, lap, watch.stopped))
 
 
-def _finished(laps: Iterator[Lap], rungs: list[Rung], watch: Watch) -> Lap:
+def _finished(laps: Iterator[RungResult], rungs: list[Rung], watch: Watch) -> RungResult:
     """Return the last lap of a race, or where something ends it."""
-    lap: Lap | None = None
+    lap: RungResult | None = None
     try:
         for lap in laps:
             n, k = rungs.index(lap.rung) + 1, len(lap.prototypes)
             doing = f"rung {min(n + 1, len(rungs))} of {len(rungs)}"
-            watch.tell(doing, n_picked=k, cost=lap.standing.cost)
+            watch.tell(doing, n_picked=k, cost=lap.swap_state.cost)
             is_over = lap.rung is rungs[-1]
             if (not is_over or watch.asks_to_stop()) and not watch.allows():
                 return lap
@@ -153,7 +159,7 @@ def _finished(laps: Iterator[Lap], rungs: list[Rung], watch: Watch) -> Lap:
     return lap
 
 
-def note_lap(watch: Watch, lap: Lap, rungs: list[Rung]) -> None:
+def note_lap(watch: Watch, lap: RungResult, rungs: list[Rung]) -> None:
     """Write down the last lap of a race in the place of all others."""
     if not watch.is_noting:
         return
@@ -164,22 +170,22 @@ def note_lap(watch: Watch, lap: Lap, rungs: list[Rung]) -> None:
         "is_exact": lap.is_exact,
         "stopped": watch.stopped,
     }
-    arrays = {"prototypes": lap.prototypes, **lap.standing.notes()}
+    arrays = {"prototypes": lap.prototypes, **lap.swap_state.notes()}
     watch.drop("race")
     watch.note("last lap", values, {**arrays, "members": np.arange(len(lap.prototypes))})
 
 
-def lap_before(watch: Watch, rungs: list[Rung]) -> Lap | None:
+def lap_before(watch: Watch, rungs: list[Rung]) -> RungResult | None:
     """Return the last lap of a race that an earlier run has finished, or None."""
     stage = watch.recall("last lap")
     if stage is None:
         return None
     values = stage.values
     watch.stopped = values["stopped"]
-    return Lap(
+    return RungResult(
         rungs[values["place"]],
         stage.arrays["prototypes"],
-        Standing.recalled(stage.arrays),
+        SwapState.recalled(stage.arrays),
         values["n_swaps"],
         values["n_entrants"],
         values["is_exact"],
@@ -200,15 +206,15 @@ def race_forecast(problem: Problem, limits: Limits, effort: float) -> Forecast:
 def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float) -> list[Rung]:
     """Return the rungs of the race on this problem."""
     n_source, n_target = len(problem.source), len(problem.target)
-    is_dear = problem.metric.is_expensive
-    return _rungs(n_source, n_target, problem.k, is_dear, itemsize, limits, effort)
+    is_expensive = problem.metric.is_expensive
+    return _rungs(n_source, n_target, problem.k, is_expensive, itemsize, limits, effort)
 
 
 def _rungs(
     n_source: int,
     n_target: int,
     k: int,
-    is_dear: bool,
+    is_expensive: bool,
     itemsize: int,
     limits: Limits,
     effort: float,
@@ -217,8 +223,8 @@ def _rungs(
         n_source=n_source,
         n_target=n_target,
         k=k,
-        effort=effort * (_DEAR if is_dear else 1.0),
-        at_once=_AT_ONCE_IF_DEAR if is_dear else _AT_ONCE,
+        effort=effort * (_DEAR if is_expensive else 1.0),
+        at_once=_AT_ONCE_IF_DEAR if is_expensive else _AT_ONCE,
         entries=limits.room() // 2 // (itemsize + 4),
         evaluations=limits.evaluations,
     )
@@ -234,12 +240,12 @@ def _order(
         return RowOrder(), weights
     is_uneven = weights is not None and weights.sum() ** 2 < _UNEVEN * n * (weights @ weights)
     if weights is not None and is_uneven and n_rows[-1] < n:
-        return Draws(Lottery(weights), random), None
-    return Order(n, random), weights
+        return WeightedOrder(WeightedSampler(weights), random), None
+    return RandomOrder(n, random), weights
 
 
 def in_order(
-    oracle: Oracle, lap: Lap, random: np.random.Generator, remark: str = ""
+    oracle: Oracle, lap: RungResult, random: np.random.Generator, remark: str = ""
 ) -> Iterator[Pick]:
     """Yield the prototypes of a lap, best first."""
     prototypes, is_proven = lap.prototypes, lap.is_exact
@@ -265,7 +271,7 @@ def in_order(
         )
 
 
-def _remark(oracle: Oracle, lap: Lap, stopped: str | None) -> str:
+def _remark(oracle: Oracle, lap: RungResult, stopped: str | None) -> str:
     parts = []
     if stopped is not None:
         parts.append(f"The race was stopped at {lap.rung.n_rows:,} target rows by {stopped}.")

@@ -11,13 +11,13 @@ import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.progress.watch import Watch
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.objective import Objective
 
 Memoize: TypeAlias = "bool | Literal['auto']"
@@ -36,7 +36,7 @@ class Outcome:
     is_proven: bool
     cost: float
     k: int
-    rules: Rules
+    feasibility: Feasibility
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
     return {"method": method.name, **parameters_of(method)}
 
 
-def exact_coverage(oracle: Oracle, memoize: Memoize, watch: Watch) -> Coverage:
+def exact_coverage(oracle: Oracle, memoize: Memoize, watch: Watch) -> ExactCoverage:
     """Return the coverage of the whole target, every dissimilarity kept if asked and possible."""
     room = watch.limits.room()
     if memoize is True and oracle.matrix_bytes > room:
@@ -99,7 +99,7 @@ def exact_coverage(oracle: Oracle, memoize: Memoize, watch: Watch) -> Coverage:
         memoize == "auto" and watch.decide("memoize", oracle.matrix_bytes <= room)
     ):
         oracle.keep()
-    return Coverage.of(oracle)
+    return ExactCoverage.of(oracle)
 
 
 def exact_forecast(problem: Problem, n_gains: int, memoize: Memoize, limits: Limits) -> Forecast:

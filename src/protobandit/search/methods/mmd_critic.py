@@ -113,7 +113,7 @@ class MMDCritic:
             n_source=len(problem.source),
             k=problem.k,
             random=random,
-            rules=problem.rules,
+            feasibility=problem.feasibility,
             watch=watch,
         )
         return (replace(pick, remark=self._remark(problem)) for pick in picks)

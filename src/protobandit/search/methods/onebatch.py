@@ -12,7 +12,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
@@ -82,7 +82,7 @@ class OneBatch:
         self._require_known(oracle.problem)
         _require_room(oracle, n_rows, watch.limits)
         rows, weights = drawn_rows(oracle, n_rows, random)
-        table = Table.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(rows))
+        table = FullTable.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(rows))
         weights = self._weights(table, weights)
         _estrange(table, rows)
         with oracle.during("swap"):
@@ -90,7 +90,7 @@ class OneBatch:
         picks = improved(medoids, eager_passes, watch, random, max_iter=self.max_iter)
         yield from judged_on(oracle, len(rows), picks)
 
-    def _weights(self, table: Table, weights: Doubles) -> Doubles:
+    def _weights(self, table: FullTable, weights: Doubles) -> Doubles:
         """Return what the batch rows count; ``weights`` if they count as they were drawn."""
         problem, n_rows = table.oracle.problem, table.matrix.shape[1]
         is_one = problem.target is problem.source
@@ -116,7 +116,7 @@ class OneBatch:
         return None
 
 
-def _estrange(table: Table, rows: Ids) -> None:
+def _estrange(table: FullTable, rows: Ids) -> None:
     """Take the distance of each batch row to itself for that to the nearest other source row."""
     problem, matrix = table.oracle.problem, table.matrix
     if problem.target is not problem.source or len(rows) == len(problem.target):

@@ -9,7 +9,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.search.drivers.full_swaps import ordered
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.objectives.medoids import Medoids
@@ -27,11 +27,11 @@ def arranged(
 
     ``matrix`` has one row a prototype; ``weights`` are those of its columns.
     """
-    rules = oracle.problem.rules
+    feasibility = oracle.problem.feasibility
     by_number = np.argsort(prototypes)
-    table = Table(oracle=oracle, arms=prototypes[by_number], matrix=matrix[by_number])
-    medoids = Medoids(table, np.arange(len(prototypes)), weights, rules)
-    return judged_on(oracle, len(weights), ordered(medoids, rules.fixed, random, remark))
+    table = FullTable(oracle=oracle, arms=prototypes[by_number], matrix=matrix[by_number])
+    medoids = Medoids(table, np.arange(len(prototypes)), weights, feasibility)
+    return judged_on(oracle, len(weights), ordered(medoids, feasibility.fixed, random, remark))
 
 
 def judged_on(oracle: Oracle, n_rows: int, picks: Iterable[Pick]) -> Iterator[Pick]:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import require_count
-from protobandit.search.methods.swap_passes import Passes, Swept
+from protobandit.search.methods.swap_passes import Passes, SwapPassMethod
 
 
 @dataclass(frozen=True, kw_only=True)
-class PAM(Swept):
+class PAM(SwapPassMethod):
     """Partitioning around medoids, for any source and target: BUILD, then the best swap of all.
 
     Every pass sums over the target for each pair of a prototype and another row; `FastPAM1` finds
@@ -55,7 +55,7 @@ class PAM(Swept):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FastPAM1(Swept):
+class FastPAM1(SwapPassMethod):
     """The result of `PAM`, with each pass k times as fast.
 
     What an arm gains by itself and what it saves of each removal add up row by row, so one pass
@@ -79,7 +79,7 @@ class FastPAM1(Swept):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FasterPAM(Swept):
+class FasterPAM(SwapPassMethod):
     """Swaps made as soon as they help, in few passes over all rows.
 
     It ends, like `PAM`, where no single swap lowers the cost, though not always at the same place.

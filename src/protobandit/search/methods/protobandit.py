@@ -134,7 +134,7 @@ class ProtoBandit:
             k=problem.k,
             r=self.r,
             random=random,
-            rules=problem.rules,
+            feasibility=problem.feasibility,
             watch=watch,
         )
 
@@ -150,13 +150,13 @@ class ProtoBandit:
         return Forecast(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.is_proven or self.r > 1 or outcome.rules.has_quotas:
+        if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:
             return None
         assert isinstance(outcome.objective, SampledCoverage)
         sample = outcome.objective.sample
         nu_step, nu = self.steps(outcome.k)
         reached = 1 - outcome.cost / sample.scale
-        conditions = [*conditions_of(outcome.rules)]
+        conditions = [*conditions_of(outcome.feasibility)]
         bound = sample.oracle.problem.metric.bound
         if bound is None or sample.scale < bound:
             clipped = f"{sum(sample.clipped)} pulls were clipped to it"

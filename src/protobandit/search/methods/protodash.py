@@ -92,7 +92,7 @@ class ProtoDash:
             n_source=len(problem.source),
             k=problem.k,
             random=random,
-            rules=problem.rules,
+            feasibility=problem.feasibility,
             watch=watch,
         )
 

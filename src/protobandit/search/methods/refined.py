@@ -112,7 +112,7 @@ class Refined:
             yield from as_built(built, watch)
             return
         with oracle.during("swap"):
-            medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.rules)
+            medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.feasibility)
         passes = eager_passes if self.swaps == "eager" else best_passes
         found = improved(medoids, passes, watch, random, max_iter=self.passes, name="passes")
         is_proven = all(pick.is_proven for pick in built)
@@ -139,7 +139,7 @@ class Refined:
         is_greedy = isinstance(self.builder, (LazyGreedy, SpotGreedy)) and self.builder.r == 1
         if self.swaps == "local" or not is_greedy:
             return None
-        return exact_guarantee(self.name, outcome.rules)
+        return exact_guarantee(self.name, outcome.feasibility)
 
 
 def _missing(oracle: Oracle) -> int:

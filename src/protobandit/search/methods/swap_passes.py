@@ -18,7 +18,7 @@ from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import Tile
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
@@ -38,7 +38,7 @@ _SENTENCE = re.compile(rf"([\d,]+) swaps? in ([\d,]+) pass(?:es)?(?:, ended by (
 
 
 @dataclass(frozen=True)
-class Sweeps:
+class SwapPassCounts:
     """What the passes did; its words are the remark of a run, from which it can be read again."""
 
     n_swaps: int
@@ -51,7 +51,7 @@ class Sweeps:
         return f"{swaps} in {self.n_passes:,} pass{'' if self.n_passes == 1 else 'es'}{end}."
 
     @classmethod
-    def read(cls, status: str) -> Sweeps | None:
+    def read(cls, status: str) -> SwapPassCounts | None:
         """Return what the status of a run says of its passes, or None."""
         found = _SENTENCE.search(status)
         if found is None:
@@ -61,7 +61,7 @@ class Sweeps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swept(ABC):
+class SwapPassMethod(ABC):
     """A start, improved by passes over the whole matrix: what methods that do so share.
 
     Parameters
@@ -106,7 +106,7 @@ class Swept(ABC):
             start = np.concatenate([pick.arms for pick in built])
         else:
             start = starting_rows(self.init, oracle.problem, table, weights, random)
-        medoids = Medoids(table, start, weights, oracle.problem.rules)
+        medoids = Medoids(table, start, weights, oracle.problem.feasibility)
         yield from improved(medoids, self.passes, watch, random, max_iter=self.max_iter)
 
     def least_evaluations(self, oracle: Oracle) -> int:
@@ -118,7 +118,7 @@ class Swept(ABC):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         """Return what is proven of a greedy build, which no swap makes worse."""
         is_greedy = self.init == BUILD and self.builder.r == 1
-        return exact_guarantee(self.name, outcome.rules) if is_greedy else None
+        return exact_guarantee(self.name, outcome.feasibility) if is_greedy else None
 
 
 def improved(
@@ -136,11 +136,13 @@ def improved(
     """
     oracle = medoids.table.oracle
     with oracle.during("swap"):
-        sweeps = _run(medoids, passes, watch, max_iter, name) if max_iter else Sweeps(0, 0)
-    yield from ordered(medoids, oracle.problem.rules.fixed, random, str(sweeps))
+        sweeps = _run(medoids, passes, watch, max_iter, name) if max_iter else SwapPassCounts(0, 0)
+    yield from ordered(medoids, oracle.problem.feasibility.fixed, random, str(sweeps))
 
 
-def _run(medoids: Medoids, passes: Passes, watch: Watch, max_iter: int, name: str) -> Sweeps:
+def _run(
+    medoids: Medoids, passes: Passes, watch: Watch, max_iter: int, name: str
+) -> SwapPassCounts:
     n_swaps, n_passes, done = _earlier(medoids, watch)
     if done is not None and done.n_unchanged:
         passes = partial(passes, n_unchanged=done.n_unchanged)
@@ -149,17 +151,17 @@ def _run(medoids: Medoids, passes: Passes, watch: Watch, max_iter: int, name: st
         watch.tell(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
         if done is not None:
             if done.is_last:
-                return Sweeps(n_swaps, n_passes)
+                return SwapPassCounts(n_swaps, n_passes)
             if not watch.allows():
-                return Sweeps(n_swaps, n_passes, watch.stopped)
+                return SwapPassCounts(n_swaps, n_passes, watch.stopped)
             if n_passes == max_iter:
-                return Sweeps(n_swaps, n_passes, f"{name}={max_iter}")
+                return SwapPassCounts(n_swaps, n_passes, f"{name}={max_iter}")
         n_before = medoids.n_exchanged
         try:
             done = next(going)
         except Halt:
             watch.halted()
-            return Sweeps(n_swaps + medoids.n_exchanged - n_before, n_passes, watch.stopped)
+            return SwapPassCounts(n_swaps + medoids.n_exchanged - n_before, n_passes, watch.stopped)
         n_swaps, n_passes = n_swaps + done.n_swaps, n_passes + 1
         if watch.is_noting:
             values = {"n_swaps": n_swaps, "n_passes": n_passes, "done": list(astuple(done))}
@@ -205,14 +207,14 @@ def as_built(built: Iterable[Pick], watch: Watch) -> Iterator[Pick]:
     return (replace(pick, before=None, remark=remark) for pick in built)
 
 
-def whole_table(oracle: Oracle) -> Table:
+def whole_table(oracle: Oracle) -> FullTable:
     """Return the table of all of S and T; what has not been kept yet is computed now."""
     everyone = np.arange(len(oracle.problem.source))
     if oracle.kept is None:
         oracle.keep()
         oracle.scan(everyone, _ignore)
     assert oracle.kept is not None
-    return Table(oracle=oracle, arms=everyone, matrix=oracle.kept)
+    return FullTable(oracle=oracle, arms=everyone, matrix=oracle.kept)
 
 
 def _ignore(tile: Tile) -> None:

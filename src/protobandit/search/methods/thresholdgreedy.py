@@ -66,7 +66,7 @@ class ThresholdGreedy:
             n_source=len(problem.source),
             k=problem.k,
             random=random,
-            rules=problem.rules,
+            feasibility=problem.feasibility,
             watch=watch,
         )
 
@@ -80,9 +80,9 @@ class ThresholdGreedy:
         return exact_forecast(problem, n_gains, self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if outcome.rules.has_quotas:
+        if outcome.feasibility.has_quotas:
             return None
-        is_free = outcome.rules.is_free
+        is_free = outcome.feasibility.is_free
         return Guarantee(
             method=self.name,
             statement=f"f >= (1 - 1/e - {self.epsilon:g}) f*",

@@ -38,7 +38,7 @@ class Board(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Coverage:
+class ExactCoverage:
     """The mean drop of d(target, nearest prototype), over every target row of a board.
 
     Before the first prototype a row's worth is minus its mean distance: no constant is needed, and
@@ -62,13 +62,13 @@ class Coverage:
     costs: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, oracle: Oracle) -> Coverage:
+    def of(cls, oracle: Oracle) -> ExactCoverage:
         """Return the coverage of the oracle's problem by no prototype."""
         weights = oracle.problem.weights
         return cls.over(oracle, np.ones(len(oracle.problem.target)) if weights is None else weights)
 
     @classmethod
-    def over(cls, board: Board, weights: Doubles) -> Coverage:
+    def over(cls, board: Board, weights: Doubles) -> ExactCoverage:
         """Return the coverage of a board's target rows by no prototype."""
         n = len(weights)
         return cls(
@@ -93,7 +93,7 @@ class Coverage:
         share = np.bincount(self.labels, self.weights, minlength=len(self.prototypes))
         return np.asarray(share / share.sum(), dtype=np.float64)
 
-    def open(self, arms: Ids, random: np.random.Generator) -> Coverage:
+    def open(self, arms: Ids, random: np.random.Generator) -> ExactCoverage:
         return self
 
     def pull(self, pull: Pull) -> Moments:
@@ -125,7 +125,7 @@ class Coverage:
         n = len(pull.arms)
         return Moments(np.full(n, pull.n), -total if is_first else total, np.zeros(n))
 
-    def commit(self, arms: Ids) -> Coverage:
+    def commit(self, arms: Ids) -> ExactCoverage:
         nearest, labels, costs = self.nearest.copy(), self.labels.copy(), list(self.costs)
         for label, arm in enumerate(arms, start=len(self.prototypes)):
             distances = self.board.column(int(arm))

@@ -6,9 +6,9 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.kernels import perturbation as perturbation_kernels
-from protobandit.oracle.tables import Table
-from protobandit.problem.feasibility import Rules
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.oracle.tables import FullTable
+from protobandit.problem.feasibility import Feasibility
+from protobandit.search.objectives.swap_state import SwapState
 
 
 class Finalists:
@@ -27,21 +27,23 @@ class Finalists:
         By how much the cost must change to be worth a swap.
     """
 
-    def __init__(self, table: Table, standing: Standing, rules: Rules, least: float) -> None:
+    def __init__(
+        self, table: FullTable, swap_state: SwapState, feasibility: Feasibility, least: float
+    ) -> None:
         self.rows = table.matrix
-        self.entries = table.within(standing.limits)
+        self.entries = table.within(swap_state.limits)
         self.anchors = self.rows.argmin(axis=1)
-        self.members = standing.members.copy()
+        self.members = swap_state.members.copy()
         self.is_member = np.zeros(len(self.rows), dtype=bool)
         self.is_member[self.members] = True
-        self.nearby = np.ascontiguousarray(standing.matrix.T)
-        self.near, self.second = standing.near.copy(), standing.second.copy()
-        self.D, self.E = standing.D.copy(), standing.E.copy()
-        self.weights, self.losses = standing.weights, standing.losses.copy()
+        self.nearby = np.ascontiguousarray(swap_state.matrix.T)
+        self.near, self.second = swap_state.near.copy(), swap_state.second.copy()
+        self.D, self.E = swap_state.D.copy(), swap_state.E.copy()
+        self.weights, self.losses = swap_state.weights, swap_state.losses.copy()
         self._by_slot = np.empty(len(self.losses))
         self.least = least * float(self.weights.sum())
-        is_same = rules.groups[:, None] == rules.groups[self.members][None, :]
-        self.is_open = is_same & ~np.isin(self.members, rules.fixed)[None, :]
+        is_same = feasibility.groups[:, None] == feasibility.groups[self.members][None, :]
+        self.is_open = is_same & ~np.isin(self.members, feasibility.fixed)[None, :]
 
     @property
     def homes(self) -> Ids:

@@ -11,9 +11,9 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import full_swaps as full_swaps_kernels
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
-from protobandit.oracle.tables import Table
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 
 _TASK_ENTRIES = 1 << 18
 
@@ -41,7 +41,9 @@ class Medoids:
         Which of the source rows may take whose place.
     """
 
-    def __init__(self, table: Table, members: Ids, weights: Doubles, rules: Rules) -> None:
+    def __init__(
+        self, table: FullTable, members: Ids, weights: Doubles, feasibility: Feasibility
+    ) -> None:
         n_arms, n_rows = table.matrix.shape
         self.table = table
         self.members = members.copy()
@@ -52,9 +54,9 @@ class Medoids:
         self.D, self.E = (np.zeros(n_rows, dtype=table.dtype) for _ in range(2))
         self.losses = np.zeros(len(members))
         self.n_exchanged = 0
-        self._rules = rules
-        self._groups = rules.groups[table.arms]
-        self._allowed = rules.allowed(table.arms[members])
+        self._rules = feasibility
+        self._groups = feasibility.groups[table.arms]
+        self._allowed = feasibility.allowed(table.arms[members])
         self._total = float(weights.sum())
         self._rows = np.empty(n_rows, dtype=np.int32)
         if len(members) == 1:  # any number that no distance exceeds makes every sum come out right
@@ -202,7 +204,7 @@ def cell_costs(medoids: Medoids, homes: Ids) -> Doubles:
     return costs
 
 
-def nearest_arms(table: Table) -> Ids:
+def nearest_arms(table: FullTable) -> Ids:
     """Return the arm nearest to each target row."""
     n = table.matrix.shape[1]
     arms, nearest = np.empty(n, dtype=np.int64), np.empty(n, dtype=table.dtype)
@@ -215,7 +217,7 @@ def nearest_arms(table: Table) -> Ids:
     return arms
 
 
-def nearest_rows(table: Table) -> Ids:
+def nearest_rows(table: FullTable) -> Ids:
     """Return the target row nearest to each arm."""
     rows = np.empty(len(table.arms), dtype=np.int64)
 

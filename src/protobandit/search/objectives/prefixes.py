@@ -3,9 +3,9 @@
 Theory of operation
 -------------------
 One random order of the target serves every round, and every round reads it from its beginning, in
-the same steps. The rows of one step are a `Stretch`: a matrix with one line for each arm that has
-come that far. Most arms fall early, so most stretches have few lines. What an arm has been measured
-at is looked up ever after; the arms that were prototypes once are known everywhere.
+the same steps. The rows of one step are a `PrefixRange`: a matrix with one line for each arm that
+has come that far. Most arms fall early, so most stretches have few lines. What an arm has been
+measured at is looked up ever after; the arms that were prototypes once are known everywhere.
 
 Rows without weight are left out. The others come in uniform order, whatever their weight, and a
 reward counts w / mean(w) times: its mean over a prefix is an unbiased estimate of the weighted
@@ -25,7 +25,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Order
+from protobandit.oracle.target_orders import RandomOrder
 from protobandit.oracle.tasks import CHUNK
 from protobandit.search.arms.contract import Moments
 
@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 4 * CHUNK
 Show: TypeAlias = "Callable[[Floats, Ids, Ids], None]"
 
 
-class Stretch:
+class PrefixRange:
     """The target rows at positions ``start`` to ``stop``, and the arms measured there.
 
     ``lines[arm]`` is that arm's line of ``matrix``, or -1.
@@ -95,12 +95,12 @@ class Prefixes:
         n = len(oracle.problem.target)
         heavy = np.arange(n) if weights is None else np.flatnonzero(weights)
         self.oracle = oracle
-        self.rows: Ids = heavy[Order(len(heavy), random).read(0, len(heavy))]
+        self.rows: Ids = heavy[RandomOrder(len(heavy), random).read(0, len(heavy))]
         self.weights: Doubles = np.ones(n)
         if weights is not None:
             self.weights = weights[self.rows] / weights[heavy].mean()
         self._room = room
-        self._stretches: list[Stretch] = []
+        self._stretches: list[PrefixRange] = []
         self._columns: dict[int, Floats] = {}
 
     def __len__(self) -> int:
@@ -151,17 +151,17 @@ class Prefixes:
             self._columns[arm] = column
         return column
 
-    def _stretch(self, start: int, stop: int) -> Stretch:
+    def _stretch(self, start: int, stop: int) -> PrefixRange:
         for stretch in self._stretches:
             if stretch.start == start:
                 assert stretch.stop == stop, "every round climbs the same steps"
                 return stretch
         n_source = len(self.oracle.problem.source)
-        new = Stretch(start, stop, n_source, np.empty(0, dtype=self.oracle.dtype))
+        new = PrefixRange(start, stop, n_source, np.empty(0, dtype=self.oracle.dtype))
         self._stretches.append(new)
         return new
 
-    def _measure(self, stretch: Stretch, arms: Ids) -> None:
+    def _measure(self, stretch: PrefixRange, arms: Ids) -> None:
         """Compute the distances of these arms and keep them, as far as there is room."""
         self._room -= stretch.reserve(len(arms), self._room)
         arms = arms[: stretch.n_free]
@@ -180,7 +180,7 @@ class Prefixes:
         for cut in cuts(len(rows), _ROWS_AT_ONCE):
             self.oracle.tabulate(others, self.oracle.targets(rows[cut]), lines[:, cut])
 
-    def _pass_by(self, stretch: Stretch, arms: Ids, which: Ids, visit: Show) -> None:
+    def _pass_by(self, stretch: PrefixRange, arms: Ids, which: Ids, visit: Show) -> None:
         """Compute the distances of some of the arms and forget them."""
         if len(which) == 0:
             return

@@ -8,14 +8,14 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.search.objectives.coverage import ExactCoverage
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
     """The gains of a coverage by some prototypes, divided by what each arm costs."""
 
-    coverage: Coverage
+    coverage: ExactCoverage
     prices: Doubles
 
     @property

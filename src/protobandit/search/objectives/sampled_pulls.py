@@ -13,7 +13,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels import coverage as coverage_kernels
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.tasks import CHUNK
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.objective import Tally
@@ -23,19 +23,19 @@ _KEPT_ROWS = 2 * CHUNK
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class RowRange:
     """Target rows at consecutive positions of an order, and how far each is from the prototypes."""
 
     start: int
     stop: int
-    targets: Prepared
+    targets: Operand
     nearest: Floats
 
-    def between(self, start: int, stop: int) -> Stretch:
+    def between(self, start: int, stop: int) -> RowRange:
         """Return the part of the stretch that lies between two positions."""
         start, stop = max(start, self.start), min(stop, self.stop)
         part = slice(start - self.start, stop - self.start)
-        return Stretch(start, stop, self.targets.take(part), self.nearest[part])
+        return RowRange(start, stop, self.targets.take(part), self.nearest[part])
 
 
 class OrderLedger:
@@ -50,7 +50,7 @@ class OrderLedger:
     def _restart(self) -> None:
         self._tally.restart()
         self._order = self._sample.new_order(self._random)
-        self._stretches: list[Stretch] = []
+        self._stretches: list[RowRange] = []
 
     def pull(self, pull: Pull) -> Moments:
         if pull.anew:
@@ -65,7 +65,7 @@ class OrderLedger:
             self._tally.position[group] = stop
         return self._tally.moments(slots)
 
-    def _read(self, start: int, stop: int) -> Iterator[Stretch]:
+    def _read(self, start: int, stop: int) -> Iterator[RowRange]:
         """Yield the rows at these positions; the first few thousand are read once a round."""
         for stretch in self._stretches:
             if stretch.start < stop and stretch.stop > start:
@@ -78,10 +78,10 @@ class OrderLedger:
             yield stretch
             start = stretch.stop
 
-    def _fresh(self, start: int, stop: int) -> Stretch:
+    def _fresh(self, start: int, stop: int) -> RowRange:
         ids = self._order.read(start, stop)
         targets = self._sample.oracle.targets(ids)
-        return Stretch(start, stop, targets, self._sample.nearest(ids, targets))
+        return RowRange(start, stop, targets, self._sample.nearest(ids, targets))
 
 
 class DrawsLedger:
@@ -180,7 +180,7 @@ class DrawsLedger:
         self._tally.squares[group] = total**2 / sample.population
 
 
-def reward_sums(sample: SampledTarget, arms: Ids, stretch: Stretch) -> tuple[Doubles, Doubles]:
+def reward_sums(sample: SampledTarget, arms: Ids, stretch: RowRange) -> tuple[Doubles, Doubles]:
     """Return each arm's sum of rewards, and of their squares, on these target rows."""
     total, squares = np.zeros(len(arms)), np.zeros(len(arms))
     limit = np.minimum(stretch.nearest, sample.scale)
@@ -194,7 +194,7 @@ def reward_sums(sample: SampledTarget, arms: Ids, stretch: Stretch) -> tuple[Dou
 
 
 def weighted_drops(
-    sample: SampledTarget, arms: Ids, targets: Prepared, nearest: Floats, weights: Doubles
+    sample: SampledTarget, arms: Ids, targets: Operand, nearest: Floats, weights: Doubles
 ) -> Doubles:
     """Return each arm's weighted sum of drops below ``nearest`` on these target rows."""
     drops = np.zeros(len(arms))

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Draws, Lottery, Order, TargetOrder
+from protobandit.oracle.target_orders import (
+    RandomOrder,
+    TargetOrder,
+    WeightedOrder,
+    WeightedSampler,
+)
 from protobandit.search.objectives.seen_rows import SeenRows
 
 
@@ -25,7 +30,7 @@ class SampledTarget:
     scale: float
     prototypes: Ids
     seen: SeenRows
-    lottery: Lottery | None
+    lottery: WeightedSampler | None
     clipped: list[int] = field(default_factory=list)
 
     @classmethod
@@ -37,7 +42,7 @@ class SampledTarget:
             scale=scale,
             prototypes=np.empty(0, dtype=np.int64),
             seen=SeenRows(oracle),
-            lottery=None if weights is None else Lottery(weights),
+            lottery=None if weights is None else WeightedSampler(weights),
         )
 
     @property
@@ -48,10 +53,10 @@ class SampledTarget:
     def new_order(self, random: np.random.Generator) -> TargetOrder:
         """Return a fresh order of target rows: all of them once, or draws by weight."""
         if self.lottery is None:
-            return Order(self.population, random)
-        return Draws(self.lottery, random)
+            return RandomOrder(self.population, random)
+        return WeightedOrder(self.lottery, random)
 
-    def nearest(self, ids: Ids, targets: Prepared) -> Floats:
+    def nearest(self, ids: Ids, targets: Operand) -> Floats:
         """Return how far these distinct target rows are from their nearest prototype."""
         if len(self.prototypes) == 0:
             return np.full(len(ids), self.scale, dtype=self.oracle.dtype)

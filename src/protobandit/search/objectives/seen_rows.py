@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
-from protobandit.metrics.operands import Prepared
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
 
 
@@ -23,12 +23,12 @@ class SeenRows:
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._nearest: Floats = np.empty(0, dtype=oracle.dtype)
         self._applied: Ids = np.empty(0, dtype=np.int64)
-        self._prepared: tuple[Ids, Prepared] | None = None
+        self._prepared: tuple[Ids, Operand] | None = None
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    def nearest(self, ids: Ids, targets: Prepared, prototypes: Ids) -> Floats:
+    def nearest(self, ids: Ids, targets: Operand, prototypes: Ids) -> Floats:
         """Return min d(j, prototypes) for these distinct rows, whose prepared form is given."""
         at = np.searchsorted(self._ids, ids)
         is_seen = at < len(self._ids)
@@ -56,7 +56,7 @@ class SeenRows:
         self._ids, self._nearest = notes["ids"], notes["nearest"]
         self._applied = notes["applied"]
 
-    def _prepare(self, prototypes: Ids) -> Prepared:
+    def _prepare(self, prototypes: Ids) -> Operand:
         if self._prepared is None or self._prepared[0] is not prototypes:
             self._prepared = prototypes, self._oracle.sources(prototypes)
         return self._prepared[1]

@@ -22,7 +22,7 @@ from protobandit.kernels import moments as moments_kernels
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.objective import Ledger
 from protobandit.search.objectives.prefixes import Prefixes, moments_of
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 STAY = 0  # the first of the virtual arms, so that a tie is no reason for a swap
 
@@ -30,7 +30,7 @@ STAY = 0  # the first of the virtual arms, so that a tie is no reason for a swap
 class Slots:
     """The swaps that a standing allows, as arms.
 
-    `commit` changes the standing in place, as `Standing` does.
+    `commit` changes the standing in place, as `SwapState` does.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Slots:
         What a swap must lower the cost by.
     """
 
-    def __init__(self, prefixes: Prefixes, standing: Standing, least: float) -> None:
+    def __init__(self, prefixes: Prefixes, swap_state: SwapState, least: float) -> None:
         self.prefixes = prefixes
-        self.standing = standing
+        self.swap_state = swap_state
         self.least = least
 
     @property
@@ -58,20 +58,20 @@ class Slots:
     @property
     def known(self) -> Doubles:
         """Return the part of a swap's worth that does not depend on the arm, by slot."""
-        if len(self.standing.members) == 1:
+        if len(self.swap_state.members) == 1:
             return np.zeros(1)
-        known: Doubles = -self.standing.losses / len(self.prefixes)
+        known: Doubles = -self.swap_state.losses / len(self.prefixes)
         return known
 
     def arms(self, sources: Ids) -> Ids:
         """Return staying, and each of these source rows in each slot."""
-        k = len(self.standing.members)
+        k = len(self.swap_state.members)
         pairs = STAY + 1 + sources[:, None] * k + np.arange(k)
         return np.concatenate([[STAY], pairs.ravel()])
 
     def split(self, arms: Ids) -> tuple[Ids, Ids]:
         """Return the source rows and the slots of virtual arms."""
-        k = len(self.standing.members)
+        k = len(self.swap_state.members)
         sources = (arms - STAY - 1) // k
         return sources, arms - STAY - 1 - sources * k
 
@@ -79,15 +79,15 @@ class Slots:
         self, matrix: Floats, lines: Ids, rows: slice, total: Doubles, squares: Doubles
     ) -> None:
         """Add up what arms save in every slot on these rows, and the squares."""
-        standing, weights = self.standing, self.prefixes.weights[rows]
-        D = standing.D[rows]
-        if len(standing.members) == 1:
+        swap_state, weights = self.swap_state, self.prefixes.weights[rows]
+        D = swap_state.D[rows]
+        if len(swap_state.members) == 1:
             nowhere = np.full(len(D), np.inf, dtype=D.dtype)
             moments_kernels.gain_moments(
                 matrix, lines, nowhere, D, weights, total[:, 0], squares[:, 0]
             )
             return
-        near, E = standing.near[rows], standing.E[rows]
+        near, E = swap_state.near[rows], swap_state.E[rows]
         moments_kernels.swap_moments(matrix, lines, near, D, E, weights, total, squares)
 
     def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
@@ -98,13 +98,13 @@ class Slots:
         sources, _ = self.split(arms)
         for source in sources.tolist():
             column = self.prefixes.column(source)
-            total, squares = np.zeros((2, 1, len(self.standing.members)))
+            total, squares = np.zeros((2, 1, len(self.swap_state.members)))
             everything = slice(0, len(self.prefixes))
             self.add(column[None, :], np.zeros(1, dtype=np.int64), everything, total, squares)
             worth = self.known + total[0] / len(self.prefixes)
             slot = int(worth.argmax())
             if worth[slot] > self.least:
-                self.standing.exchange(slot, source, column)
+                self.swap_state.exchange(slot, source, column)
         return self
 
     def gains(self, means: Doubles) -> Doubles:
@@ -139,7 +139,7 @@ class _Round:
             self._position[places],
             self._total.ravel()[at],
             self._squares.ravel()[at],
-            self._slots.standing.D.dtype,
+            self._slots.swap_state.D.dtype,
         )
         if len(at) == len(is_swap):
             return Moments(seen.count, seen.mean + self._known[slots], seen.spread)

@@ -9,12 +9,12 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
-from protobandit.oracle.tables import Patchwork
+from protobandit.oracle.tables import RaggedTable
 
 _REACH = 4  # an arm that is farther from a row than so many prototypes will not come to serve it
 
 
-class Standing:
+class SwapState:
     """Prototypes, their distances to some target rows, and the two nearest of each row.
 
     `exchange` changes it in place: a swap touches few rows, a copy would touch all.
@@ -58,17 +58,17 @@ class Standing:
         """Return what removing prototypes would cost, summed over each removed by itself."""
         return float(self.losses.sum() / self._total)
 
-    def changes(self, patchwork: Patchwork, arms: Ids) -> tuple[Doubles, Ids]:
+    def changes(self, ragged: RaggedTable, arms: Ids) -> tuple[Doubles, Ids]:
         """Return how the cost changes by each arm's best swap, and the slot it would take."""
         changes, slots = np.empty(len(arms)), np.empty(len(arms), dtype=np.int64)
-        self._put_second_beyond(patchwork.values)
-        allowed = self._allowed(patchwork)
+        self._put_second_beyond(ragged.values)
+        allowed = self._allowed(ragged)
 
         def compute(cut: slice) -> None:
             ragged_swaps_kernels.swap_changes(
-                *patchwork.entries,
+                *ragged.entries,
                 arms[cut],
-                patchwork.groups,
+                ragged.groups,
                 allowed,
                 self.near,
                 self.D,
@@ -80,18 +80,18 @@ class Standing:
                 slots[cut],
             )
 
-        patchwork.show(arms, compute)
+        ragged.show(arms, compute)
         return changes / self._total, slots
 
-    def change(self, patchwork: Patchwork, arm: int) -> tuple[float, int]:
+    def change(self, ragged: RaggedTable, arm: int) -> tuple[float, int]:
         """Return the same for a single arm, without the overhead of many."""
         self._one[0] = arm
-        self._put_second_beyond(patchwork.values[patchwork.starts[arm] : patchwork.starts[arm + 1]])
+        self._put_second_beyond(ragged.values[ragged.starts[arm] : ragged.starts[arm + 1]])
         ragged_swaps_kernels.swap_changes(
-            *patchwork.entries,
+            *ragged.entries,
             self._one,
-            patchwork.groups,
-            self._allowed(patchwork),
+            ragged.groups,
+            self._allowed(ragged),
             self.near,
             self.D,
             self.E,
@@ -103,7 +103,7 @@ class Standing:
         )
         return float(self._change[0]) / self._total, int(self._slot[0])
 
-    def homes(self, patchwork: Patchwork, arms: Ids, n: int) -> Ids:
+    def homes(self, ragged: RaggedTable, arms: Ids, n: int) -> Ids:
         """Return the n cells in which each arm comes closest to beating the second prototype.
 
         Where it comes close in fewer, -1 stands for the others.
@@ -115,7 +115,7 @@ class Standing:
 
         def compute(cut: slice) -> None:
             ragged_swaps_kernels.home_cells(
-                *patchwork.entries,
+                *ragged.entries,
                 arms[cut],
                 self.near,
                 self.E,
@@ -124,7 +124,7 @@ class Standing:
                 homes[cut],
             )
 
-        patchwork.show(arms, compute)
+        ragged.show(arms, compute)
         return homes
 
     @property
@@ -153,19 +153,23 @@ class Standing:
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def recalled(cls, notes: Mapping[str, Any]) -> Standing:
+    def recalled(cls, notes: Mapping[str, Any]) -> SwapState:
         """Return the standing of which these notes were taken."""
-        standing = cls(notes["members"], notes["matrix"], notes["weights"])
+        swap_state = cls(notes["members"], notes["matrix"], notes["weights"])
         # Of equally near prototypes, which is the nearest depends on how they came in.
         for name in ("near", "second", "D", "E"):
-            getattr(standing, name)[:] = notes[name]
-        standing._update_losses()
-        return standing
+            getattr(swap_state, name)[:] = notes[name]
+        swap_state._update_losses()
+        return swap_state
 
-    def _allowed(self, patchwork: Patchwork) -> Any:
+    def _allowed(self, ragged: RaggedTable) -> Any:
         """Return which slots an arm of each group may take."""
-        rules = patchwork.oracle.problem.rules
-        return self._anywhere if rules.is_free else rules.allowed(patchwork.arms[self.members])
+        feasibility = ragged.oracle.problem.feasibility
+        return (
+            self._anywhere
+            if feasibility.is_free
+            else feasibility.allowed(ragged.arms[self.members])
+        )
 
     def _put_second_beyond(self, distances: Floats) -> None:
         # With a lone prototype any number that no distance exceeds makes every sum come out right.

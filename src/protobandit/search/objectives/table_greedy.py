@@ -6,12 +6,12 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.kernels import greedy as greedy_kernels
-from protobandit.oracle.tables import Table
-from protobandit.search.objectives.coverage import Coverage
+from protobandit.oracle.tables import FullTable
+from protobandit.search.objectives.coverage import ExactCoverage
 
 
 def lead(
-    coverage: Coverage, table: Table, arms: Ids, upper: Doubles, n: int
+    coverage: ExactCoverage, table: FullTable, arms: Ids, upper: Doubles, n: int
 ) -> tuple[Ids, Doubles]:
     """Return up to ``n`` of ``arms`` that gain most, each beside those before it, and their gains.
 

@@ -8,12 +8,12 @@ import pytest
 
 import brute
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Draws, Lottery, Order, RowOrder
+from protobandit.oracle.target_orders import RandomOrder, RowOrder, WeightedOrder, WeightedSampler
 from protobandit.problem.problem import pose
 from protobandit.search.drivers.race import race as race_file
 from protobandit.search.drivers.race.race import covered, race, ranked
 from protobandit.search.drivers.race.schedule import Rung, rungs_for
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE, K = 90, 40, 6
@@ -31,7 +31,7 @@ def weights_of(is_weighted):
 
 def laps_of(oracle, rungs=RUNGS, *, k=K, weights=None, seed=0, order=None, **options):
     random = np.random.default_rng(seed)
-    order = order or Order(len(oracle.problem.target), random)
+    order = order or RandomOrder(len(oracle.problem.target), random)
     return list(race(oracle, order, rungs, k=k, weights=weights, random=random, **options))
 
 
@@ -49,17 +49,17 @@ def by_columns(matrix):
 def test_a_lap_knows_its_prototypes_at_all_its_rows(is_weighted, rungs, seed):
     weights = weights_of(is_weighted)
     oracle, _ = watched(D)
-    order = Order(N_TARGET, np.random.default_rng(seed))
+    order = RandomOrder(N_TARGET, np.random.default_rng(seed))
     laps = laps_of(oracle, rungs, weights=weights, seed=seed, order=order)
     assert [lap.rung for lap in laps] == rungs
     for lap in laps:
         rows, prototypes = order.read(0, lap.rung.n_rows), lap.prototypes
         assert len(set(prototypes.tolist())) == K
         truth = D[np.ix_(rows, prototypes)].T
-        np.testing.assert_array_equal(by_columns(lap.standing.matrix), by_columns(truth))
+        np.testing.assert_array_equal(by_columns(lap.swap_state.matrix), by_columns(truth))
         own = np.ones(len(rows)) if weights is None else weights[rows]
         cost = brute.cost(D[rows], own, prototypes)
-        assert lap.standing.cost == pytest.approx(cost, rel=1e-12)
+        assert lap.swap_state.cost == pytest.approx(cost, rel=1e-12)
         assert set(prototypes.tolist()) <= set(lap.arms.tolist())
         assert len(lap.arms) == (lap.rung.n_finalists or lap.rung.n_arms)
         assert not lap.is_exact
@@ -70,13 +70,13 @@ def test_a_lap_knows_its_prototypes_at_all_its_rows(is_weighted, rungs, seed):
 def test_swaps_lower_the_cost_over_the_rows_of_the_lap(monkeypatch, is_weighted):
     costs = []
 
-    class Witness(Standing):
+    class Witness(SwapState):
         def exchange(self, slot, arm, distances):
             before = self.cost
             super().exchange(slot, arm, distances)
             costs.append((before, self.cost))
 
-    monkeypatch.setattr(race_file, "Standing", Witness)
+    monkeypatch.setattr(race_file, "SwapState", Witness)
     n_swaps = 0
     for seed in range(8):
         laps = laps_of(watched(D)[0], weights=weights_of(is_weighted), seed=seed)
@@ -87,14 +87,14 @@ def test_swaps_lower_the_cost_over_the_rows_of_the_lap(monkeypatch, is_weighted)
 
 
 def test_the_build_is_greedy_on_the_first_rows():
-    order = Order(N_TARGET, np.random.default_rng(0))
+    order = RandomOrder(N_TARGET, np.random.default_rng(0))
     (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
     assert lap.prototypes.tolist() == brute.greedy(D[order.read(0, 20)], np.ones(20), K)
     assert lap.n_swaps == 0
 
 
 def test_a_race_may_start_from_prototypes_of_ones_own():
-    order = Order(N_TARGET, np.random.default_rng(0))
+    order = RandomOrder(N_TARGET, np.random.default_rng(0))
     start = np.array([31, 4, 12, 0, 39, 17])
     (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order, start=start)
     assert lap.prototypes.tolist() == start.tolist()
@@ -138,12 +138,12 @@ def test_when_every_arm_meets_every_row_at_once_no_swap_is_left(k):
 
 def test_laps_do_not_change_once_the_race_goes_on():
     oracle, random = watched(D)[0], np.random.default_rng(0)
-    laps = race(oracle, Order(N_TARGET, random), RUNGS, k=K, weights=None, random=random)
+    laps = race(oracle, RandomOrder(N_TARGET, random), RUNGS, k=K, weights=None, random=random)
     first = next(laps)
-    before = first.prototypes.copy(), first.standing.cost
+    before = first.prototypes.copy(), first.swap_state.cost
     list(laps)
     assert first.prototypes.tolist() == before[0].tolist()
-    assert first.standing.cost == before[1]
+    assert first.swap_state.cost == before[1]
 
 
 # -- finalists -------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_finalists_cost_their_rows_and_never_raise_the_cost(is_weighted, seed):
     weights = weights_of(is_weighted)
     *_, before = laps_of(plain[0], weights=weights, seed=seed)
     *_, after = laps_of(shaken[0], SHAKEN, weights=weights, seed=seed)
-    rows = Order(N_TARGET, np.random.default_rng(seed)).read(0, 70)
+    rows = RandomOrder(N_TARGET, np.random.default_rng(seed)).read(0, 70)
     own = np.ones(70) if weights is None else weights[rows]
     costs = [brute.cost(D[rows], own, lap.prototypes) for lap in (before, after)]
     assert costs[1] <= costs[0]
@@ -171,7 +171,8 @@ def test_shaking_pays():
     n_better = 0
     for seed in range(12):
         costs = [
-            laps_of(watched(D)[0], rungs, seed=seed)[-1].standing.cost for rungs in (RUNGS, SHAKEN)
+            laps_of(watched(D)[0], rungs, seed=seed)[-1].swap_state.cost
+            for rungs in (RUNGS, SHAKEN)
         ]
         n_better += costs[1] < costs[0] * (1 - 1e-6)
     assert n_better >= 4
@@ -183,7 +184,7 @@ def test_more_finalists_than_arms_are_all_arms():
     *_, lap = laps_of(oracle, rungs)
     assert len(lap.arms) == 18
     assert oracle.evaluations.total() == metric.pairs.total()
-    assert lap.standing.cost <= laps_of(watched(D)[0])[-1].standing.cost
+    assert lap.swap_state.cost <= laps_of(watched(D)[0])[-1].swap_state.cost
 
 
 @pytest.mark.parametrize("n_finalists", [1, K - 1, K])
@@ -203,7 +204,7 @@ def test_a_single_rung_has_its_finalists_for_nothing():
         (lap,) = laps_of(oracle, [rung], evaluations=evaluations)
         assert len(lap.arms) == 25
     (plain,) = laps_of(watched(D)[0], [replace(rung, n_finalists=0)])
-    assert lap.standing.cost <= plain.standing.cost
+    assert lap.swap_state.cost <= plain.swap_state.cost
     assert metric.pairs.total() == 2 * 40 * N_TARGET
 
 
@@ -318,7 +319,7 @@ def test_one_prototype_and_all_source_rows(k, n_finalists):
         laps = laps_of(watched(D)[0], rungs, k=k, seed=seed)
         assert all(len(set(lap.prototypes.tolist())) == k for lap in laps)
     if k == 1:
-        rows = Order(N_TARGET, np.random.default_rng(seed)).read(0, 70)
+        rows = RandomOrder(N_TARGET, np.random.default_rng(seed)).read(0, 70)
         assert laps[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
 
 
@@ -340,24 +341,24 @@ def test_identical_rows_race_in_peace(rungs, distance):
 def test_rows_drawn_by_weight_need_no_weights():
     weights = uneven(N_TARGET) ** 3
     random = np.random.default_rng(0)
-    order = Draws(Lottery(weights), random)
+    order = WeightedOrder(WeightedSampler(weights), random)
     laps = laps_of(watched(D)[0], weights=None, order=order)
     for lap in laps:
         rows = order.read(0, lap.rung.n_rows)
         assert (weights[rows] > 0).all()
         cost = brute.cost(D[rows], np.ones(len(rows)), lap.prototypes)
-        assert lap.standing.cost == pytest.approx(cost, rel=1e-12)
+        assert lap.swap_state.cost == pytest.approx(cost, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_finalists", [0, 15])
 def test_first_rows_without_weight_do_no_harm(n_finalists):
     """The one row that counts comes last."""
-    order = Order(N_TARGET, np.random.default_rng(0))
+    order = RandomOrder(N_TARGET, np.random.default_rng(0))
     weights = np.zeros(N_TARGET)
     weights[order.read(89, 90)] = 3.0
     rungs = [*RUNGS, Rung(18, N_TARGET, 2, 6, n_finalists=n_finalists, n_trials=30)]
     laps = laps_of(watched(D)[0], rungs, weights=weights, order=order)
-    costs = [lap.standing.cost for lap in laps]
+    costs = [lap.swap_state.cost for lap in laps]
     assert np.isfinite(costs).all()
     assert costs[-1] == pytest.approx(brute.cost(D, weights, laps[-1].prototypes), rel=1e-9)
     before = brute.cost(D, weights, laps[-2].prototypes)
@@ -375,7 +376,7 @@ def test_seeds_and_threads():
     def run(seed, n_jobs):
         oracle = Oracle(pose(rows[:2000], rows[2000:], k=20), n_jobs=n_jobs)
         lap = laps_of(oracle, rungs, k=20, seed=seed)[-1]
-        return lap.prototypes.tolist(), lap.standing.D.tobytes(), dict(oracle.evaluations)
+        return lap.prototypes.tolist(), lap.swap_state.D.tobytes(), dict(oracle.evaluations)
 
     one = run(0, 1)
     assert run(0, 2) == one == run(0, 4) == run(0, 1)

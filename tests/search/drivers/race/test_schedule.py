@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import Order
+from protobandit.oracle.target_orders import RandomOrder
 from protobandit.problem.problem import pose
 from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import _SMALL as SMALL
@@ -270,8 +270,8 @@ def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
 def spent(rungs, n_source, n_target, k, rows):
     problem = pose(rows[:n_source], rows[n_source:], k=k)
     oracle, random = Oracle(problem, n_jobs=1), np.random.default_rng(0)
-    for lap in race(oracle, Order(n_target, random), rungs, k=k, weights=None, random=random):
-        assert lap.standing.matrix.shape == (k, lap.rung.n_rows)
+    for lap in race(oracle, RandomOrder(n_target, random), rungs, k=k, weights=None, random=random):
+        assert lap.swap_state.matrix.shape == (k, lap.rung.n_rows)
     return oracle.evaluations.total()
 
 

@@ -15,34 +15,36 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.oracle.tables import Table
-from protobandit.problem.feasibility import Rules
+from protobandit.oracle.tables import FullTable
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.drivers.ragged_swaps import least_change
 from protobandit.search.objectives.finalists import Finalists
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.objectives.swap_state import SwapState
 
 _MOST_SWAPS = 12  # of a trial
 _MOST_ROUNDS = 4  # over the arms of the cells that a trial has touched
 
 
-def shake(table: Table, standing: Standing, tries: Ids, rules: Rules) -> Standing:
+def perturb(
+    table: FullTable, swap_state: SwapState, tries: Ids, feasibility: Feasibility
+) -> SwapState:
     """Make helpful swaps, then try to force each of these arms in; return the outcome.
 
     ``standing`` are prototypes of the table, at all of its rows, and is left as it is; ``rules``
     are those of the table's arms.
     """
-    if len(standing.members) < 2:
-        return standing
-    finalists = Finalists(table, standing, rules, -least_change(standing))
-    everywhere = np.ones(len(standing.members), dtype=bool)
+    if len(swap_state.members) < 2:
+        return swap_state
+    finalists = Finalists(table, swap_state, feasibility, -least_change(swap_state))
+    everywhere = np.ones(len(swap_state.members), dtype=bool)
     _mend(finalists, everywhere, most=len(finalists.rows))
     for arm in tries:
         if not finalists.is_member[arm]:
             _try(finalists, int(arm))
-    outcome = Standing(
-        finalists.members, np.ascontiguousarray(finalists.nearby.T), standing.weights
+    outcome = SwapState(
+        finalists.members, np.ascontiguousarray(finalists.nearby.T), swap_state.weights
     )
-    return outcome if outcome.cost < standing.cost else standing
+    return outcome if outcome.cost < swap_state.cost else swap_state
 
 
 def _try(finalists: Finalists, arm: int) -> None:

@@ -32,26 +32,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NOBODY, Onlooker
+from protobandit.foundation.observer import NO_OBSERVER, Observer
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tables import Batch, Patchwork, Table
+from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder
-from protobandit.problem.feasibility import Rules
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.drivers.race.perturbation import shake
+from protobandit.search.drivers.race.perturbation import perturb
 from protobandit.search.drivers.race.schedule import SWAPS_A_RUNG, Rung
-from protobandit.search.drivers.race.state import TABLE, Baton, hand_over, take_over
+from protobandit.search.drivers.race.state import TABLE, RaceState, restore_state, save_state
 from protobandit.search.drivers.ragged_swaps import refine_eagerly
-from protobandit.search.drivers.table_greedy import leaders
-from protobandit.search.objectives.coverage import Coverage
-from protobandit.search.objectives.swap_state import Standing
+from protobandit.search.drivers.table_greedy import greedy_on_table
+from protobandit.search.objectives.coverage import ExactCoverage
+from protobandit.search.objectives.swap_state import SwapState
 
 _FEATHER = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Lap:
+class RungResult:
     """Where the race stands after a rung.
 
     ``is_exact`` tells whether the build was greedy over all arms and all of the target.
@@ -59,7 +59,7 @@ class Lap:
 
     rung: Rung
     arms: Ids
-    standing: Standing
+    swap_state: SwapState
     n_swaps: int
     n_entrants: int
     is_exact: bool
@@ -67,7 +67,7 @@ class Lap:
     @property
     def prototypes(self) -> Ids:
         """Return the source rows that are prototypes."""
-        return self.arms[self.standing.members]
+        return self.arms[self.swap_state.members]
 
 
 def race(
@@ -80,8 +80,8 @@ def race(
     random: np.random.Generator,
     start: Ids | None = None,
     evaluations: int | None = None,
-    watch: Onlooker = NOBODY,
-) -> Iterator[Lap]:
+    watch: Observer = NO_OBSERVER,
+) -> Iterator[RungResult]:
     """Yield a lap for each rung; the first is the build, the others are swaps.
 
     ``start`` are prototypes to improve; without them, greedy builds some on the first rung. Where
@@ -92,31 +92,31 @@ def race(
     """
     problem, first = oracle.problem, rungs[0]
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
-    baton = take_over(watch, oracle, order)
-    if baton is None:
-        baton = _begin(oracle, order, rungs, k, weights, random, start, watch)
+    race_state = restore_state(watch, oracle, order)
+    if race_state is None:
+        race_state = _begin(oracle, order, rungs, k, weights, random, start, watch)
     while True:
-        rung, patchwork, standing = rungs[baton.place], baton.patchwork, baton.standing
-        lap = Lap(rung, patchwork.arms, standing, baton.n_swaps, first.n_arms, is_exact)
+        rung, ragged, swap_state = rungs[race_state.place], race_state.ragged, race_state.swap_state
+        lap = RungResult(rung, ragged.arms, swap_state, race_state.n_swaps, first.n_arms, is_exact)
         if watch.asks_to_stop():
             yield lap
             return
         if len(rungs) > 1:
-            hand_over(watch, baton)
+            save_state(watch, race_state)
         with oracle.during("swap"):
-            n_finalists = _affordable_finalists(patchwork, rung, k, evaluations)
+            n_finalists = _affordable_finalists(ragged, rung, k, evaluations)
             if n_finalists > k:
-                lap = _shaken(lap, patchwork, baton.changes, n_finalists, random)
+                lap = _shaken(lap, ragged, race_state.changes, n_finalists, random)
             yield lap
             if rung is rungs[-1]:
                 return
-            following = rungs[baton.place + 1]
-            n_arms = _affordable(standing, patchwork, baton.changes, following, evaluations)
+            following = rungs[race_state.place + 1]
+            n_arms = _affordable(swap_state, ragged, race_state.changes, following, evaluations)
             if n_arms < min(2 * k, following.n_arms):
                 return
-            kept = _survivors(standing, baton.changes, n_arms)
-            batch = _read(oracle, order, patchwork.n_rows, following.n_rows, weights)
-            baton = _advance(baton, kept, batch, following, watch)
+            kept = _survivors(swap_state, race_state.changes, n_arms)
+            batch = _read(oracle, order, ragged.n_rows, following.n_rows, weights)
+            race_state = _advance(race_state, kept, batch, following, watch)
 
 
 def _begin(
@@ -127,41 +127,45 @@ def _begin(
     weights: Doubles | None,
     random: np.random.Generator,
     start: Ids | None,
-    watch: Onlooker,
-) -> Baton:
+    watch: Observer,
+) -> RaceState:
     """Return all arms on the rows of the first rung, and the prototypes built on them, or given."""
     first, *others = rungs
     batch = _read(oracle, order, 0, first.n_rows, weights)
     entrants = _entrants(oracle, first.n_arms, start, random)
-    table = Table.of(oracle, entrants, batch.targets, TABLE)
+    table = FullTable.of(oracle, entrants, batch.targets, TABLE)
     if start is None:
-        rules = oracle.problem.rules.among(table.arms)
-        members, _ = _leaders(table, batch.weights, k, random, rules)
+        feasibility = oracle.problem.feasibility.among(table.arms)
+        members, _ = _leaders(table, batch.weights, k, random, feasibility)
     else:
         members = np.searchsorted(table.arms, start)
-    standing = Standing(members, table.matrix[members], batch.weights)
-    patchwork = table.patchwork(batch, standing.limits if others else None)
+    swap_state = SwapState(members, table.matrix[members], batch.weights)
+    ragged = table.ragged(batch, swap_state.limits if others else None)
     with oracle.during("swap"):
-        n_swaps, changes = refine_eagerly(standing, patchwork, passes=first.passes, watch=watch)
-    return Baton(0, patchwork, standing, changes, n_swaps)
+        n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, watch=watch)
+    return RaceState(0, ragged, swap_state, changes, n_swaps)
 
 
 def _shaken(
-    lap: Lap, patchwork: Patchwork, changes: Doubles, n_finalists: int, random: np.random.Generator
-) -> Lap:
+    lap: RungResult,
+    ragged: RaggedTable,
+    changes: Doubles,
+    n_finalists: int,
+    random: np.random.Generator,
+) -> RungResult:
     """Return the lap after its best arms were measured at all rows and its prototypes shaken."""
-    standing = lap.standing
-    kept = _survivors(standing, changes, n_finalists)
-    members = np.searchsorted(kept, standing.members)
-    is_other = ~np.isin(kept, standing.members)
-    matrix = np.empty((len(kept), patchwork.n_rows), dtype=standing.matrix.dtype)
-    matrix[members] = standing.matrix
-    matrix[is_other] = patchwork.distances(kept[is_other])
-    table = Table(oracle=patchwork.oracle, arms=patchwork.arms[kept], matrix=matrix)
+    swap_state = lap.swap_state
+    kept = _survivors(swap_state, changes, n_finalists)
+    members = np.searchsorted(kept, swap_state.members)
+    is_other = ~np.isin(kept, swap_state.members)
+    matrix = np.empty((len(kept), ragged.n_rows), dtype=swap_state.matrix.dtype)
+    matrix[members] = swap_state.matrix
+    matrix[is_other] = ragged.distances(kept[is_other])
+    table = FullTable(oracle=ragged.oracle, arms=ragged.arms[kept], matrix=matrix)
     tries = _tries(len(kept), lap.rung.n_trials, random)
-    start = Standing(members, standing.matrix, standing.weights)
-    rules = patchwork.oracle.problem.rules.among(table.arms)
-    return replace(lap, arms=table.arms, standing=shake(table, start, tries, rules))
+    start = SwapState(members, swap_state.matrix, swap_state.weights)
+    feasibility = ragged.oracle.problem.feasibility.among(table.arms)
+    return replace(lap, arms=table.arms, swap_state=perturb(table, start, tries, feasibility))
 
 
 def _tries(n_arms: int, n_trials: int, random: np.random.Generator) -> Ids:
@@ -171,73 +175,85 @@ def _tries(n_arms: int, n_trials: int, random: np.random.Generator) -> Ids:
     return random.integers(n_arms, size=n_trials)
 
 
-def ranked(oracle: Oracle, lap: Lap, random: np.random.Generator) -> tuple[Ids, Doubles]:
+def ranked(oracle: Oracle, lap: RungResult, random: np.random.Generator) -> tuple[Ids, Doubles]:
     """Return the slots of a lap's prototypes and their gains, on the rows of the lap.
 
     What the rules fix comes first, then the best.
     """
-    table, weights, rules = _prototypes(oracle, lap)
-    return _leaders(table, weights, len(rules.groups), random, rules)
+    table, weights, feasibility = _prototypes(oracle, lap)
+    return _leaders(table, weights, len(feasibility.groups), random, feasibility)
 
 
-def covered(oracle: Oracle, lap: Lap, random: np.random.Generator) -> Iterator[Pick]:
+def covered(oracle: Oracle, lap: RungResult, random: np.random.Generator) -> Iterator[Pick]:
     """Yield the same as picks of slots, each with the coverage of the lap's rows."""
-    table, weights, rules = _prototypes(oracle, lap)
-    return _picks(table, weights, len(rules.groups), random, rules)
+    table, weights, feasibility = _prototypes(oracle, lap)
+    return _picks(table, weights, len(feasibility.groups), random, feasibility)
 
 
-def _prototypes(oracle: Oracle, lap: Lap) -> tuple[Table, Doubles, Rules]:
+def _prototypes(oracle: Oracle, lap: RungResult) -> tuple[FullTable, Doubles, Feasibility]:
     """Return the table of a lap's prototypes, the weights of its columns, and what is fixed."""
-    standing, prototypes = lap.standing, lap.prototypes
-    is_fixed = prototypes == oracle.problem.rules.fixed[:, None]
-    rules = replace(Rules.none(len(prototypes)), fixed=is_fixed.argmax(axis=1))
-    table = Table(oracle=oracle, arms=prototypes, matrix=standing.matrix)
-    return table, standing.weights, rules
+    swap_state, prototypes = lap.swap_state, lap.prototypes
+    is_fixed = prototypes == oracle.problem.feasibility.fixed[:, None]
+    feasibility = replace(Feasibility.none(len(prototypes)), fixed=is_fixed.argmax(axis=1))
+    table = FullTable(oracle=oracle, arms=prototypes, matrix=swap_state.matrix)
+    return table, swap_state.weights, feasibility
 
 
 def _leaders(
-    table: Table, weights: Doubles, k: int, random: np.random.Generator, rules: Rules
+    table: FullTable,
+    weights: Doubles,
+    k: int,
+    random: np.random.Generator,
+    feasibility: Feasibility,
 ) -> tuple[Ids, Doubles]:
     """Return the arms that greedy picks, and their gains."""
-    if rules.is_free:
-        return leaders(table, weights, k, random)
-    picks = list(_picks(table, weights, k, random, rules))
+    if feasibility.is_free:
+        return greedy_on_table(table, weights, k, random)
+    picks = list(_picks(table, weights, k, random, feasibility))
     arms, gains = np.concatenate([p.arms for p in picks]), np.concatenate([p.gains for p in picks])
     return arms, gains
 
 
 def _picks(
-    table: Table, weights: Doubles, k: int, random: np.random.Generator, rules: Rules
+    table: FullTable,
+    weights: Doubles,
+    k: int,
+    random: np.random.Generator,
+    feasibility: Feasibility,
 ) -> Iterator[Pick]:
-    coverage = Coverage.over(table, weights)
-    return greedy(Lazy(), coverage, n_source=len(table.arms), k=k, random=random, rules=rules)
+    coverage = ExactCoverage.over(table, weights)
+    return greedy(
+        Lazy(), coverage, n_source=len(table.arms), k=k, random=random, feasibility=feasibility
+    )
 
 
 def _entrants(oracle: Oracle, n: int, start: Ids | None, random: np.random.Generator) -> Ids:
-    n_source, rules = len(oracle.problem.source), oracle.problem.rules
+    n_source, feasibility = len(oracle.problem.source), oracle.problem.feasibility
     if n == n_source:
         return np.arange(n)
     drawn = random.choice(n_source, n, replace=False)
     needed = np.empty(0, dtype=np.int64) if start is None else start
-    if start is None and not rules.is_free:
+    if start is None and not feasibility.is_free:
         # Whatever was drawn, with these there is an answer that the rules allow.
-        others = rules.draw(rules.fixed, oracle.problem.k - len(rules.fixed), random)
-        needed = np.concatenate([rules.fixed, others])
+        others = feasibility.draw(
+            feasibility.fixed, oracle.problem.k - len(feasibility.fixed), random
+        )
+        needed = np.concatenate([feasibility.fixed, others])
     return np.unique(np.concatenate([drawn, needed]))
 
 
-def _survivors(standing: Standing, changes: Doubles, n: int) -> Ids:
+def _survivors(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
     """Return the prototypes and the arms that come nearest to improving on one, in order."""
     if n >= len(changes):
         return np.arange(len(changes))
     changes = changes.copy()
-    changes[standing.members] = -np.inf
+    changes[swap_state.members] = -np.inf
     return np.sort(np.argpartition(changes, n - 1)[:n])
 
 
 def _affordable(
-    standing: Standing,
-    patchwork: Patchwork,
+    swap_state: SwapState,
+    ragged: RaggedTable,
     changes: Doubles,
     rung: Rung,
     evaluations: int | None,
@@ -245,57 +261,56 @@ def _affordable(
     """Return how many arms can go on to a rung, to judge by how rows are spread over cells."""
     if evaluations is None:
         return rung.n_arms
-    k, new = len(standing.members), rung.n_rows - patchwork.n_rows
-    kept = _survivors(standing, changes, rung.n_arms)
-    shares = np.bincount(standing.near, minlength=k) / patchwork.n_rows
-    homes = standing.homes(patchwork, kept, rung.n_cells)
+    k, new = len(swap_state.members), rung.n_rows - ragged.n_rows
+    kept = _survivors(swap_state, changes, rung.n_arms)
+    shares = np.bincount(swap_state.near, minlength=k) / ragged.n_rows
+    homes = swap_state.homes(ragged, kept, rung.n_cells)
     an_arm = new * float(np.where(homes < 0, 0.0, shares[homes]).sum(axis=1).mean())
     left = (
-        evaluations
-        - patchwork.oracle.evaluations.total()
-        - k * new
-        - SWAPS_A_RUNG * k * rung.n_rows
+        evaluations - ragged.oracle.evaluations.total() - k * new - SWAPS_A_RUNG * k * rung.n_rows
     )
     return min(rung.n_arms, int(0.95 * left / max(an_arm, 1.0)))
 
 
-def _affordable_finalists(patchwork: Patchwork, rung: Rung, k: int, evaluations: int | None) -> int:
+def _affordable_finalists(ragged: RaggedTable, rung: Rung, k: int, evaluations: int | None) -> int:
     """Return how many finalists, prototypes among them, can be measured at all rows."""
-    new = patchwork.n_rows - patchwork.batches[0].stop
+    new = ragged.n_rows - ragged.batches[0].stop
     if evaluations is None or new == 0:
         return rung.n_finalists
-    left = evaluations - patchwork.oracle.evaluations.total()
+    left = evaluations - ragged.oracle.evaluations.total()
     return min(rung.n_finalists, k + left // new)
 
 
-def _advance(baton: Baton, kept: Ids, batch: Batch, rung: Rung, watch: Onlooker) -> Baton:
+def _advance(
+    race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, watch: Observer
+) -> RaceState:
     """Return the arms ``kept`` and the prototypes with these target rows added, after swaps."""
-    patchwork, standing = baton.patchwork, baton.standing
-    k, limits = len(standing.members), standing.limits
-    homes = standing.homes(patchwork, kept, rung.n_cells)
-    block = np.empty((k, len(batch.targets)), dtype=standing.matrix.dtype)
-    patchwork.oracle.tabulate(patchwork.arms[standing.members], batch.targets, block)
+    ragged, swap_state = race_state.ragged, race_state.swap_state
+    k, limits = len(swap_state.members), swap_state.limits
+    homes = swap_state.homes(ragged, kept, rung.n_cells)
+    block = np.empty((k, len(batch.targets)), dtype=swap_state.matrix.dtype)
+    ragged.oracle.tabulate(ragged.arms[swap_state.members], batch.targets, block)
     cells = block.argmin(axis=0)
     by_cell = np.argsort(cells, kind="stable")
-    batch = Batch(
+    batch = RowBatch(
         batch.start, batch.targets.take(by_cell), batch.weights[by_cell], batch.rows, by_cell
     )
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
     # Prototypes have been measured at all of the batch just now.
-    is_measured = ~np.isin(kept, standing.members)
-    wider = patchwork.extended(kept, batch, cell_starts, homes, is_measured, limits)
-    matrix = np.hstack([standing.matrix, block[:, by_cell]])
-    wide = Standing(np.searchsorted(kept, standing.members), matrix, wider.weights)
+    is_measured = ~np.isin(kept, swap_state.members)
+    wider = ragged.extended(kept, batch, cell_starts, homes, is_measured, limits)
+    matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
+    wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
     n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, watch=watch)
-    return Baton(baton.place + 1, wider, wide, changes, n_swaps)
+    return RaceState(race_state.place + 1, wider, wide, changes, n_swaps)
 
 
 def _read(
     oracle: Oracle, order: TargetOrder, start: int, stop: int, weights: Doubles | None
-) -> Batch:
+) -> RowBatch:
     rows = order.read(start, stop)
     own = np.ones(len(rows)) if weights is None else weights[rows]
     if weights is not None and not own.any():
         # Rows without weight still tell near from far, until one with weight outweighs them all.
         own = np.full(len(rows), _FEATHER * weights.max())
-    return Batch(start, oracle.targets(rows), own, rows)
+    return RowBatch(start, oracle.targets(rows), own, rows)
