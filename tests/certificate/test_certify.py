@@ -541,7 +541,7 @@ BAD = {
     "half": ({"evaluations": 10.5}, r"evaluations=10\.5 is not a budget"),
     "endless": ({"evaluations": math.inf}, r"evaluations=inf is not a budget"),
     "text": ({"evaluations": "many"}, r"evaluations='many' is not a budget"),
-    "chance": ({"random_state": "dice"}, r"random_state='dice' is not a source of chance"),
+    "chance": ({"random_state": "dice"}, r"random_state='dice' is not a valid random_state"),
     "threads": ({"n_jobs": 0}, r"n_jobs=0 asks for no worker"),
 }
 

@@ -8,13 +8,8 @@ import pytest
 from scipy import stats
 
 from protobandit import InvalidInput
-from protobandit.oracle.target_orders import (
-    RandomOrder,
-    WeightedOrder,
-    WeightedSampler,
-    as_generator,
-    draw_rows,
-)
+from protobandit.foundation.generators import as_generator
+from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler, draw_rows
 
 SIZES = [1, 2, 3, 5, 100, 4096, 4097, 10_000]
 WEIGHTS = np.array([3.0, 0.0, 1.0, 5.0, 0.0, 0.5, 0.0])
@@ -203,5 +198,5 @@ def test_none_differs_each_time():
     "value", [True, np.True_, -1, np.int64(-1), 1.0, "7", [1, 2], np.array([1, 2]), np.random]
 )
 def test_anything_else_is_refused(value):
-    with pytest.raises(InvalidInput, match="is not a source of chance"):
+    with pytest.raises(InvalidInput, match="is not a valid random_state"):
         as_generator(value)

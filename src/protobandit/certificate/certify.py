@@ -54,8 +54,9 @@ from protobandit.certificate.certificate import Certificate, is_real, stated
 from protobandit.certificate.dual import DualSample, dual_bound, rows_held, tabulate
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.generators import as_generator
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import as_generator, draw_rows
+from protobandit.oracle.target_orders import draw_rows
 from protobandit.problem.problem import Problem
 
 _LEAST_ROWS = 16

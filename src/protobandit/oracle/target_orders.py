@@ -7,35 +7,15 @@ weights give `WeightedOrder`: independent draws by weight.
 
 from __future__ import annotations
 
-import operator
-from contextlib import suppress
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.permutation import N_KEYS, permuted
 
 _SMALL = 4096
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from None, a seed, a Generator or a legacy RandomState."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    if random_state is None:
-        return np.random.default_rng()
-    with suppress(TypeError, ValueError):
-        if not isinstance(random_state, bool):
-            return np.random.default_rng(operator.index(random_state))
-    raise InvalidInput(
-        f"random_state={random_state!r} is not a source of chance. Pass None, an int >= 0, a "
-        f"numpy Generator or a RandomState."
-    )
 
 
 class TargetOrder(Protocol):

@@ -12,9 +12,9 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Claim, certify
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput, NotAvailable
+from protobandit.foundation.generators import as_generator
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import as_generator
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.generator_state import set_state, state_of
-from protobandit.oracle.target_orders import as_generator
+from protobandit.foundation.generators import as_generator, set_state, state_of
 from protobandit.problem.limits import Limits, as_limits
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.checkpoint.store import Checkpoint, CheckpointFile, as_checkpoint

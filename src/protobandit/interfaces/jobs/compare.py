@@ -11,10 +11,10 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import ProtobanditError
+from protobandit.foundation.generators import as_generator
 from protobandit.interfaces.jobs.assign import taken
 from protobandit.interfaces.jobs.read_options import Tell
 from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments, method_of
-from protobandit.oracle.target_orders import as_generator
 from protobandit.result.selection import Selection
 
 JUDGED = 1 << 15  # target rows on which all are judged; all of them where there are no more

@@ -10,8 +10,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.generators import as_generator
 from protobandit.foundation.slices import cuts
-from protobandit.oracle.target_orders import as_generator
 from protobandit.rows.columns import Columns
 from protobandit.rows.missing_values import called, require_whole
 from protobandit.rows.preparation.block_statistics import (

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.generator_state import set_state, state_of
+from protobandit.foundation.generators import set_state, state_of
 from protobandit.foundation.observer import Halt, Observer, SavedStage, Work
 from protobandit.oracle.oracle import PHASES, Oracle
 from protobandit.problem.limits import Limits

@@ -1,12 +1,31 @@
-"""The state of a generator of random numbers, as what JSON can hold."""
+"""Random generators: made from a ``random_state``, saved as JSON and restored."""
 
 from __future__ import annotations
 
+import operator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from None, a seed, a Generator or a legacy RandomState."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    if random_state is None:
+        return np.random.default_rng()
+    with suppress(TypeError, ValueError):
+        if not isinstance(random_state, bool):
+            return np.random.default_rng(operator.index(random_state))
+    raise InvalidInput(
+        f"random_state={random_state!r} is not a valid random_state. Pass None, an int >= 0, a "
+        f"NumPy Generator or a RandomState."
+    )
 
 
 def state_of(random: np.random.Generator) -> Any:
