@@ -121,7 +121,7 @@ def _spent(selection: Any, problem: Any) -> str:
     spent = getattr(selection, "spent", None)
     if spent is None:
         return ""
-    budget = getattr(getattr(problem, "rules", None), "budget", None)
+    budget = getattr(getattr(problem, "feasibility", None), "budget", None)
     return f"{spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
 
 

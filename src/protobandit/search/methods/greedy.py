@@ -258,4 +258,4 @@ def _n_gains(problem: Problem, r: int, share: float) -> int:
 
 
 def _size(problem: Problem) -> dict[str, Any]:
-    return {"n_source": len(problem.source), "k": problem.k, "rules": problem.feasibility}
+    return {"n_source": len(problem.source), "k": problem.k, "feasibility": problem.feasibility}

@@ -41,7 +41,7 @@ def save_state(watch: Observer, race_state: RaceState) -> None:
         "columns": ragged.columns,
         "values": ragged.values,
         "changes": race_state.changes,
-        **{f"standing {name}": array for name, array in race_state.swap_state.notes().items()},
+        **{f"swap_state {name}": array for name, array in race_state.swap_state.notes().items()},
     }
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
@@ -68,9 +68,9 @@ def restore_state(watch: Observer, oracle: Oracle, order: TargetOrder) -> RaceSt
     )
     swap_state = SwapState.recalled(
         {
-            name.removeprefix("standing "): array
+            name.removeprefix("swap_state "): array
             for name, array in arrays.items()
-            if name.startswith("standing ")
+            if name.startswith("swap_state ")
         }
     )
     watch.return_to(stage)
