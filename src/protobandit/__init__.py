@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from protobandit.rows.preparation.fitted import FittedPreparation
     from protobandit.rows.preparation.preparation import Preparation
     from protobandit.rows.streams import Stream
-    from protobandit.run.checkpoint.store import Checkpoint
-    from protobandit.run.progress.watch import Interrupt, Progress
-    from protobandit.run.settings import Step
+    from protobandit.run.checkpoint.checkpoint import Checkpoint
+    from protobandit.run.outcome import Step
+    from protobandit.run.progress.reporter import Interrupt, Progress
 
 
 _HOMES = {
     "Assignment": "result.queries",
     "Certificate": "certificate.certificate",
-    "Checkpoint": "run.checkpoint.store",
+    "Checkpoint": "run.checkpoint.checkpoint",
     "Constraints": "problem.constraints",
     "Coverage": "problem.goals",
     "Explanation": "result.queries",
     "FittedPreparation": "rows.preparation.fitted",
     "Guarantee": "problem.guarantee",
-    "Interrupt": "run.progress.watch",
+    "Interrupt": "run.progress.reporter",
     "Interrupted": "foundation.errors",
     "InvalidInput": "foundation.errors",
     "KMedoids": "interfaces.estimators.kmedoids",
@@ -63,12 +63,12 @@ _HOMES = {
     "NotAvailable": "foundation.errors",
     "Plan": "_plan",
     "Preparation": "rows.preparation.preparation",
-    "Progress": "run.progress.watch",
+    "Progress": "run.progress.reporter",
     "ProtobanditError": "foundation.errors",
     "PrototypeSelector": "interfaces.estimators.selector",
     "Selection": "result.selection",
     "Silhouette": "result.queries",
-    "Step": "run.settings",
+    "Step": "run.outcome",
     "Stream": "rows.streams",
     "Target": "problem.problem",
     "block_metric": "metrics.metrics",

@@ -13,7 +13,7 @@ from protobandit.problem.limits import Limits, as_limits
 from protobandit.problem.problem import Problem, pose
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.run.by_class import parts_of, require_plain
+from protobandit.run.by_class import class_problems, require_plain
 from protobandit.run.search import chosen_method
 from protobandit.search.methods.method import parameters_of
 
@@ -97,18 +97,18 @@ def plan(
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        problems = [p.problem for p in parts_of(pose(**rows, k=1), by, k)]
+        problems = [each.problem for each in class_problems(pose(**rows, k=1), by, k)]
     chosen, _ = chosen_method(method, problems[0])
-    forecasts = [chosen.forecast(problem, as_limits(limits)) for problem in problems]
+    schedules = [chosen.schedule(problem, as_limits(limits)) for problem in problems]
     times = [
-        _seconds(problem, forecast.evaluations, worker_count(n_jobs))
-        for problem, forecast in zip(problems, forecasts, strict=True)
+        _seconds(problem, schedule.evaluations, worker_count(n_jobs))
+        for problem, schedule in zip(problems, schedules, strict=True)
     ]
     return Plan(
         method=chosen.name,
         parameters=parameters_of(chosen),
-        evaluations=sum(forecast.evaluations for forecast in forecasts),
-        memory=max(forecast.memory for forecast in forecasts),
+        evaluations=sum(schedule.evaluations for schedule in schedules),
+        memory=max(schedule.memory for schedule in schedules),
         seconds=None if None in times else sum(time for time in times if time),
     )
 

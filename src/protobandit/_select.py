@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from protobandit.problem.constraints import Constraints
@@ -16,8 +15,8 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
-from protobandit.run.checkpoint.store import Checkpoint
-from protobandit.run.progress.watch import Interrupt, Listener
+from protobandit.run.checkpoint.checkpoint import Checkpoint
+from protobandit.run.progress.reporter import Interrupt, Listener
 from protobandit.run.search import chosen_method, search
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.streams import read_stream
@@ -123,7 +122,7 @@ def select(
     >>> sorted(selection.indices.tolist())
     [1, 4]
     """
-    means = as_run_settings(
+    settings = as_run_settings(
         random_state,
         limits,
         n_jobs,
@@ -135,7 +134,7 @@ def select(
     if by is not None:
         require_plain(constraints, until)
         whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
-        return _noted(Selection(**by_class(whole, by, k, method, means)))
+        return Selection.from_result(by_class(whole, by, k, method, settings))
     if isinstance(target, Stream):
         source, target = read_stream(
             target,
@@ -145,7 +144,7 @@ def select(
             metric=metric,
             method=method,
             preparation=preparation,
-            limits=means.limits,
+            limits=settings.limits,
         )
     problem = pose(
         source,
@@ -158,17 +157,4 @@ def select(
         preparation=preparation,
     )
     chosen, remark = chosen_method(method, problem)
-    return _noted(Selection(**search(problem, chosen, means, remark=remark)))
-
-
-def _noted(selection: Selection) -> Selection:
-    """Return the selection with what its columns are called and how its rows were prepared."""
-    problem = selection.problem
-    if problem is None:
-        return selection
-    return replace(
-        selection,
-        preparation=problem.preparation,
-        columns=problem.columns,
-        status=f"{selection.status} {problem.remark}".rstrip(),
-    )
+    return Selection.from_result(search(problem, chosen, settings, remark=remark))

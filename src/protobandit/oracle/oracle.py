@@ -1,19 +1,22 @@
-"""The only door to dissimilarities, and the only place where they are counted.
+"""The oracle: the only code that computes dissimilarities, and the only one that counts them.
 
 Theory of operation
 -------------------
-*Evaluations* are dissimilarities computed, *lookups* are answers served from what was kept; both
-are added once a block, in the coordinating thread, under the current phase.
+*Evaluations* are dissimilarities computed, *lookups* are answers from what was kept. Both are added
+once per block, in the coordinating thread, under the current phase.
 
-A pass over the whole target (`scan`) is cut into tiles by the problem alone: target rows in chunks
-of ``CHUNK``, chunks in at most 64 groups, source rows in runs. A tile is computed, handed to
-``visit`` while it is still in cache, and forgotten, unless the oracle keeps the matrix (`keep`).
-``visit`` runs on several threads and must write only to the places of its own tile.
+A scan of the whole target (`scan`) is cut into tiles by the problem alone: target rows in chunks of
+``CHUNK``, chunks in at most 64 groups, source rows in runs. So all sums have the same bits on any
+number of threads. A tile is computed, passed to ``visit`` while it is still in cache, and dropped,
+unless the oracle keeps the matrix (`keep`). ``visit`` runs on several threads and must write only
+to the places of its own tile.
 
-A caller's own function is only ever called on the calling thread, with BLAS left alone.
+A user's own function is only called on the calling thread, one block after the other, and BLAS
+keeps its threads meanwhile. The sequence of blocks is fixed by the problem and the seed. That is
+why a log of these blocks (`BlockLog`) is enough to resume a search with such a metric: the search
+runs again from its start and takes the blocks from the log until it is at its end.
 
-Where somebody looks on, long work is done some tasks at a time, in an order fixed by the problem.
-What an earlier run has done of it is then taken from its notes, tile by tile, to the same bits.
+Under an active observer long work is done some tasks at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,6 +35,7 @@ from protobandit.foundation.slices import as_slice, cuts
 from protobandit.foundation.threads import Task, one_blas_thread, run, worker_count
 from protobandit.kernels.dense_rows import strided_centre
 from protobandit.metrics.operands import Operand
+from protobandit.oracle.counts import Counts
 from protobandit.oracle.nearest_since import fill_nearest
 from protobandit.oracle.tasks import (
     CHUNK,
@@ -45,7 +49,6 @@ from protobandit.oracle.tasks import (
 )
 from protobandit.problem.problem import Problem
 
-PHASES: Final = ("build", "swap", "assign", "certify")
 _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread costs more than it brings
 _CACHED_CELLS = 1 << 24
@@ -54,37 +57,76 @@ _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a caller's own function
 
 
+class BlockLog(Protocol):
+    """The blocks that a user's own function has returned, in the order of its calls."""
+
+    def read(self, out: Floats) -> bool:
+        """Fill ``out`` with the next block of an earlier run; return False if there is none."""
+        ...
+
+    def append(self, block: Floats) -> None:
+        """Add a block that was computed."""
+        ...
+
+
 class Oracle:
-    """Answers what the dissimilarity of a source row and a target row is, and counts.
+    """Compute and count dissimilarities of source rows and target rows.
 
     Parameters
     ----------
     problem
-        Whose rows and metric.
+        The rows and the metric.
     n_jobs
-        Threads; None or -1 for all cores at hand.
+        Number of threads; None or -1 for all available cores.
+    counts
+        Where to count; new counts by default.
+    observer
+        Who observes long work.
+    log
+        Where the blocks of a user's own function are logged, if anywhere.
     """
 
-    def __init__(self, problem: Problem, *, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        n_jobs: int | None = None,
+        counts: Counts | None = None,
+        observer: Observer = NO_OBSERVER,
+        log: BlockLog | None = None,
+    ) -> None:
         self.problem = problem
-        self.evaluations: Counter[str] = Counter()
-        self.lookups: Counter[str] = Counter()
+        self.counts = Counts() if counts is None else counts
         self.phase = "build"
-        self.observer: Observer = NO_OBSERVER
+        self.observer = observer
+        self.log = log
         self.groups = groups_of(len(problem.target))
         self._metric = problem.metric
-        self.dtype = np.dtype(np.float64) if self._metric.is_expensive else problem.dtype
+        self.dtype = problem.distance_dtype
         self._workers = worker_count(n_jobs)
         self._centre = self._find_centre()
         self._kept: Floats | None = None
         self._is_kept = np.zeros(0, dtype=bool)
 
     def beside(self, problem: Problem) -> Oracle:
-        """Return an oracle of other rows or another metric, which counts where this one does."""
-        other = Oracle(problem, n_jobs=self._workers)
-        other.evaluations, other.lookups = self.evaluations, self.lookups
-        other.observer = self.observer
-        return other
+        """Return an oracle of other rows or another metric that shares counts, observer and log."""
+        return Oracle(
+            problem,
+            n_jobs=self._workers,
+            counts=self.counts,
+            observer=self.observer,
+            log=self.log,
+        )
+
+    @property
+    def evaluations(self) -> Counter[str]:
+        """Return the dissimilarities computed, by phase."""
+        return self.counts.evaluations
+
+    @property
+    def lookups(self) -> Counter[str]:
+        """Return the answers from what was kept, by phase."""
+        return self.counts.lookups
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -107,13 +149,15 @@ class Oracle:
         return len(self.problem.source) * len(self.problem.target) * self.dtype.itemsize
 
     def keep(self) -> None:
-        """Keep every dissimilarity that a scan computes from now on; what is kept stays."""
+        """Keep every dissimilarity that a scan computes from now on; what is kept stays.
+
+        Rows that an earlier run had kept (``counts.kept``) are computed when they are needed and
+        count as lookups.
+        """
         if self._kept is None:
             shape = len(self.problem.source), len(self.problem.target)
             self._kept = np.empty(shape, dtype=self.dtype)
             self._is_kept = np.zeros(shape[0], dtype=bool)
-            for sources in self.observer.kept_before():
-                self.scan(sources, lambda tile: None)
 
     @property
     def n_kept(self) -> int:
@@ -161,7 +205,7 @@ class Oracle:
         n = self._count(len(sources) * len(targets))
 
         def fill(tile: slice) -> None:
-            self._metric.fill(self.sources(sources[tile]), targets, out[tile])
+            self._fill(self.sources(sources[tile]), targets, out[tile])
 
         self._run(fill, cuts(len(sources), TILE), n)
         return out
@@ -170,9 +214,9 @@ class Oracle:
         """Return min d(target j, sources[since[j]:]), infinite where that leaves none."""
         self._count(int((len(sources) - since).sum()))
         nearest = np.full(len(targets), np.inf, dtype=self.dtype)
-        own, can_pair = self._metric, isinstance(targets.given, np.ndarray)
-        pairs = own.fill_pairs if can_pair else None
-        fill_nearest(sources, targets, since, nearest, fill=own.fill, fill_pairs=pairs)
+        can_pair = self._metric.fill_pairs is not None and isinstance(targets.given, np.ndarray)
+        pairs = self._fill_pairs if can_pair else None
+        fill_nearest(sources, targets, since, nearest, fill=self._fill, fill_pairs=pairs)
         return nearest
 
     def visit(self, sources: Ids, targets: Operand, visit: Callable[[Floats, slice], None]) -> None:
@@ -181,7 +225,7 @@ class Oracle:
 
         def fill(tile: slice) -> None:
             block = np.empty((tile.stop - tile.start, len(targets)), dtype=self.dtype)
-            self._metric.fill(self.sources(sources[tile]), targets, block)
+            self._fill(self.sources(sources[tile]), targets, block)
             visit(block, tile)
 
         self._run(fill, cuts(len(sources), TILE), n)
@@ -197,27 +241,28 @@ class Oracle:
             kept: Floats = self._kept[source]
             return kept
         out = np.empty((1, len(self.problem.target)), dtype=self.dtype)
-        n = self._count(out.size)
+        n = out.size
+        if self._kept is not None and source in self.counts.kept:
+            self.lookups[self.phase] += n
+        else:
+            self._count(n)
         row = self.sources(np.array([source]))
 
         def fill(columns: slice) -> None:
-            self._metric.fill(row, self.targets(columns), out[:, columns])
+            self._fill(row, self.targets(columns), out[:, columns])
 
         self._run(fill, cuts(out.shape[1], CHUNK), n)
         column: Floats = out[0]
         return column
 
-    def tabulate(self, sources: Ids, targets: Operand, out: Floats, name: str = "") -> None:
-        """Fill ``out`` with d(target, source), one row a source row.
-
-        With a ``name``, what an earlier run noted of the same is not computed again.
-        """
+    def tabulate(self, sources: Ids, targets: Operand, out: Floats) -> None:
+        """Fill ``out`` with d(target, source), one row per source row."""
 
         def fill(rows: Ids, some: Operand, block: Floats) -> None:
-            self._metric.fill(self.sources(as_slice(rows)), some, block)
+            self._fill(self.sources(as_slice(rows)), some, block)
 
         table = TableFill(sources=sources, targets=targets, out=out, fill_block=fill)
-        self._work_off(table, out.size, name)
+        self._carry_out(table, out.size)
 
     def each_patch(
         self, patches: Sequence[tuple[Ids, Operand]], visit: Callable[[Floats, int], None]
@@ -231,7 +276,7 @@ class Oracle:
         def fill(patch: int) -> None:
             sources, targets = patches[patch]
             block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-            self._metric.fill(self.sources(as_slice(sources)), targets, block)
+            self._fill(self.sources(as_slice(sources)), targets, block)
             visit(block, patch)
 
         self._run(fill, range(len(patches)), n)
@@ -253,7 +298,7 @@ class Oracle:
         """
         workers = self._workers if n > _SMALL_WORK else 1
         if may_halt:
-            self._look_on(function, tasks, workers, n)
+            self._observed(function, tasks, workers, n)
         else:
             run(function, tasks, workers)
 
@@ -275,25 +320,18 @@ class Oracle:
         def fill(cut: slice) -> None:
             targets = self.targets(cut if rows is None else rows[cut])
             block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-            self._metric.fill(prepared, targets, block)
+            self._fill(prepared, targets, block)
             visit(block, cut)
 
         size = max(1, min(CHUNK, _BLOCK_CELLS // len(sources)))
         self._run(fill, cuts(n_rows, size), n)
 
-    def scan(
-        self, sources: Ids, visit: Visit, sums: Doubles | None = None, given: Ids | None = None
-    ) -> None:
-        """Show ``visit`` the distances of the whole target to each of ``sources``.
-
-        ``sums`` is what ``visit`` fills, if that is one number for each source row and group, and
-        depends on nothing but the prototypes ``given``: so much of it as an earlier run has noted
-        is taken from there.
-        """
+    def scan(self, sources: Ids, visit: Visit) -> None:
+        """Show ``visit`` the distances of the whole target to each of ``sources``."""
         is_known = np.zeros(len(sources), bool) if self._kept is None else self._is_kept[sources]
         known, new = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         self._look_up(sources, known, visit)
-        self._compute(sources, new, visit, sums, given)
+        self._compute(sources, new, visit)
 
     def _look_up(self, sources: Ids, positions: Ids, visit: Visit) -> None:
         if self._kept is None or len(positions) == 0:
@@ -309,11 +347,12 @@ class Oracle:
 
         run(show, cuts(len(positions), _LOOKUP_RUN), self._workers if n > _SMALL_WORK else 1)
 
-    def _compute(
-        self, sources: Ids, positions: Ids, visit: Visit, sums: Doubles | None, given: Ids | None
-    ) -> None:
+    def _compute(self, sources: Ids, positions: Ids, visit: Visit) -> None:
         if len(positions) == 0:
             return
+        is_old = np.zeros(len(positions), dtype=bool)
+        if self._kept is not None:
+            is_old = np.isin(sources[positions], self.counts.kept)
         scan = Scan(
             sources=sources,
             positions=positions,
@@ -321,49 +360,61 @@ class Oracle:
             visit=visit,
             targets=self.targets,
             tile=self._tile,
-            size=rows_of_task(self._metric, self.groups, self.observer is not NO_OBSERVER),
-            kept=self._kept,
-            sums=sums,
-            given=given,
+            size=rows_of_task(self._metric, self.groups, self.observer.is_active),
+            is_lookup=is_old,
         )
-        name = "kept" if self._kept is not None else f"sums by {self._metric.name}"
-        n_target = len(self.problem.target)
-        is_noted = self._kept is not None or sums is not None
-        self._work_off(scan, len(positions) * n_target, f"{name} over {n_target}" * is_noted)
+        self._carry_out(scan, len(positions) * len(self.problem.target))
         if self._kept is not None:
             self._is_kept[sources[positions]] = True
+            self.counts.kept = np.union1d(self.counts.kept, sources[positions])
 
     def _run(self, fill: Callable[[Any], None], tasks: Iterable[Any], n: int) -> None:
         """Run tasks that compute ``n`` dissimilarities, which have been counted."""
-        self._look_on(fill, tasks, self._workers_for(n), self._effort(n))
+        self._observed(fill, tasks, self._workers_for(n), self._effort(n))
 
-    def _look_on(
+    def _observed(
         self, fill: Callable[[Any], None], tasks: Iterable[Any], workers: int, effort: float
     ) -> None:
-        """Run tasks of which no notes are taken, with looks in between if anybody looks on."""
-        if self.observer is NO_OBSERVER:
+        """Run tasks under the observer."""
+        if not self.observer.is_active:
             run(fill, tasks, workers)
             return
         do = partial(run, fill, workers=workers)
-        self.observer.work_off(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
+        self.observer.carry_out(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
 
-    def _work_off(self, piece: Scan | TableFill, n: int, name: str) -> None:
-        """Count and compute a piece of work, of which notes may be taken under a name."""
-        workers, tasks = self._workers_for(n), piece.tasks()
+    def _carry_out(self, piece: Scan | TableFill, n: int) -> None:
+        """Count and compute a scan or a table under the observer."""
+        workers = self._workers_for(n)
+        _ = self._all_sources  # made here, before several threads ask for it
 
         def do(some: Sequence[Any]) -> None:
-            self._count(sum(piece.count(task) for task in some))
+            for task in some:
+                n_evaluations, n_lookups = piece.count(task)
+                self.evaluations[self.phase] += n_evaluations
+                self.lookups[self.phase] += n_lookups
             run(piece.fill, some, workers)
 
-        def recalled(task: Any) -> None:
-            self._count(piece.count(task))
-            piece.recalled(task)
+        work = Work(tasks=piece.tasks(), do=do, effort=self._effort(n), n_workers=workers)
+        self.observer.carry_out(work)
 
-        noted: dict[str, Any] = {}
-        if name and self.observer is not NO_OBSERVER:
-            noted = {"name": name, "recalled": recalled, **piece.noted()}
-        noted |= {"effort": self._effort(n), "n_workers": workers}
-        self.observer.work_off(Work(tasks=tasks, do=do, **noted))
+    def _fill(self, sources: Operand, targets: Operand, out: Floats) -> None:
+        """Compute a block of dissimilarities, or take it from the log of an earlier run."""
+        if self.log is None or not self._metric.is_expensive:
+            self._metric.fill(sources, targets, out)
+        elif not self.log.read(out):
+            self._metric.fill(sources, targets, out)
+            self.log.append(out)
+
+    def _fill_pairs(
+        self, sources: Operand, targets: Operand, at: Ids, rows: Ids, out: Floats
+    ) -> None:
+        """Compute the dissimilarities of pairs of rows."""
+        assert self._metric.fill_pairs is not None
+        if self.log is None or not self._metric.is_expensive:
+            self._metric.fill_pairs(sources, targets, at, rows, out)
+        elif not self.log.read(out):
+            self._metric.fill_pairs(sources, targets, at, rows, out)
+            self.log.append(out)
 
     def _effort(self, n: int) -> float:
         """Return about how many multiplications ``n`` dissimilarities are."""
@@ -375,10 +426,10 @@ class Oracle:
         place = as_slice(sources)
         rows = self.sources(place)
         if self._kept is not None and isinstance(place, slice):
-            self._metric.fill(rows, targets, self._kept[place, columns])
+            self._fill(rows, targets, self._kept[place, columns])
             return self._kept, sources, columns.start
         block = np.empty((len(sources), len(targets)), dtype=self.dtype)
-        self._metric.fill(rows, targets, block)
+        self._fill(rows, targets, block)
         if self._kept is not None:
             self._kept[place, columns] = block
         return block, np.arange(len(sources)), 0

@@ -63,10 +63,10 @@ class FullTable:
     matrix: Floats
 
     @classmethod
-    def of(cls, oracle: Oracle, arms: Ids, targets: Operand, name: str = "") -> FullTable:
-        """Compute the table of these source rows and target rows; see `Oracle.tabulate`."""
+    def of(cls, oracle: Oracle, arms: Ids, targets: Operand) -> FullTable:
+        """Compute the table of these source rows and target rows."""
         matrix = np.empty((len(arms), len(targets)), dtype=oracle.dtype)
-        oracle.tabulate(arms, targets, matrix, name)
+        oracle.tabulate(arms, targets, matrix)
         return cls(oracle=oracle, arms=arms, matrix=matrix)
 
     @property

@@ -1,8 +1,4 @@
-"""Long pieces of work, cut into tasks by the problem: scans of the target, and tables.
-
-Both say how many dissimilarities a task computes, which part of which array it fills, and what is
-to be done with a part that was filled in from the notes of an earlier run instead.
-"""
+"""The long work of the oracle, cut into tasks by the problem: scans of the target, and tables."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
-from protobandit.foundation.slices import as_slice, cuts, cuts_of
+from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.slices import cuts, cuts_of
 from protobandit.metrics.metrics import Metric
 from protobandit.metrics.operands import Operand
 
@@ -21,10 +17,10 @@ CHUNK: Final = 2048
 TILE: Final = 256  # source rows of one product
 _MOST_GROUPS = 64
 _RUN = 4096  # source rows of one task
-_FEW = 8  # the same where somebody looks on and pairs are compared one by one
-_WATCHED_CELLS = 1 << 21  # dissimilarities of one task where somebody looks on, about
+_FEW = 8  # the same under an active observer, where pairs are compared one by one
+_OBSERVED_CELLS = 1 << 21  # approximate dissimilarities of one task under an active observer
 
-ScanTask: TypeAlias = "tuple[int, Ids]"  # a group of target rows, and positions of source rows
+ScanTask: TypeAlias = "tuple[int, slice]"  # a group of target rows, and some of the positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +55,8 @@ class Scan:
     size
         How many source rows a task has. Tiles, and so all sums, are the same for every multiple
         of ``TILE``.
-    kept
-        The matrix that ``tile`` fills, if distances are kept.
-    sums, given
-        What ``visit`` fills, if that is one number for each source row and group, and the
-        prototypes on which it depends.
+    is_lookup
+        For each position, whether its distances count as lookups: an earlier run had kept them.
     """
 
     sources: Ids
@@ -73,53 +66,29 @@ class Scan:
     targets: Callable[[slice], Operand]
     tile: Callable[[Ids, Operand, slice], tuple[Floats, Ids, int]]
     size: int
-    kept: Floats | None = None
-    sums: Doubles | None = None
-    given: Ids | None = None
+    is_lookup: Any
 
     def tasks(self) -> Sequence[ScanTask]:
         """Return each group of target rows with each run of source rows."""
-        runs = [self.positions[cut] for cut in cuts(len(self.positions), self.size)]
+        runs = list(cuts(len(self.positions), self.size))
         return [(group, some) for group in range(len(self.groups)) for some in runs]
 
     def fill(self, task: ScanTask) -> None:
         """Compute the tiles of a task, and show each while it is still in cache."""
-        group, some = task
+        group, cut = task
+        some = self.positions[cut]
         for columns in cuts_of(self.groups[group], CHUNK):
             targets = self.targets(columns)
-            for cut in cuts(len(some), TILE):
-                matrix, rows, first = self.tile(self.sources[some[cut]], targets, columns)
-                self.visit(Tile(matrix, rows, first, columns, some[cut], group))
+            for tile in cuts(len(some), TILE):
+                matrix, rows, first = self.tile(self.sources[some[tile]], targets, columns)
+                self.visit(Tile(matrix, rows, first, columns, some[tile], group))
 
-    def count(self, task: ScanTask) -> int:
-        """Return how many dissimilarities a task computes."""
-        group, some = task
-        return len(some) * _length(self.groups[group])
-
-    def noted(self) -> dict[str, Any]:
-        """Return what a `Work` must know for notes to be taken of it."""
-        if self.kept is not None:
-            keys = (self.sources[self.positions],)
-            return {"keys": keys, "array": self.kept, "place": self._kept_place, "is_kept": True}
-        given = np.empty(0, dtype=np.int64) if self.given is None else self.given
-        return {
-            "keys": (self.sources, given),
-            "array": self.sums,
-            "place": lambda task: (task[1], task[0]),
-        }
-
-    def _kept_place(self, task: ScanTask) -> tuple[Where, slice]:
-        return as_slice(self.sources[task[1]]), self.groups[task[0]]
-
-    def recalled(self, task: ScanTask) -> None:
-        """Show what was kept as if it had just been computed; sums have been filled in."""
-        if self.kept is None:
-            return
-        group, some = task
-        for columns in cuts_of(self.groups[group], CHUNK):
-            for cut in cuts(len(some), TILE):
-                rows = self.sources[some[cut]]
-                self.visit(Tile(self.kept, rows, columns.start, columns, some[cut], group))
+    def count(self, task: ScanTask) -> tuple[int, int]:
+        """Return how many evaluations and how many lookups a task counts."""
+        group, cut = task
+        n_columns, n_rows = _length(self.groups[group]), _length(cut)
+        n_old = int(np.count_nonzero(self.is_lookup[cut]))
+        return (n_rows - n_old) * n_columns, n_old * n_columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,21 +111,9 @@ class TableFill:
         block = self.out[tile, columns]
         self.fill_block(self.sources[tile], self.targets.take(columns), block)
 
-    def count(self, task: tuple[slice, slice]) -> int:
-        """Return how many dissimilarities a task computes."""
-        return _length(task[0]) * _length(task[1])
-
-    def noted(self) -> dict[str, Any]:
-        """Return what a `Work` must know for notes to be taken of it."""
-        return {
-            "keys": (self.sources, np.array([len(self.targets)])),
-            "array": self.out,
-            "place": lambda task: (task[1], task[0]),
-            "is_kept": True,
-        }
-
-    def recalled(self, task: tuple[slice, slice]) -> None:
-        """Do nothing: the block has been filled in."""
+    def count(self, task: tuple[slice, slice]) -> tuple[int, int]:
+        """Return how many evaluations and how many lookups a task counts."""
+        return _length(task[0]) * _length(task[1]), 0
 
 
 def groups_of(n: int) -> list[slice]:
@@ -165,13 +122,13 @@ def groups_of(n: int) -> list[slice]:
     return list(cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
 
 
-def rows_of_task(metric: Metric, groups: list[slice], is_watched: bool) -> int:
-    """Return how many source rows a task of a scan has: fewer where somebody looks on."""
+def rows_of_task(metric: Metric, groups: list[slice], is_observed: bool) -> int:
+    """Return how many source rows a task of a scan has: fewer under an active observer."""
     if metric.is_expensive:
-        return _FEW if is_watched and metric.is_by_pairs else TILE
-    if not is_watched:
+        return _FEW if is_observed and metric.is_by_pairs else TILE
+    if not is_observed:
         return _RUN
-    n_tiles = _WATCHED_CELLS // (TILE * max(_length(group) for group in groups))
+    n_tiles = _OBSERVED_CELLS // (TILE * max(_length(group) for group in groups))
     return min(_RUN, TILE * max(1, n_tiles))
 
 

@@ -43,17 +43,6 @@ class Limits:
         """Return the bytes that may be taken."""
         return available_memory() // 2 if self.memory is None else self.memory
 
-    def reached(self, evaluations: int, seconds: float) -> str | None:
-        """Return which limit has been reached, as words, or None.
-
-        As many evaluations as allowed are still within the limit: the rest may need no more.
-        """
-        if self.evaluations is not None and evaluations > self.evaluations:
-            return f"{self.evaluations:,} evaluations"
-        if self.seconds is not None and seconds >= self.seconds:
-            return f"{self.seconds:g} seconds"
-        return None
-
 
 def as_limits(limits: Any) -> Limits:
     """Return the limits that were passed, or none."""

@@ -114,9 +114,14 @@ class Problem:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the type in which dissimilarities are kept."""
+        """Return the type of the rows as a metric reads them."""
         is_narrow = self.target.kind == "dense" and self.target.dtype == np.float32
         return np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
+
+    @property
+    def distance_dtype(self) -> np.dtype[Any]:
+        """Return the type of dissimilarities: a user's own function returns float64."""
+        return np.dtype(np.float64) if self.metric.is_expensive else self.dtype
 
 
 def pose(

@@ -11,7 +11,7 @@ from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.problem import Problem, pose
 from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.run.search import fingerprints
+from protobandit.run.outcome import fingerprints
 
 Attached = TypeVar("Attached", bound="Attachable")
 

@@ -23,9 +23,11 @@ from protobandit.result.attach import Attachable
 from protobandit.result.plots import Plots
 from protobandit.result.queries import Answers, Silhouette, is_whole, silhouette
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.run.assessment import assess_prefix
 from protobandit.run.extend import extend
-from protobandit.run.search import assessed_rows
-from protobandit.run.settings import Callback, Step, as_run_settings
+from protobandit.run.outcome import SearchResult, Step, fingerprints
+from protobandit.run.settings import Callback, as_run_settings
+from protobandit.search.drivers.greedy import SwapPasses
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -78,6 +80,9 @@ class Selection(Plots, Attachable, Answers):
         What the prototypes cost together, where rows have costs.
     prototype_labels
         The class of each prototype, where each was chosen for its own (``by=``).
+    passes
+        How many passes of swaps a method made, how many swaps, and what ended them early; None for
+        methods without passes, and after loading.
     """
 
     indices: Ids
@@ -103,6 +108,37 @@ class Selection(Plots, Attachable, Answers):
     prototype_labels: Any = None
     preparation: FittedPreparation | None = None
     columns: tuple[str, ...] | None = None
+    passes: SwapPasses | None = None
+
+    @staticmethod
+    def from_result(result: SearchResult) -> Selection:
+        """Return the selection that a search has found."""
+        problem = result.problem
+        return Selection(
+            indices=result.indices,
+            costs=result.assessment.costs,
+            mass=result.assessment.mass,
+            cost_error=result.assessment.error,
+            evaluations_by_phase=result.evaluations_by_phase,
+            lookups=result.lookups,
+            guarantee=result.guarantee,
+            status=f"{result.status} {problem.remark}".rstrip(),
+            steps=result.steps,
+            method=result.method,
+            parameters=result.parameters,
+            metric=problem.metric,
+            prototypes=problem.source.take(result.indices),
+            fingerprints=fingerprints(problem),
+            coefficients=result.extras.coefficients,
+            criticisms=result.extras.criticisms,
+            problem=problem,
+            curve=result.curve,
+            spent=problem.feasibility.paid(result.indices),
+            prototype_labels=result.labels,
+            preparation=problem.preparation,
+            columns=problem.columns,
+            passes=result.passes,
+        )
 
     @property
     def k(self) -> int:
@@ -160,7 +196,12 @@ class Selection(Plots, Attachable, Answers):
         problem = replace(self._solved("Take the parts before it is saved."), k=int(k))
         oracle = Oracle(problem, n_jobs=n_jobs)
         first = self.indices[:k]
-        result = assessed_rows(oracle, first, self.cost_error == 0, as_generator(random_state))
+        result = assess_prefix(
+            oracle,
+            first,
+            is_exact=self.cost_error == 0,
+            random=as_generator(random_state),
+        )
         labels = self.prototype_labels
         return replace(
             self,
@@ -221,9 +262,8 @@ class Selection(Plots, Attachable, Answers):
                 "This selection was made class by class, and so has no one k to raise. Select "
                 "again with by= and more of each class."
             )
-        means = as_run_settings(random_state, limits, n_jobs, callback)
-        longer = Selection(**extend(self, problem, k, method, means))
-        return replace(longer, preparation=self.preparation, columns=self.columns)
+        settings = as_run_settings(random_state, limits, n_jobs, callback)
+        return Selection.from_result(extend(self, problem, k, method, settings))
 
     def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
         """Return how clearly target rows belong to their prototypes: the medoid silhouette.

@@ -1,4 +1,4 @@
-"""How well prototypes represent the target: every prefix at once."""
+"""How well prototypes represent the target, for every prefix at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import weights_or_ones
+from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
+
+ASSESSED_ROWS = 4096  # fresh rows on which the result of a sampled method is judged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """The cost of each prefix, the mass of each prototype, and how sure that is.
+    """The cost of each prefix, the mass of each prototype, and the error of the cost.
 
     ``error`` is the standard error of the last cost; 0.0 when all of the target was read.
     """
@@ -35,9 +39,9 @@ def assess(
 ) -> Assessment:
     """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
 
-    Of an endless target all there are is a sample too.
+    All rows of an endless target are a sample too.
 
-    Cost: k evaluations a row, under the phase "assign".
+    Cost: k evaluations per row, under the phase "assign".
     """
     problem = oracle.problem
     is_sample = n_rows < len(problem.target)
@@ -45,8 +49,7 @@ def assess(
         ids = draw_rows(len(problem.target), problem.weights, n_rows, random)
     else:
         ids = np.arange(len(problem.target))
-    all_weights = np.ones(len(ids)) if problem.weights is None else problem.weights
-    weights = np.ones(len(ids)) if is_sample else all_weights
+    weights = weights_or_ones(None if is_sample else problem.weights, len(ids))
     parts: dict[int, tuple[Doubles, Doubles]] = {}
     nearest = np.empty(len(ids))
 
@@ -69,6 +72,33 @@ def assess(
         ),
         n_rows=len(ids),
     )
+
+
+def assess_or_refuse(
+    oracle: Oracle,
+    prototypes: Ids,
+    *,
+    n_rows: int,
+    random: np.random.Generator,
+    is_endless: bool = False,
+) -> Assessment:
+    """Judge prototypes on target rows; raise `InvalidInput` if distances overflow."""
+    result = assess(oracle, prototypes, n_rows=n_rows, random=random, is_endless=is_endless)
+    if not np.isfinite(result.costs).all():
+        raise InvalidInput(
+            f"metric={oracle.problem.metric.name!r} overflows {oracle.dtype} on these rows. "
+            f"Rescale them, or pass float64."
+        )
+    return result
+
+
+def assess_prefix(
+    oracle: Oracle, prototypes: Ids, *, is_exact: bool, random: np.random.Generator
+) -> Assessment:
+    """Judge prototypes on the whole target, or on as many fresh rows as a sampled method."""
+    n_rows = len(oracle.problem.target) if is_exact else ASSESSED_ROWS
+    with oracle.at_work():
+        return assess_or_refuse(oracle, prototypes, n_rows=n_rows, random=random)
 
 
 def _standard_error(nearest: Doubles, population: float, is_without_replacement: bool) -> float:

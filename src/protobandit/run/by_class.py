@@ -1,7 +1,7 @@
-"""Class by class: each class of the target is represented by source rows of its own.
+"""Class by class: each class of the target is represented by source rows of the same class.
 
-The classes are problems of their own, solved one after the other with one stream of chance, and
-joined: the first prototype of each class first, then by what each brought to the whole.
+Each class is a separate problem. They are solved one after the other with one random generator, and
+joined: the first prototype of each class first, then by how much each lowered the whole cost.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import is_integer, weights_or_ones
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.labels import as_labels, numbered
-from protobandit.oracle.oracle import PHASES, Oracle
+from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem, as_count
+from protobandit.run.assessment import assess_prefix
 from protobandit.run.checkpoint.identity import digest
+from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step
 from protobandit.run.progress.combined import CombinedProgress
-from protobandit.run.search import Status, assessed_rows, call_of, fingerprints, search
-from protobandit.run.settings import RunSettings, Step
-from protobandit.search.methods.method import Method
+from protobandit.run.search import identity, search
+from protobandit.run.settings import Callback, RunSettings
+from protobandit.search.control import INTERRUPTED, StopKind, StopReason
+from protobandit.search.methods.method import Extras, Method
 from protobandit.search.methods.table import as_method
 
 
@@ -39,10 +43,10 @@ class ClassProblem:
     problem: Problem
 
 
-def parts_of(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
+def class_problems(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
     """Return the classes of a problem, each with its own ``k``."""
     names, sources, targets = _labelled(whole, by)
-    weights = np.ones(len(targets)) if whole.weights is None else whole.weights
+    weights = weights_or_ones(whole.weights, len(targets))
     shares = np.bincount(targets, weights, len(names)) / weights.sum()
     is_asked = np.bincount(targets, minlength=len(names)) > 0
     sizes = np.bincount(sources, minlength=len(names))
@@ -59,68 +63,71 @@ def parts_of(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
     ]
 
 
-def by_class(whole: Problem, by: Any, k: Any, method: Any, means: RunSettings) -> dict[str, Any]:
-    """Solve each class by itself, and return the fields of the joined selection."""
+def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings) -> SearchResult:
+    """Solve each class as a problem of its own, and return the joined result."""
     chosen = as_method(method)
-    parts = parts_of(whole, by, k)
-    shared = _shared(means.limits, parts)
-    means = means.opened(lambda: _call_of(whole, parts, chosen, means.limits))
+    classes = class_problems(whole, by, k)
+    limits = _shared_limits(settings.limits, classes)
+    settings = settings.with_open_checkpoint(
+        lambda: _identity(whole, classes, chosen, settings.limits),
+        has_log=whole.metric.is_expensive,
+    )
     try:
-        return _solved(whole, parts, chosen, means, shared)
+        return _solved(whole, classes, chosen, settings, limits)
     finally:
-        if means.store is not None:
-            means.store.close()
+        if settings.file is not None:
+            settings.file.close()
 
 
-def _call_of(
-    whole: Problem, parts: list[ClassProblem], method: Method, limits: Limits
+def _identity(
+    whole: Problem, classes: list[ClassProblem], method: Method, limits: Limits
 ) -> dict[str, Any]:
-    """Return what a checkpoint must know of this call to tell it from others."""
-    rows = [numbers for part in parts for numbers in (part.sources, part.targets)]
-    sizes = {str(part.label): part.problem.k for part in parts}
-    return {**call_of(whole, method, limits), "k": sizes, "by": digest(*rows)}
+    """Return what a checkpoint compares to recognise this call."""
+    rows = [numbers for each in classes for numbers in (each.sources, each.targets)]
+    sizes = {str(each.label): each.problem.k for each in classes}
+    return {**identity(whole, method, limits), "k": sizes, "by": digest(*rows)}
 
 
 def _solved(
     whole: Problem,
-    parts: list[ClassProblem],
+    classes: list[ClassProblem],
     method: Method,
-    means: RunSettings,
+    settings: RunSettings,
     shared: list[Limits],
-) -> dict[str, Any]:
-    watch, combined = _ClassCallbacks(means), _chorus(parts, method, means, shared)
-    solved: list[dict[str, Any]] = []
-    for i, (part, limits) in enumerate(zip(parts, shared, strict=True)):
+) -> SearchResult:
+    callbacks, combined = _ClassCallbacks(settings), _combined(classes, method, settings, shared)
+    results: list[SearchResult] = []
+    for i, (each, limits) in enumerate(zip(classes, shared, strict=True)):
         own = replace(
-            means,
+            settings,
             limits=limits,
-            callback=watch.on(part),
-            progress=None if combined is None else combined.on(i, part.label),
+            callback=callbacks.of(each),
+            progress=None if combined is None else combined.on(i, each.label),
             name=str(i),
-            is_last=part is parts[-1],
+            is_last=each is classes[-1],
         )
         try:
-            solved.append(search(part.problem, method, own))
+            results.append(search(each.problem, method, own))
         except InvalidInput as error:
-            raise InvalidInput(f"by: in the class {part.label!r}: {error}") from None
+            raise InvalidInput(f"by: in the class {each.label!r}: {error}") from None
         except Interrupted:
-            if not solved:
+            if not results:
                 raise
-        if watch.reason is not None:
+        if callbacks.reason is not None:
             break
-    return _joined(whole, parts, solved, means, watch)
+    return _joined(whole, classes, results, settings, callbacks.reason)
 
 
-def _chorus(
-    parts: list[ClassProblem], method: Method, means: RunSettings, shared: list[Limits]
+def _combined(
+    classes: list[ClassProblem], method: Method, settings: RunSettings, shared: list[Limits]
 ) -> CombinedProgress | None:
-    if means.progress is None:
+    if settings.progress is None:
         return None
     planned = [
-        method.forecast(part.problem, limits).evaluations
-        for part, limits in zip(parts, shared, strict=True)
+        method.schedule(each.problem, limits).evaluations
+        for each, limits in zip(classes, shared, strict=True)
     ]
-    return CombinedProgress(means.progress, [part.problem.k for part in parts], planned)
+    return CombinedProgress(settings.progress, [each.problem.k for each in classes], planned)
 
 
 def require_plain(constraints: Any, until: Any) -> None:
@@ -134,28 +141,28 @@ def require_plain(constraints: Any, until: Any) -> None:
 
 
 class _ClassCallbacks:
-    """Passes steps on to the callback, as rows of the whole source, and remembers its answer."""
+    """Passes steps to the callback as rows of the whole source, and records its answer."""
 
-    def __init__(self, means: RunSettings) -> None:
-        self.means = means
+    def __init__(self, settings: RunSettings) -> None:
+        self.settings = settings
         self.is_stopped = False
 
     @property
-    def reason(self) -> str | None:
-        """Return what ends all searches, as words, or None."""
-        interrupt = self.means.interrupt
+    def reason(self) -> StopReason | None:
+        """Return what ends all searches, or None."""
+        interrupt = self.settings.interrupt
         if self.is_stopped:
-            return "the callback"
-        return "an interruption" if interrupt is not None and interrupt.is_set() else None
+            return StopReason(StopKind.CALLBACK)
+        return INTERRUPTED if interrupt is not None and interrupt.is_set() else None
 
-    def on(self, part: ClassProblem) -> Any:
+    def of(self, each: ClassProblem) -> Callback | None:
         """Return the callback of one class."""
-        callback = self.means.callback
+        callback = self.settings.callback
         if callback is None:
             return None
 
         def called(step: Step) -> bool:
-            answer = callback(replace(step, index=int(part.sources[step.index])))
+            answer = callback(replace(step, index=int(each.sources[step.index])))
             self.is_stopped = isinstance(answer, (bool, np.bool_)) and bool(answer)
             return self.is_stopped
 
@@ -234,8 +241,7 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
                 f"{list(names)!r:.80}."
             )
         value = k.get(label, 0)
-        is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not is_whole or not min(1, sizes[c]) <= value <= sizes[c]:
+        if not is_integer(value) or not min(1, sizes[c]) <= value <= sizes[c]:
             raise InvalidInput(
                 f"k[{label!r}]={value!r:.40} is not allowed. Pass a whole number from "
                 f"{min(1, sizes[c])} to {sizes[c]}, the source rows this class can use."
@@ -244,9 +250,9 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
     return counts
 
 
-def _shared(limits: Limits, parts: list[ClassProblem]) -> list[Limits]:
+def _shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:
     """Return the limits of each class, in proportion to its pairs."""
-    pairs = np.array([len(p.problem.source) * len(p.problem.target) for p in parts], dtype=float)
+    pairs = np.array([len(p.problem.source) * len(p.problem.target) for p in classes], dtype=float)
 
     def limited(share: float) -> Limits:
         n, seconds = limits.evaluations, limits.seconds
@@ -264,94 +270,102 @@ def _shared(limits: Limits, parts: list[ClassProblem]) -> list[Limits]:
 
 def _joined(
     whole: Problem,
-    parts: list[ClassProblem],
-    solved: list[dict[str, Any]],
-    means: RunSettings,
-    watch: _ClassCallbacks,
-) -> dict[str, Any]:
-    k = sum(part.problem.k for part in parts)
-    problem = replace(whole, k=k)
-    steps, labels, order = _in_order(parts, solved)
+    classes: list[ClassProblem],
+    results: list[SearchResult],
+    settings: RunSettings,
+    reason: StopReason | None,
+) -> SearchResult:
+    problem = replace(whole, k=sum(each.problem.k for each in classes))
+    steps, labels, order = _in_order(classes, results)
     indices = np.array([step.index for step in steps], dtype=np.int64)
-    oracle = Oracle(problem, n_jobs=means.n_jobs)
-    is_exact = all(each["cost_error"] == 0 for each in solved)
-    result = assessed_rows(oracle, indices, is_exact, means.random)
-    spent = Counter(oracle.evaluations)
-    for each in solved:
-        spent.update(each["evaluations_by_phase"])
-    is_stopped = len(indices) < k
-    kind = Status.SETTLED if result.n_rows == len(problem.target) else Status.SAMPLED
-    words = (Status.STOPPED if is_stopped else kind).told(
-        n=len(indices),
-        k=k,
-        n_target=len(problem.target),
-        n_assessed=result.n_rows,
-        reason=watch.reason or "a limit",
+    oracle = Oracle(problem, n_jobs=settings.n_jobs)
+    is_exact = all(result.assessment.error == 0 for result in results)
+    assessment = assess_prefix(oracle, indices, is_exact=is_exact, random=settings.random)
+    spent = Counter(oracle.counts.by_phase())
+    for result in results:
+        spent.update(result.evaluations_by_phase)
+    is_stopped = len(indices) < problem.k
+    n_target = len(problem.target)
+    kind = EndKind.EXACT if assessment.n_rows == n_target else EndKind.SAMPLED
+    end = RunEnd(
+        kind=EndKind.STOPPED if is_stopped else kind,
+        n_found=len(indices),
+        k=problem.k,
+        n_target=n_target,
+        n_assessed=assessment.n_rows,
+        reason=reason,
     )
-    return {
-        "indices": indices,
-        "costs": result.costs,
-        "mass": result.mass,
-        "cost_error": result.error,
-        "evaluations_by_phase": {phase: spent[phase] for phase in PHASES},
-        "lookups": sum(each["lookups"] for each in solved),
-        "guarantee": None if is_stopped else _guarantee(solved),
-        "status": " ".join([words, *_remarks(parts, solved)]),
-        "steps": tuple(steps),
-        "method": solved[0]["method"],
-        "parameters": solved[0]["parameters"],
-        "metric": problem.metric,
-        "prototypes": problem.source.take(indices),
-        "fingerprints": fingerprints(problem),
-        "problem": problem,
-        "prototype_labels": as_labels(labels),
-        **_besides(parts, solved, order),
-    }
+    return SearchResult(
+        problem=problem,
+        method=results[0].method,
+        parameters=results[0].parameters,
+        indices=indices,
+        steps=tuple(steps),
+        assessment=assessment,
+        evaluations_by_phase=dict(spent),
+        lookups=sum(result.lookups for result in results),
+        guarantee=None if is_stopped else _guarantee(results),
+        end=end,
+        remarks=_remarks(classes, results),
+        extras=_extras(classes, results, order),
+        labels=as_labels(labels),
+    )
 
 
-def _besides(
-    parts: list[ClassProblem], solved: list[dict[str, Any]], order: list[int]
-) -> dict[str, Any]:
-    """Return what some methods find besides: coefficients within a class, rows of the target."""
-    found: dict[str, Any] = {}
-    if all(each.get("coefficients") is not None for each in solved):
-        found["coefficients"] = np.concatenate([each["coefficients"] for each in solved])[order]
-    if all(each.get("criticisms") is not None for each in solved):
-        own = zip(parts, solved, strict=False)
-        found["criticisms"] = np.concatenate([p.targets[each["criticisms"]] for p, each in own])
-    return found
+def _extras(classes: list[ClassProblem], results: list[SearchResult], order: list[int]) -> Extras:
+    """Return coefficients, which hold within a class, and criticisms, as rows of the target."""
+    coefficients = [result.extras.coefficients for result in results]
+    criticisms = [
+        None if result.extras.criticisms is None else each.targets[result.extras.criticisms]
+        for each, result in zip(classes, results, strict=False)
+    ]
+    return Extras(
+        coefficients=_concatenated(coefficients, order), criticisms=_concatenated(criticisms)
+    )
+
+
+def _concatenated(parts: Sequence[Any], order: list[int] | None = None) -> Any:
+    """Return all parts as one array, or None if one is missing."""
+    if any(part is None for part in parts):
+        return None
+    whole = np.concatenate(parts)
+    return whole if order is None else whole[order]
 
 
 def _in_order(
-    parts: list[ClassProblem], solved: list[dict[str, Any]]
+    classes: list[ClassProblem], results: list[SearchResult]
 ) -> tuple[list[Step], list[Any], list[int]]:
     """Return the steps of all classes, best first, the label of each, and where it came from."""
     steps, labels, keys = [], [], []
-    n = sum(sum(each["evaluations_by_phase"].values()) for each in solved)
-    seconds = sum(each["steps"][-1].seconds for each in solved)
-    for part, each in zip(parts, solved, strict=False):
-        drops = part.share * -np.diff(each["costs"], prepend=np.nan)
+    n = sum(sum(result.evaluations_by_phase.values()) for result in results)
+    seconds = sum(result.steps[-1].seconds for result in results)
+    for each, result in zip(classes, results, strict=False):
+        drops = each.share * -np.diff(result.assessment.costs, prepend=np.nan)
         # A class keeps its own order, whatever its drops.
         ranks = np.minimum.accumulate(np.where(np.isnan(drops), np.inf, drops))
-        for step, drop, rank in zip(each["steps"], drops, ranks, strict=True):
-            at = int(part.sources[step.index])
+        for step, drop, rank in zip(result.steps, drops, ranks, strict=True):
+            at = int(each.sources[step.index])
             steps.append(Step(index=at, gain=float(drop), evaluations=n, seconds=seconds))
-            keys.append((-rank, -part.share))
-            labels.append(part.label)
+            keys.append((-rank, -each.share))
+            labels.append(each.label)
     order = sorted(range(len(steps)), key=keys.__getitem__)
     return [steps[i] for i in order], [labels[i] for i in order], order
 
 
-def _guarantee(solved: list[dict[str, Any]]) -> Guarantee | None:
+def _guarantee(results: list[SearchResult]) -> Guarantee | None:
     """Return what is proven of every class; a mean of such bounds is such a bound."""
-    first: Guarantee | None = solved[0]["guarantee"]
-    if first is None or any(each["guarantee"] != first for each in solved):
+    first = results[0].guarantee
+    if first is None or any(result.guarantee != first for result in results):
         return None
     own = "f counts prototypes of the target row's own class, k of each class as here"
     return replace(first, conditions=(*first.conditions, own))
 
 
-def _remarks(parts: list[ClassProblem], solved: list[dict[str, Any]]) -> list[str]:
-    tails = [each["status"].partition(". ")[2] for each in solved]
-    said = [f"In {part.label!r}: {tail}" for part, tail in zip(parts, tails, strict=False) if tail]
-    return [f"Each of the {len(parts)} classes was solved by itself.", *said]
+def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[str, ...]:
+    """Return that classes were solved one by one, and the remarks of each."""
+    own = [
+        f"In {each.label!r}: {' '.join(result.remarks)}"
+        for each, result in zip(classes, results, strict=False)
+        if result.remarks
+    ]
+    return (f"Each of the {len(classes)} classes was solved by itself.", *own)

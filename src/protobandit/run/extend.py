@@ -1,4 +1,4 @@
-"""Going on from the prototypes of an earlier run."""
+"""Extend an earlier selection by more prototypes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem, as_count
-from protobandit.run.search import chosen_method, search, supported
-from protobandit.run.settings import RunSettings, Step
+from protobandit.run.outcome import SearchResult, Step
+from protobandit.run.search import chosen_method, search
+from protobandit.run.settings import RunSettings
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import METHODS
 
 
 class Earlier(Protocol):
-    """What is asked of an earlier selection."""
+    """What is needed of an earlier selection."""
 
     @property
     def indices(self) -> Ids: ...
@@ -33,30 +34,26 @@ class Earlier(Protocol):
 
 
 def extend(
-    earlier: Earlier, problem: Problem, k: Any, method: Any, means: RunSettings
-) -> dict[str, Any]:
-    """Return the fields of the selection of ``k`` rows that begins with those of an earlier one."""
+    earlier: Earlier, problem: Problem, k: Any, method: Any, settings: RunSettings
+) -> SearchResult:
+    """Return the result with ``k`` rows that begins with those of an earlier selection."""
     if k is None or isinstance(k, (str, list, tuple)):
         raise InvalidInput(
-            f"k={k!r:.40} does not say how many prototypes there should be in all. Pass an int "
-            f"from {len(earlier.indices) + 1} to {len(problem.source)}, or a fraction."
+            f"k={k!r:.40} is not a number of prototypes. Pass an int from "
+            f"{len(earlier.indices) + 1} to {len(problem.source)}, or a fraction."
         )
     whole = replace(problem, k=as_count(k, len(problem.source)), goal=None)
     _require_more(earlier, whole)
     rest = replace(whole, feasibility=replace(problem.feasibility, fixed=earlier.indices))
     rest.feasibility.require_feasible(rest.k)
     chosen, remark = _chosen(earlier, rest, method)
-    fields = search(rest, chosen, means, remark=remark, start=earlier.steps)
-    is_same = (fields["method"], fields["parameters"]) == (earlier.method, earlier.parameters)
-    if (
-        is_same
-        and fields["guarantee"]
-        and earlier.guarantee
-        and not problem.feasibility.least.any()
-    ):
-        # Greedy is greedy, whether or not it paused; minima, though, depend on k.
-        fields["guarantee"] = earlier.guarantee
-    return {**fields, "problem": whole}
+    result = search(rest, chosen, settings, remark=remark, start=earlier.steps)
+    is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
+    has_minima = problem.feasibility.least.any()
+    if is_same and result.guarantee and earlier.guarantee and not has_minima:
+        # A greedy search that paused is still greedy; but minima of groups depend on k.
+        result = replace(result, guarantee=earlier.guarantee)
+    return replace(result, problem=whole)
 
 
 def _require_more(earlier: Earlier, problem: Problem) -> None:
@@ -77,7 +74,7 @@ def _chosen(earlier: Earlier, problem: Problem, method: Any) -> tuple[Method, st
     if method is not None:
         return chosen_method(method, problem)
     maker = METHODS[earlier.method]
-    if problem.needs <= supported(maker):
+    if problem.needs <= maker.supports:
         return maker(**earlier.parameters), ""
     other = LazyGreedy()
-    return other, f"{earlier.method} cannot go on from given prototypes: {other.name} did."
+    return other, f"{earlier.method} cannot extend given prototypes: {other.name} did."

@@ -8,6 +8,7 @@ from threading import Lock
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import weights_or_ones
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
 from protobandit.oracle.tasks import Tile
@@ -117,4 +118,4 @@ def _nearest_of_all(oracle: Oracle) -> Floats:
 
 
 def _weights(problem: Problem) -> Doubles:
-    return np.ones(len(problem.target)) if problem.weights is None else problem.weights
+    return weights_or_ones(problem.weights, len(problem.target))

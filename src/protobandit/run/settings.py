@@ -1,4 +1,4 @@
-"""What a search may use, and who watches it."""
+"""The settings of a run: random generator, limits, threads, callbacks and checkpoint, validated."""
 
 from __future__ import annotations
 
@@ -11,35 +11,22 @@ import numpy as np
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.generators import as_generator, set_state, state_of
 from protobandit.problem.limits import Limits, as_limits
+from protobandit.run.checkpoint.archive import CheckpointFile
+from protobandit.run.checkpoint.checkpoint import Checkpoint, as_checkpoint
 from protobandit.run.checkpoint.identity import digest
-from protobandit.run.checkpoint.store import Checkpoint, CheckpointFile, as_checkpoint
-from protobandit.run.progress.watch import Interrupt, Listener
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One prototype: which source row, what it brought, and what had been spent by then.
-
-    ``gain`` is the drop of the cost as the search saw it (NaN for the first prototype, before which
-    there is no cost, and for those that were fixed); ``evaluations`` and ``seconds`` count from the
-    start of the run.
-    """
-
-    index: int
-    gain: float
-    evaluations: int
-    seconds: float
-
+from protobandit.run.outcome import Step
+from protobandit.run.progress.reporter import Interrupt, Listener
 
 Callback: TypeAlias = "Callable[[Step], bool | None]"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunSettings:
-    """What a search may use, and who watches it.
+    """What a run may use, and whom it informs.
 
-    ``is_seeded`` tells whether the user chose the dice. Of several searches of one call, ``name``
-    tells them apart in the checkpoint, and ``is_last`` tells which ends it.
+    ``is_seeded`` is whether the user passed a ``random_state``. ``file`` is the checkpoint, once it
+    is open. Of several searches of one call, ``name`` identifies each in the checkpoint, and
+    ``is_last`` marks the last one.
     """
 
     random: np.random.Generator
@@ -50,20 +37,26 @@ class RunSettings:
     interrupt: Interrupt | None = None
     checkpoint: Checkpoint | None = None
     is_seeded: bool = True
-    store: CheckpointFile | None = None
+    file: CheckpointFile | None = None
     name: str = ""
     is_last: bool = True
 
-    def opened(self, identity: Callable[[], Mapping[str, Any]]) -> RunSettings:
-        """Return the same with the checkpoint opened, if there is one, for the call it is."""
-        if self.checkpoint is None or self.store is not None:
+    def with_open_checkpoint(
+        self, identity: Callable[[], Mapping[str, Any]], *, has_log: bool
+    ) -> RunSettings:
+        """Return the settings with the file of the checkpoint open, if there is a checkpoint.
+
+        ``has_log`` is whether evaluations are logged.
+        """
+        if self.checkpoint is None or self.file is not None:
             return self
-        chance = state_of(self.random)
-        chosen = digest(repr(chance)) if self.is_seeded else "none"
-        store = CheckpointFile(self.checkpoint, {**identity(), "random_state": chosen}, chance)
+        generator = state_of(self.random)
+        seed = digest(repr(generator)) if self.is_seeded else "none"
+        call = {**identity(), "random_state": seed}
+        file = CheckpointFile(self.checkpoint, call, generator, has_log=has_log)
         if not self.is_seeded:
-            set_state(self.random, store.chance)
-        return replace(self, store=store)
+            set_state(self.random, file.generator)
+        return replace(self, file=file)
 
 
 def as_run_settings(
@@ -76,7 +69,7 @@ def as_run_settings(
     interrupt: Any = None,
     checkpoint: Any = None,
 ) -> RunSettings:
-    """Validate what the user passed besides the problem."""
+    """Validate what the user passed in addition to the problem."""
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
     if progress is not None and not callable(progress):

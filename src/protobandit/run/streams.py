@@ -10,8 +10,8 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import as_count
 from protobandit.rows.convert import opened
 from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
-from protobandit.run.search import ASSESSED_ROWS
-from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.run.assessment import ASSESSED_ROWS
+from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import as_method
 
 _ROWS = 50_000  # of the target, for methods that do not say how many they read
@@ -40,7 +40,7 @@ def read_stream(
     if measure.name == "precomputed":
         raise InvalidInput("metric='precomputed' takes no target rows. Pass the Stream a metric.")
     source = opened(source, name="source", has_categories=preparation is not None)
-    most = _rows_raced(source, k, measure, as_method(method), limits)
+    most = _rows_needed(source, k, measure, as_method(method), limits)
     n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
     arrived = take_stream_rows(
         stream,
@@ -52,13 +52,14 @@ def read_stream(
     return source, arrived
 
 
-def _rows_raced(source: Any, k: Any, metric: Metric, method: Any, limits: Limits) -> int | None:
-    """Return how many rows the race reads; None where there is no race or k is not known."""
-    if not isinstance(method, LazyBandit) or k is None or isinstance(k, str):
+def _rows_needed(source: Any, k: Any, metric: Metric, method: Method, limits: Limits) -> int | None:
+    """Return how many rows the method reads; None if that or k is not known."""
+    if k is None or isinstance(k, str):
         return None
     shape = getattr(source, "shape", None)
     n_source = len(source) if shape is None else int(shape[0])
     counts = k if isinstance(k, (list, tuple)) else [k]
     most = max((as_count(each, n_source) for each in counts), default=1)
-    is_expensive = metric.is_expensive
-    return method.rows_read(n_source=n_source, k=most, is_expensive=is_expensive, limits=limits)
+    return method.stream_rows(
+        n_source=n_source, k=most, is_expensive=metric.is_expensive, limits=limits
+    )

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protobandit.run.progress.watch import Interrupt
+    from protobandit.run.progress.reporter import Interrupt
 
 _SAID = b"\nStopping with the best so far; Ctrl-C again ends at once.\n"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from protobandit.interfaces.cli import output
 
 if TYPE_CHECKING:
-    from protobandit.run.progress.watch import Progress
+    from protobandit.run.progress.reporter import Progress
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_TO_JUDGE_BY = 1.0  # before which the time left is anyone's guess

@@ -11,12 +11,13 @@ from sklearn import base
 from sklearn.exceptions import ConvergenceWarning
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.estimators.base import PrototypeEstimator, as_count
+from protobandit.search.drivers.greedy import SwapPasses
 from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.initial_rows import as_init, row_numbers
 from protobandit.search.methods.pam import FasterPAM
-from protobandit.search.methods.swap_passes import SwapPassCounts, require_passes
 from protobandit.search.methods.table import METHODS
 
 _AUTO = "auto"
@@ -90,14 +91,14 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
         self.medoid_indices_ = self.selection_.indices
         self.labels_ = self._labels(rows)
-        sweeps = SwapPassCounts.read(self.selection_.status)
-        self.n_iter_ = 1 if sweeps is None else sweeps.n_passes
-        self._warn_of_early_end(sweeps)
+        passes = self.selection_.passes
+        self.n_iter_ = 1 if passes is None else passes.n_passes
+        self._warn_of_early_end(passes)
         self._warn_of_empty_clusters()
         return self
 
     def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
-        require_passes(self.max_iter, "max_iter")
+        require_integer(self.max_iter, "max_iter", at_least=0)
         if _is_word(self.init, _AUTO):
             return as_count("n_clusters", self.n_clusters, len(kept)), self._method()
         start = as_init(_present(self.init, rows, kept))
@@ -126,10 +127,10 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         given = {"max_iter": self.max_iter, **({} if init is None else {"init": init})}
         return kind(**{name: value for name, value in given.items() if name in names})
 
-    def _warn_of_early_end(self, sweeps: SwapPassCounts | None) -> None:
-        if sweeps is not None and sweeps.ended_by is not None:
+    def _warn_of_early_end(self, passes: SwapPasses | None) -> None:
+        if passes is not None and passes.ended_by is not None:
             _warn(
-                f"Maximum number of iteration reached before convergence ({sweeps.ended_by}). "
+                f"Maximum number of iteration reached before convergence ({passes.ended_by}). "
                 f"Raise it to improve the fit.",
                 ConvergenceWarning,
             )

@@ -18,8 +18,8 @@ from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments
 from protobandit.interfaces.jobs.tables import table_bytes
 from protobandit.result.selection import Selection
-from protobandit.run.checkpoint.store import Checkpoint, CheckpointRefused
-from protobandit.run.progress.watch import Interrupt, Progress
+from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
+from protobandit.run.progress.reporter import Interrupt, Progress
 
 EVERY = 5.0  # seconds
 _BEGIN_ANEW = "Pass --checkpoint and --force without --resume to begin anew"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import protobandit
+from protobandit._version import __version__
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 
@@ -23,7 +23,7 @@ def identity_of(
     """Return what must be the same for a search to go on: all but time, threads and listeners."""
     feasibility, metric = problem.feasibility, problem.metric
     return {
-        "protobandit": protobandit.__version__,
+        "protobandit": __version__,
         **fingerprints,
         "weights": digest(problem.weights),
         "k": problem.k,

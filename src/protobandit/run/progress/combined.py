@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from protobandit.run.progress.watch import EVERY, Listener, Progress
+from protobandit.run.progress.reporter import EVERY, Listener, Progress
 
 
 class CombinedProgress:

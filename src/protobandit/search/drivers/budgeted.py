@@ -21,7 +21,7 @@ Faloutsos, VanBriesen, Glance (2007), Cost-effective outbreak detection in netwo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from protobandit.foundation.observer import Halt
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Bounds, Strategy, Terms
 from protobandit.search.arms.exhaustive import Exhaustive
+from protobandit.search.control import SearchControl, StopReason
 from protobandit.search.drivers.greedy import Pick, given, grow
 from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.coverage import ExactCoverage
@@ -45,14 +46,11 @@ def budgeted_greedy(
     *,
     feasibility: Feasibility,
     k: int,
-    r: int,
+    r: int = 1,
     random: np.random.Generator,
-    reached: Callable[[], str | None],
+    control: SearchControl | None = None,
 ) -> Iterator[Pick]:
-    """Yield the fixed rows, then what is bought, once that is settled.
-
-    ``reached`` names what ends the search, if anything does.
-    """
+    """Yield the fixed rows, then what is bought, once that is known."""
     if len(feasibility.fixed):
         pick = given(coverage, feasibility.fixed)
         assert isinstance(pick.objective, ExactCoverage)
@@ -66,7 +64,7 @@ def budgeted_greedy(
         return
     ratios = worth / _prices(feasibility)[arms]
     bounds = Bounds(_placed(ratios, arms, len(feasibility.groups)))
-    shop = _Shop(strategy, coverage, feasibility, k, r, random, reached)
+    shop = _Shop(strategy, coverage, feasibility, k, r, random, control or SearchControl())
     bought = shop.buy(int(arms[ratios.argmax()]), bounds)
     if base - worth.max() < (1 - _ROUNDING) * bought.coverage.costs[-1]:
         bought = shop.buy(int(arms[worth.argmax()]), bounds)
@@ -77,13 +75,13 @@ def budgeted_greedy(
 class _Bought:
     arms: Ids
     coverage: ExactCoverage
-    limit: str | None
+    stopped: StopReason | None
 
     def picks(self) -> Iterator[Pick]:
         """Yield the first row and then all others: nothing is to be judged between them."""
         remark = ""
-        if self.limit is not None:
-            remark = f"Buying was stopped by {self.limit}."
+        if self.stopped is not None:
+            remark = f"Buying was stopped by {self.stopped}."
         gains = np.diff(-np.array(self.coverage.costs), prepend=np.nan)[-len(self.arms) :]
         cuts = [slice(0, 1), slice(1, None)][: len(self.arms)]
         for cut in cuts:
@@ -92,7 +90,7 @@ class _Bought:
                 gains=gains[cut],
                 objective=self.coverage if cut is cuts[-1] else None,
                 before=None,
-                is_proven=self.limit is None,
+                is_proven=self.stopped is None,
                 remark=remark,
             )
 
@@ -105,7 +103,7 @@ class _Shop:
     k: int
     r: int
     random: np.random.Generator
-    reached: Callable[[], str | None]
+    control: SearchControl
 
     def buy(self, first: int, bounds: Bounds) -> _Bought:
         """Buy ``first``, then by gain per cost while the money lasts."""
@@ -121,15 +119,14 @@ class _Shop:
             random=self.random,
             bounds=bounds if n_fixed else None,
         )
-        limit = self.reached()
         try:
-            while limit is None and (pick := next(picks, None)) is not None:
+            while self.control.allows() and (pick := next(picks, None)) is not None:
                 assert isinstance(pick.objective, Priced)
                 objective = pick.objective
-                limit = self.reached()
         except Halt:
-            limit = self.reached()
-        return _Bought(objective.coverage.prototypes[n_fixed:], objective.coverage, limit)
+            self.control.stop()
+        stopped = self.control.stopped
+        return _Bought(objective.coverage.prototypes[n_fixed:], objective.coverage, stopped)
 
 
 def _worth(

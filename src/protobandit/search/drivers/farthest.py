@@ -10,8 +10,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.observer import NO_OBSERVER, Observer
 from protobandit.oracle.oracle import Oracle
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.drivers.pick_log import PickLog
 from protobandit.search.objectives.coverage import ExactCoverage
@@ -20,7 +20,7 @@ _MOST_AT_ONCE = 256
 
 
 def farthest_first(
-    oracle: Oracle, *, k: int, random: np.random.Generator, watch: Observer = NO_OBSERVER
+    oracle: Oracle, *, k: int, random: np.random.Generator, control: SearchControl | None = None
 ) -> Iterator[Pick]:
     """Yield the home of the worst-served target row, pick by pick, until there are ``k``.
 
@@ -34,18 +34,18 @@ def farthest_first(
     found, unless source and target are the same rows.
     """
     coverage, homes = ExactCoverage.of(oracle), _Homes(oracle)
-    feasibility, pick_log = oracle.problem.feasibility, PickLog(watch)
+    feasibility, pick_log = oracle.problem.feasibility, PickLog(control or SearchControl())
     if len(feasibility.fixed) and not pick_log.is_resumed:
         pick, coverage = _picked(coverage, feasibility.fixed, k)
         unknown = np.full(len(pick.arms), np.nan)
-        pick_log.note(pick.arms, unknown, pick.is_proven, besides=homes.notes)
+        pick_log.save(pick.arms, unknown, pick.is_proven, state=homes.state)
         yield replace(pick, gains=unknown)
-    for noted in pick_log.earlier():
-        pick, coverage = _picked(coverage, noted.arms, k)
-        pick_log.go_back(noted)
-        yield replace(pick, gains=noted.gains)
+    for logged in pick_log.earlier():
+        pick, coverage = _picked(coverage, logged.arms, k)
+        pick_log.replay(logged)
+        yield replace(pick, gains=logged.gains)
     if pick_log.is_resumed:
-        homes.recall(pick_log.arrays)
+        homes.restore(pick_log.arrays)
     while (n_left := k - len(coverage.prototypes)) > 0:
         home = homes.of_worst(coverage.nearest, coverage.prototypes)
         is_over = home is None
@@ -53,7 +53,7 @@ def farthest_first(
             feasibility.draw(coverage.prototypes, n_left, random) if is_over else np.array([home])
         )
         pick, coverage = _picked(coverage, arms, k)
-        pick_log.note(pick.arms, pick.gains, pick.is_proven, besides=homes.notes)
+        pick_log.save(pick.arms, pick.gains, pick.is_proven, state=homes.state)
         yield pick
 
 
@@ -105,13 +105,13 @@ class _Homes:
             self._find(_worst(np.where(self._homes < 0, badness, -1), n_next))
             n_next = min(2 * n_next, _MOST_AT_ONCE)
 
-    def notes(self) -> dict[str, Any]:
-        """Return a copy of all that is known."""
+    def state(self) -> dict[str, Any]:
+        """Return a copy of everything that is known."""
         return {"homes": self._homes.copy(), "is_open": self._is_open.copy()}
 
-    def recall(self, notes: Mapping[str, Any]) -> None:
-        """Know what was noted."""
-        self._homes, self._is_open = notes["homes"], notes["is_open"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Know what an earlier run knew."""
+        self._homes, self._is_open = state["homes"], state["is_open"]
 
     def _find(self, rows: Ids) -> None:
         distances = self._oracle.distances(self._everyone, self._oracle.targets(rows))

@@ -137,7 +137,7 @@ def ordered(
     feasibility = replace(Feasibility.none(k), fixed=is_fixed.argmax(axis=1))
     coverage = ExactCoverage.over(_Some(medoids.table, medoids.members), medoids.weights)
     n_left = k
-    for pick in greedy(Lazy(), coverage, n_source=k, k=k, random=random, feasibility=feasibility):
+    for pick in greedy(Lazy(), coverage, feasibility=feasibility, k=k, random=random):
         n_left -= len(pick.arms)
         last_words = "" if n_left else remark
         yield replace(pick, arms=prototypes[pick.arms], before=None, remark=last_words)

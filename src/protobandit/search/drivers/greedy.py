@@ -9,13 +9,26 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NO_OBSERVER, Observer
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Bounds, Choice, Strategy, Terms
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.pick_log import PickLog
 from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.objective import Objective
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
+
+
+@dataclass(frozen=True)
+class SwapPasses:
+    """The passes of swaps of a run: how many swaps, how many passes, and what ended them early.
+
+    ``ended_by`` is a limit, an interruption, or the parameter that was reached, as words; None if
+    no other swap helped.
+    """
+
+    n_swaps: int
+    n_passes: int
+    ended_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +44,9 @@ class Pick:
     is_proven
         False when the strategy stopped on a rule that carries no guarantee.
     remark
-        What the user should know besides, as sentences.
+        What else the user should know, as sentences.
+    passes
+        The passes of swaps that led here, where a method makes passes.
     """
 
     arms: Ids
@@ -40,32 +55,31 @@ class Pick:
     before: Objective | None
     is_proven: bool
     remark: str = ""
+    passes: SwapPasses | None = None
 
 
 def greedy(
     strategy: Strategy,
     objective: Objective,
     *,
-    n_source: int,
+    feasibility: Feasibility,
     k: int,
     r: int = 1,
     random: np.random.Generator,
-    feasibility: Feasibility | None = None,
-    watch: Observer = NO_OBSERVER,
+    control: SearchControl | None = None,
 ) -> Iterator[Pick]:
-    """Yield picks of up to ``r`` arms until there are ``k``; the first holds what ``rules`` fix.
+    """Yield picks of up to ``r`` arms until there are ``k``; the first pick is the fixed rows.
 
-    Only arms of non-zero gain are taken; when every gain is zero, it stays so, the rest are as good
-    as each other, and are drawn at random all at once.
+    Only arms with a gain are taken. Once every gain is zero it stays zero, so the rest are equally
+    good and are drawn at random all at once.
     """
-    feasibility = Feasibility.none(n_source) if feasibility is None else feasibility
-    pick_log, members = PickLog(watch), feasibility.fixed
+    pick_log, members = PickLog(control or SearchControl()), feasibility.fixed
     if pick_log.is_resumed:
         members = members[:0]  # they are among the picks of the earlier run
     elif len(members):
         pick = given(objective, members)
         objective = pick.objective or objective
-        pick_log.note(members, pick.gains, pick.is_proven, besides=_besides(objective))
+        pick_log.save(members, pick.gains, pick.is_proven, state=_state_of(objective))
         yield pick
     yield from grow(
         strategy,
@@ -107,17 +121,17 @@ def grow(
     Where rows have prices, it ends when none that gains anything can be paid for. Picks that
     ``diary`` knows of an earlier run are taken as they were.
     """
-    pick_log = PickLog(NO_OBSERVER) if pick_log is None else pick_log
-    for noted in pick_log.earlier():
-        members = np.append(members, noted.arms)
-        before, objective = objective, objective.commit(noted.arms)
-        pick_log.go_back(noted)
+    pick_log = PickLog(SearchControl()) if pick_log is None else pick_log
+    for logged in pick_log.earlier():
+        members = np.append(members, logged.arms)
+        before, objective = objective, objective.commit(logged.arms)
+        pick_log.replay(logged)
         yield Pick(
-            arms=noted.arms,
-            gains=noted.gains,
+            arms=logged.arms,
+            gains=logged.gains,
             objective=objective,
             before=before,
-            is_proven=noted.is_proven,
+            is_proven=logged.is_proven,
         )
     if pick_log.is_resumed:
         bounds = pick_log.bounds
@@ -143,7 +157,7 @@ def grow(
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)
-        pick_log.note(taken, gains, choice.is_proven, bounds=bounds, besides=_besides(objective))
+        pick_log.save(taken, gains, choice.is_proven, bounds=bounds, state=_state_of(objective))
         yield Pick(
             arms=taken,
             gains=gains,
@@ -153,8 +167,8 @@ def grow(
         )
 
 
-def _besides(objective: Objective) -> Callable[[], dict[str, Any]]:
-    """Return who tells what another run must know besides the picks."""
+def _state_of(objective: Objective) -> Callable[[], dict[str, Any]]:
+    """Return a function that returns what a resumed run must know of the objective."""
     return objective.notes if isinstance(objective, SampledCoverage) else dict
 
 

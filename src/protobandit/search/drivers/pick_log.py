@@ -1,4 +1,4 @@
-"""The picks of a search as notes, from which another run takes them instead of choosing."""
+"""The picks of a search, logged so that a resumed run repeats them instead of choosing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import Observer, SavedStage
 from protobandit.search.arms.contract import Bounds
 from protobandit.search.arms.threshold import Level
+from protobandit.search.control import SavedState, SearchControl
 
-_STAGE = "picks"
+_STATE = "picks"
 _BOUNDS: dict[str, type[Bounds]] = {kind.__name__: kind for kind in (Bounds, Level)}
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedPick:
-    """One pick, and what had been counted when it was made."""
+    """One pick, with the counts and the seconds when it was made."""
 
     arms: Ids
     gains: Doubles
@@ -29,61 +29,62 @@ class LoggedPick:
 
 
 class PickLog:
-    """Writes picks down, if anybody takes notes, and knows those of an earlier run.
+    """Saves picks, if there is a checkpoint, and knows those of an earlier run.
 
-    ``arrays`` are what the earlier run noted besides, after the last of its picks; ``bounds`` what
-    its next round might have used.
+    ``arrays`` is what the earlier run saved in addition after its last pick; ``bounds`` are those
+    that its next round would have used.
     """
 
-    def __init__(self, watch: Observer) -> None:
-        self._watch = watch
+    def __init__(self, control: SearchControl) -> None:
+        self._control = control
         self._picks: list[LoggedPick] = []
-        stage = watch.recall(_STAGE)
+        stage = control.states.restore(_STATE)
         self._earlier: list[LoggedPick] = [] if stage is None else _picks_of(stage)
         self.arrays: Mapping[str, Any] = {} if stage is None else stage.arrays
         self.bounds = None if stage is None else _bounds_of(stage)
 
     @property
     def is_resumed(self) -> bool:
-        """Tell whether there was an earlier run."""
+        """Return whether there was an earlier run."""
         return bool(self._earlier)
 
     def earlier(self) -> Iterator[LoggedPick]:
-        """Yield the picks of an earlier run, those of rows that were fixed among them."""
+        """Yield the picks of an earlier run, fixed rows included."""
         for pick in self._earlier:
             self._picks.append(pick)
             yield pick
-        self._watch.catch_up()
+        self._control.end_replay()
 
-    def go_back(self, pick: LoggedPick) -> None:
-        """Count as the earlier run had when it made a pick."""
-        self._watch.go_back(pick.counts, pick.seconds)
+    def replay(self, pick: LoggedPick) -> None:
+        """Show the counts and seconds that the earlier run had when it made a pick."""
+        self._control.replay(pick.counts, pick.seconds)
 
-    def note(
+    def save(
         self,
         arms: Ids,
         gains: Doubles,
         is_proven: bool,
         *,
         bounds: Bounds | None = None,
-        besides: Callable[[], Mapping[str, Any]] = dict,
+        state: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """Write down a pick, and what the next round needs to know, which ``besides`` returns."""
-        if not self._watch.is_noting:
+        """Save a pick, and the arrays that the next round needs, which ``state`` returns."""
+        control = self._control
+        if not control.states.is_active:
             return
-        counts, seconds = self._watch.counts(), self._watch.seconds
+        counts, seconds = control.counts.snapshot(), control.clock.seconds
         self._picks.append(LoggedPick(arms, gains, is_proven, counts, seconds))
         values: dict[str, Any] = {}
-        arrays = {**_columns(self._picks), **besides()}
+        arrays = {**_columns(self._picks), **state()}
         if bounds is not None:
             own = {field.name: getattr(bounds, field.name) for field in fields(bounds)}
             arrays["upper"] = own.pop("upper")
             values["bounds"] = {"kind": type(bounds).__name__, **own}
-        self._watch.note(_STAGE, values, arrays)
+        control.states.save(_STATE, SavedState(values, arrays))
 
 
 def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
-    """Return picks as columns, put together when they are written: most of them never are."""
+    """Return picks as columns, joined when they are written: most of them never are."""
     n = len(picks)
     return {
         "arms": lambda: np.concatenate([pick.arms for pick in picks[:n]]),
@@ -95,7 +96,7 @@ def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
     }
 
 
-def _picks_of(stage: SavedStage) -> list[LoggedPick]:
+def _picks_of(stage: SavedState) -> list[LoggedPick]:
     columns = stage.arrays
     stops = np.cumsum(columns["sizes"])
     return [
@@ -110,7 +111,7 @@ def _picks_of(stage: SavedStage) -> list[LoggedPick]:
     ]
 
 
-def _bounds_of(stage: SavedStage) -> Bounds | None:
+def _bounds_of(stage: SavedState) -> Bounds | None:
     if "bounds" not in stage.values:
         return None
     own = dict(stage.values["bounds"])

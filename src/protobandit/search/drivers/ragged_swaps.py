@@ -12,8 +12,9 @@ from contextlib import suppress
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer
+from protobandit.foundation.observer import Halt
 from protobandit.oracle.tables import RaggedTable
+from protobandit.search.control import SearchControl
 from protobandit.search.objectives.swap_state import SwapState
 
 # A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
@@ -24,28 +25,29 @@ _AT_ONCE = 8  # arms whose rows are computed together: more share a product, mor
 
 
 def refine_eagerly(
-    swap_state: SwapState, ragged: RaggedTable, *, passes: int, watch: Observer = NO_OBSERVER
+    swap_state: SwapState, ragged: RaggedTable, *, passes: int, control: SearchControl | None = None
 ) -> tuple[int, Doubles]:
     """Swap whatever helps, the most promising arms first.
 
     A pass asks every arm for its best swap, then tries those that would help, best first, each
     against the prototypes as they are by then. Return how many swaps were made, and what the last
     pass heard: how the cost would change by each arm's best swap, infinite for prototypes. It ends
-    between two swaps where ``watch`` asks for it.
+    between two swaps where ``control`` asks for it.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
     n_swaps, changes = 0, np.zeros(len(ragged))
+    control = control or SearchControl()
     for _ in range(passes):
         least = least_change(swap_state)
         changes = changes_of_others(swap_state, ragged)
         queue = np.flatnonzero(changes < least)
         before = n_swaps
         with suppress(Halt):  # raised before the next swaps, never within one
-            while len(queue) and not watch.asks_to_stop():
+            while len(queue) and not control.is_interrupted():
                 n_made, queue = _swap_some(swap_state, ragged, queue, least)
                 n_swaps += n_made
-        if n_swaps == before or watch.asks_to_stop():
+        if n_swaps == before or control.is_interrupted():
             break
     return n_swaps, changes
 

@@ -80,7 +80,6 @@ def built(table: FullTable, weights: Doubles, random: np.random.Generator) -> Me
     picks = greedy(
         Lazy(),
         ExactCoverage.over(table, weights),
-        n_source=len(table.arms),
         k=problem.k,
         random=random,
         feasibility=_among(problem.feasibility, table.arms),

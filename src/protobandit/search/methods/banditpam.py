@@ -8,22 +8,23 @@ from typing import ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.bandit_swaps import bandit_swaps
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.drivers.race.race import RungResult
 from protobandit.search.drivers.race.schedule import Rung
-from protobandit.search.methods.lazybandit import in_order, lap_before, note_lap
-from protobandit.search.methods.method import Forecast, Outcome, is_number, require_count
-from protobandit.search.methods.swap_passes import require_passes
+from protobandit.search.methods.lazybandit import in_order, restore_result, save_result
+from protobandit.search.methods.method import Method, Outcome, Schedule, require_probability
 from protobandit.search.objectives.prefix_coverage import PrefixCoverage
 from protobandit.search.objectives.prefixes import Prefixes
 from protobandit.search.objectives.swap_state import SwapState
@@ -35,7 +36,7 @@ _SWAPS = 1.0  # swaps, in units of k (measured; for predictions only)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BanditPAM:
+class BanditPAM(Method):
     """PAM's BUILD and SWAP, each step decided by successive elimination on sampled target rows.
 
     All steps read one order of the target from its beginning, and what a row has been measured at
@@ -72,37 +73,40 @@ class BanditPAM:
     max_iter: int = 300
 
     def __post_init__(self) -> None:
-        if self.batch is not None:
-            require_count(self.batch, "batch")
-        require_passes(self.max_iter, "max_iter")
-        if not (is_number(self.delta) and 0 < self.delta < 1):
-            raise InvalidInput(f"delta={self.delta!r} is not a probability. Pass 0 < delta < 1.")
+        require_integer(self.batch, "batch", allows_none=True)
+        require_integer(self.max_iter, "max_iter", at_least=0)
+        require_probability(self.delta, "delta")
 
     def first_batch(self, problem: Problem) -> int:
         """Return how many rows every arm is compared on at first."""
         rows = max(_BATCH, _BATCH_A_SLOT * problem.k) if self.batch is None else self.batch
         return min(rows, len(problem.target))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem = oracle.problem
         rung = Rung(len(problem.source), len(problem.target), 0, self.max_iter)
-        earlier = lap_before(watch, [rung])
+        earlier = restore_result(control, [rung])
         if earlier is not None:
-            yield from in_order(oracle, earlier, random, watch.decide("remark", ""))
+            yield from in_order(oracle, earlier, random, earlier.remark)
             return
-        prefixes = Prefixes(oracle, random, room=self._room(oracle, watch.limits))
+        prefixes = Prefixes(oracle, random, room=self._room(oracle, control.limits))
         strategy = SuccessiveElimination(delta=self.delta, batch=self.first_batch(problem))
-        lap = self._built(strategy, prefixes, rung, random, watch)
-        if watch.stopped:
-            remark = f"{watch.culprit} left no room for swaps."
+        result = self._built(strategy, prefixes, rung, random, control)
+        if control.stopped:
+            remark = f"{control.stopped.at_start} left no room for swaps."
         else:
             with oracle.during("swap"):
-                searches = bandit_swaps(strategy, prefixes, lap.swap_state, random=random)
-                remark = self._swapped(searches, watch)
-        if not watch.stopped:
-            watch.decide("remark", remark)
-            note_lap(watch, lap, [rung])
-        yield from in_order(oracle, lap, random, remark)
+                searches = bandit_swaps(strategy, prefixes, result.swap_state, random=random)
+                remark = self._swapped(searches, control)
+        if not control.stopped:
+            save_result(control, result, [rung], remark)
+        yield from in_order(oracle, result, random, remark)
 
     def _room(self, oracle: Oracle, limits: Limits) -> int:
         """Return the bytes for prefixes, beside the prototypes' distances."""
@@ -120,55 +124,60 @@ class BanditPAM:
         prefixes: Prefixes,
         rung: Rung,
         random: np.random.Generator,
-        watch: Watch,
+        control: SearchControl,
     ) -> RungResult:
         """Return where BUILD leads, as far as the limits allow."""
         problem, is_exact = prefixes.oracle.problem, True
         n_source, coverage = len(problem.source), PrefixCoverage.of(prefixes, problem.k)
-        picks = greedy(strategy, coverage, n_source=n_source, k=problem.k, random=random)
+        picks = greedy(
+            strategy,
+            coverage,
+            feasibility=Feasibility.none(n_source),
+            k=problem.k,
+            random=random,
+        )
         try:
             for pick in picks:
                 assert isinstance(pick.objective, PrefixCoverage)
                 coverage, is_exact = pick.objective, is_exact and pick.is_proven
-                watch.tell("building", n_picked=len(coverage.prototypes))
-                if not watch.allows():
+                control.report("building", n_picked=len(coverage.prototypes))
+                if not control.allows():
                     break
         except Halt:
             if not len(coverage.prototypes):
                 raise
-            watch.halted()
+            control.stop()
         members = coverage.prototypes
         swap_state = SwapState(members, coverage.matrix[: len(members)], prefixes.weights)
         return RungResult(rung, np.arange(n_source), swap_state, 0, n_source, is_exact)
 
-    def _swapped(self, searches: Iterator[bool], watch: Watch) -> str:
+    def _swapped(self, searches: Iterator[bool], control: SearchControl) -> str:
         """Search until no swap pays or something ends it; return what, as a sentence."""
         if self.max_iter == 0:
             return ""
         try:
             for n_searches, _ in enumerate(searches, start=1):
-                watch.tell(f"search {n_searches + 1} for a swap")
-                if not watch.allows():
-                    return f"{watch.culprit} ended the swaps."
+                control.report(f"search {n_searches + 1} for a swap")
+                if not control.allows():
+                    break
                 if n_searches == self.max_iter:
                     return f"max_iter={self.max_iter} ended the swaps."
         except Halt:
-            watch.halted()
-            return f"{watch.culprit} ended the swaps."
-        return ""
+            control.stop()
+        return f"{control.stopped.at_start} ended the swaps." if control.stopped else ""
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        problem = oracle.problem
+    def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * self.first_batch(problem)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_source, n_target = len(problem.source), len(problem.target)
+        itemsize = problem.distance_dtype.itemsize
         prefix = min(_ROUNDS * self.first_batch(problem), n_target)
         columns = min((1 + _SWAPS) * problem.k, n_source) * n_target
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
-        members = _members_bytes(problem, problem.dtype.itemsize)
-        kept = min(evaluations * problem.dtype.itemsize, max(limits.room() - members, 0))
-        return Forecast(evaluations=evaluations, memory=members + kept)
+        members = _members_bytes(problem, itemsize)
+        kept = min(evaluations * itemsize, max(limits.room() - members, 0))
+        return Schedule(evaluations=evaluations, memory=members + kept)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven:

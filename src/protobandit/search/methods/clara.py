@@ -8,23 +8,24 @@ from typing import ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.drivers.subsample import CandidateSet, ValidationRows, subsample
-from protobandit.search.methods.method import Forecast, Outcome, require_count
+from protobandit.search.methods.method import Method, Schedule
 from protobandit.search.methods.ordering import arranged
 
-_MOST_JUDGED = 1 << 16  # target rows; a larger target is judged on a sample of it
+_MOST_VALIDATION_ROWS = 1 << 16  # of the target; a larger target is sampled
+_STATE = "samples"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clara:
+class Clara(Method):
     """Greedy and swaps on small random samples; the outcome that is best on the target is kept.
 
     A sample is ``sample_size`` target rows, drawn by weight, and as many source rows: those same
@@ -53,9 +54,8 @@ class Clara:
     sample_size: int | None = None
 
     def __post_init__(self) -> None:
-        require_count(self.n_samples, "n_samples")
-        if self.sample_size is not None:
-            require_count(self.sample_size, "sample_size")
+        require_integer(self.n_samples, "n_samples")
+        require_integer(self.sample_size, "sample_size", allows_none=True)
 
     def size(self, problem: Problem) -> int:
         """Return how many rows a sample has on either side."""
@@ -68,58 +68,62 @@ class Clara:
             )
         return self.sample_size
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem, size = oracle.problem, self.size(oracle.problem)
-        n_jury = watch.decide("jury", _n_jury(problem, oracle.dtype.itemsize, watch.limits))
-        validation = ValidationRows.of(oracle, n_jury, random)
-        best, n_done = _earlier(watch, validation)
-        verdicts = subsample(validation, n_rows=size, random=random, best=best)
-        most = _in_sample(problem, size, problem.k) + problem.k * n_jury
+        validation = ValidationRows.of(oracle, schedule.n_validation, random)
+        best, n_done = _restored(control, validation)
+        candidates = subsample(validation, n_rows=size, random=random, best=best)
+        most = _in_sample(problem, size, problem.k) + problem.k * schedule.n_validation
         try:
-            while best is None or (n_done < self.n_samples and watch.allows(most)):
-                watch.tell(f"sample {n_done + 1} of {self.n_samples}")
-                best, n_done = next(verdicts), n_done + 1
-                _note(watch, best, n_done)
-                watch.tell(f"sample {n_done}", n_picked=problem.k, cost=best.cost)
+            while best is None or (n_done < self.n_samples and control.allows(most)):
+                control.report(f"sample {n_done + 1} of {self.n_samples}")
+                best, n_done = next(candidates), n_done + 1
+                _save(control, best, n_done)
+                control.report(f"sample {n_done}", n_picked=problem.k, cost=best.cost)
         except Halt:
             if best is None:
                 raise
-            watch.halted()
+            control.stop()
         remark = ""
-        if watch.stopped:
+        if control.stopped:
             done = f"{n_done} of {self.n_samples} samples"
-            remark = f"{watch.culprit} ended the search after {done}."
+            remark = f"{control.stopped.at_start} ended the search after {done}."
         yield from arranged(oracle, best.prototypes, best.matrix, best.weights, random, remark)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        problem, size = oracle.problem, self.size(oracle.problem)
-        return _in_sample(problem, size, 0)
+    def least_evaluations(self, problem: Problem) -> int:
+        return _in_sample(problem, self.size(problem), 0)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        size, n_jury = self.size(problem), _n_jury(problem, problem.dtype.itemsize, limits)
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        itemsize = problem.distance_dtype.itemsize
+        size, n_validation = self.size(problem), _n_validation(problem, itemsize, limits)
         samples = _in_sample(problem, size, 0)
         samples += (self.n_samples - 1) * _in_sample(problem, size, problem.k)
-        in_memory = max(2 * problem.k * n_jury, _in_sample(problem, size, problem.k))
-        return Forecast(evaluations=samples, memory=in_memory * problem.dtype.itemsize)
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None
+        in_memory = max(2 * problem.k * n_validation, _in_sample(problem, size, problem.k))
+        return Schedule(evaluations=samples, memory=in_memory * itemsize, n_validation=n_validation)
 
 
-def _note(watch: Watch, best: CandidateSet, n_done: int) -> None:
-    """Write down the best so far."""
+def _save(control: SearchControl, best: CandidateSet, n_done: int) -> None:
+    """Save the best set so far."""
     arrays = {"prototypes": best.prototypes, "matrix": best.matrix}
-    watch.note("samples", {"n_done": n_done, "cost": best.cost}, arrays)
+    control.states.save(_STATE, SavedState({"n_done": n_done, "cost": best.cost}, arrays))
 
 
-def _earlier(watch: Watch, validation: ValidationRows) -> tuple[CandidateSet | None, int]:
-    """Return the best that an earlier run has found, and of how many samples."""
-    stage = watch.recall("samples")
-    if stage is None:
+def _restored(
+    control: SearchControl, validation: ValidationRows
+) -> tuple[CandidateSet | None, int]:
+    """Return the best set that an earlier run has found, and of how many samples."""
+    saved = control.states.restore(_STATE)
+    if saved is None:
         return None, 0
-    prototypes, matrix = stage.arrays["prototypes"], stage.arrays["matrix"]
-    best = CandidateSet(prototypes, matrix, validation.weights, stage.values["cost"])
-    return best, stage.values["n_done"]
+    prototypes, matrix = saved.arrays["prototypes"], saved.arrays["matrix"]
+    best = CandidateSet(prototypes, matrix, validation.weights, saved.values["cost"])
+    return best, saved.values["n_done"]
 
 
 def _in_sample(problem: Problem, size: int, n_kept: int) -> int:
@@ -127,7 +131,7 @@ def _in_sample(problem: Problem, size: int, n_kept: int) -> int:
     return min(size + n_kept, len(problem.source)) * min(size, len(problem.target))
 
 
-def _n_jury(problem: Problem, itemsize: int, limits: Limits) -> int:
-    """Return on how many target rows outcomes are judged."""
+def _n_validation(problem: Problem, itemsize: int, limits: Limits) -> int:
+    """Return on how many target rows candidate sets are compared."""
     room = limits.room() // (2 * problem.k * itemsize)
-    return min(len(problem.target), _MOST_JUDGED, max(room, 40 + 2 * problem.k))
+    return min(len(problem.target), _MOST_VALIDATION_ROWS, max(room, 40 + 2 * problem.k))

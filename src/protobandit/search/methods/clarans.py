@@ -8,26 +8,27 @@ from typing import ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
-from protobandit.search.methods.method import Forecast, Outcome, require_count
+from protobandit.search.methods.method import Method, Schedule
 from protobandit.search.methods.ordering import arranged
 from protobandit.search.methods.swap_passes import weights_of
 from protobandit.search.objectives.swap_state import SwapState
 
 _LEAST_NEIGHBOURS = 250
 _SHARE_OF_NEIGHBOURS = 0.0125
+_STATE = "found"
 _WALKED = 8  # neighbours tried from a start, in units of maxneighbor (measured on MNIST)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clarans:
+class Clarans(Method):
     """From random prototypes to a random neighbour that is better, until none is found for long.
 
     A neighbour differs in one prototype, and is judged on the whole target. Of several searches the
@@ -56,9 +57,8 @@ class Clarans:
     maxneighbor: int | None = None
 
     def __post_init__(self) -> None:
-        require_count(self.numlocal, "numlocal")
-        if self.maxneighbor is not None:
-            require_count(self.maxneighbor, "maxneighbor")
+        require_integer(self.numlocal, "numlocal")
+        require_integer(self.maxneighbor, "maxneighbor", allows_none=True)
 
     def patience(self, problem: Problem) -> int:
         """Return how many neighbours in a row must be no better for a search to end."""
@@ -67,24 +67,27 @@ class Clarans:
         n_neighbours = problem.k * (len(problem.source) - problem.k)
         return max(_LEAST_NEIGHBOURS, round(_SHARE_OF_NEIGHBOURS * n_neighbours))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        problem, feasibility, n_target = (
-            oracle.problem,
-            oracle.problem.feasibility,
-            len(oracle.problem.target),
-        )
-        stage = watch.recall("found")
-        if stage is not None:
-            found = SwapState.recalled(stage.arrays)
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        problem, n_target = oracle.problem, len(oracle.problem.target)
+        feasibility = problem.feasibility
+        saved = control.states.restore(_STATE)
+        if saved is not None:
+            found = SwapState.recalled(saved.arrays)
             yield from arranged(oracle, found.members, found.matrix, found.weights, random)
             return
         best: SwapState | None = None
-        columns = ColumnCache(oracle, _capacity(problem, oracle.dtype.itemsize, watch.limits))
+        columns = ColumnCache(oracle, schedule.n_columns)
         for n_done in range(self.numlocal):
-            watch.tell(f"search {n_done + 1} of {self.numlocal}")
+            control.report(f"search {n_done + 1} of {self.numlocal}")
             drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
             start = np.append(feasibility.fixed, drawn)
-            if best is not None and not watch.allows(columns.n_missing(start) * n_target):
+            if best is not None and not control.allows(columns.n_missing(start) * n_target):
                 break
             found = random_swaps(
                 columns,
@@ -93,36 +96,35 @@ class Clarans:
                 n_fixed=len(feasibility.fixed),
                 patience=self.patience(problem),
                 random=random,
-                may_compute=watch.allows,
+                may_compute=control.allows,
             )
             best = found if best is None or found.cost < best.cost else best
-            watch.tell(f"search {n_done + 1}", n_picked=problem.k, cost=best.cost)
-            if watch.asks_to_stop():
-                watch.halted()
-            if watch.stopped:
+            control.report(f"search {n_done + 1}", n_picked=problem.k, cost=best.cost)
+            if control.is_interrupted():
+                control.stop()
+            if control.stopped:
                 break
         assert best is not None
-        if watch.is_noting and not watch.stopped:
-            watch.note("found", {}, best.notes())
-        remark = f"{watch.culprit} ended the search." if watch.stopped else ""
+        if control.states.is_active and not control.stopped:
+            control.states.save(_STATE, SavedState(arrays=best.notes()))
+        remark = f"{control.stopped.at_start} ended the search." if control.stopped else ""
         yield from arranged(oracle, best.members, best.matrix, best.weights, random, remark)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return oracle.problem.k * len(oracle.problem.target)
+    def least_evaluations(self, problem: Problem) -> int:
+        return problem.k * len(problem.target)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_source, n_target = len(problem.source), len(problem.target)
-        capacity = _capacity(problem, problem.dtype.itemsize, limits)
+        itemsize = problem.distance_dtype.itemsize
+        capacity = _capacity(problem, itemsize, limits)
         n_drawn = self.numlocal * (problem.k + _WALKED * self.patience(problem))
         if capacity == n_source:  # each is computed when it is drawn first
             n_drawn = n_source * -np.expm1(-n_drawn / n_source)
-        return Forecast(
+        return Schedule(
             evaluations=round(n_drawn) * n_target,
-            memory=(capacity + 2 * problem.k) * n_target * problem.dtype.itemsize,
+            memory=(capacity + 2 * problem.k) * n_target * itemsize,
+            n_columns=capacity,
         )
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None
 
 
 def _capacity(problem: Problem, itemsize: int, limits: Limits) -> int:

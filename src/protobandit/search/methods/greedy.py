@@ -5,51 +5,97 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.subset import Subset
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.budgeted import budgeted_greedy
 from protobandit.search.drivers.greedy import Pick, given, greedy
 from protobandit.search.methods.method import (
-    Forecast,
     Memoize,
+    Method,
     Outcome,
+    Schedule,
     exact_coverage,
-    exact_forecast,
-    require_count,
+    exact_schedule,
     require_epsilon,
     require_memoize,
 )
-from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
-
-_STILL_LOOKED_AT = 0.03  # of all arms, at an iteration of lazy greedy (measured on MNIST)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotGreedy:
+class _ExactGreedy(Method):
+    """Greedy on exact gains: what `SpotGreedy` and `LazyGreedy` share."""
+
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
+    strategy: ClassVar[Strategy]
+    share: ClassVar[float]  # of all arms, whose gains an iteration after the second computes
+    r: int = 1
+    memoize: Memoize = "auto"
+
+    def __post_init__(self) -> None:
+        require_integer(self.r, "r")
+        require_memoize(self.memoize)
+
+    @property
+    def is_exact_greedy(self) -> bool:
+        return self.r == 1
+
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        return exact_schedule(problem, _n_gains(problem, self.r, self.share), self.memoize, limits)
+
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        coverage = exact_coverage(oracle, self.memoize, control.limits, schedule)
+        problem = oracle.problem
+        driver = greedy if problem.feasibility.prices is None else budgeted_greedy
+        return driver(
+            self.strategy,
+            coverage,
+            feasibility=problem.feasibility,
+            k=problem.k,
+            r=self.r,
+            random=random,
+            control=control,
+        )
+
+    def least_evaluations(self, problem: Problem) -> int:
+        return len(problem.source) * len(problem.target)
+
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotGreedy(_ExactGreedy):
     """Exact greedy: every gain, at every iteration (SPOTgreedy; PAM's BUILD).
 
-    Evaluations: |S||T| when memoized, else the sum of (|S| - |M|)|T| over the iterations, and |T| a
-    prototype under "assign". Memory: the |S| x |T| matrix when memoized, else a few blocks.
+    Evaluations: |S||T| if memoized, else the sum of (|S| - |M|)|T| over the iterations, and |T| per
+    prototype under "assign". Memory: the |S| x |T| matrix if memoized, else a few blocks.
 
     Parameters
     ----------
     r
-        How many rows an iteration takes.
+        Number of rows per iteration.
     memoize
-        Whether to keep every dissimilarity; "auto" does if half the free memory holds them.
+        Whether to keep every dissimilarity. "auto" keeps them if half the free memory suffices.
 
     References
     ----------
@@ -57,34 +103,16 @@ class SpotGreedy:
     """
 
     name: ClassVar[str] = "spotgreedy"
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
-    r: int = 1
-    memoize: Memoize = "auto"
-
-    def __post_init__(self) -> None:
-        require_count(self.r, "r")
-        require_memoize(self.memoize)
-
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        coverage = exact_coverage(oracle, self.memoize, watch)
-        return _picks(Exhaustive(), coverage, oracle, self.r, random, watch)
-
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return len(oracle.problem.source) * len(oracle.problem.target)
-
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        return exact_forecast(problem, _n_gains(problem, self.r, 1.0), self.memoize, limits)
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
+    strategy: ClassVar[Strategy] = Exhaustive()
+    share: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyGreedy:
-    """The answer of `SpotGreedy`, with gains recomputed only where they may matter.
+class LazyGreedy(_ExactGreedy):
+    """The result of `SpotGreedy`; gains are recomputed only where they may matter.
 
-    Gains only shrink as prototypes are added, so an old gain is an upper bound and most rows are
-    never looked at again.
+    Gains only shrink as prototypes are added, so an old gain is an upper bound, and the gains of
+    most rows are never computed again.
 
     Parameters
     ----------
@@ -97,39 +125,19 @@ class LazyGreedy:
     """
 
     name: ClassVar[str] = "lazygreedy"
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
-    r: int = 1
-    memoize: Memoize = "auto"
-
-    def __post_init__(self) -> None:
-        require_count(self.r, "r")
-        require_memoize(self.memoize)
-
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        coverage = exact_coverage(oracle, self.memoize, watch)
-        return _picks(Lazy(), coverage, oracle, self.r, random, watch)
-
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return len(oracle.problem.source) * len(oracle.problem.target)
-
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        return exact_forecast(
-            problem, _n_gains(problem, self.r, _STILL_LOOKED_AT), self.memoize, limits
-        )
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
+    strategy: ClassVar[Strategy] = Lazy()
+    share: ClassVar[float] = 0.03  # measured on MNIST
 
 
 @dataclass(frozen=True, kw_only=True)
-class StochasticGreedy:
+class StochasticGreedy(Method):
     """Exact gains on a random subset of the source at every iteration.
 
     Parameters
     ----------
     epsilon
-        What may be lost on average, in 0 < epsilon < 1 - 1/e; a subset has |S| / k ln(1 / epsilon)
-        rows, with k the number that is to be chosen.
+        The expected loss, in 0 < epsilon < 1 - 1/e. A subset has |S| / k ln(1 / epsilon) rows,
+        where k is the number of rows to choose.
     memoize
         As in `SpotGreedy`.
 
@@ -147,17 +155,29 @@ class StochasticGreedy:
         require_epsilon(self.epsilon)
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        strategy = Subset(inner=Exhaustive(), size=subset_size(oracle.problem, self.epsilon))
-        coverage = exact_coverage(oracle, self.memoize, watch)
-        return greedy(strategy, coverage, **_size(oracle.problem), random=random, watch=watch)
-
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return subset_size(oracle.problem, self.epsilon) * len(oracle.problem.target)
-
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_gains = problem.k * subset_size(problem, self.epsilon) * len(problem.target)
-        return exact_forecast(problem, n_gains, self.memoize, limits)
+        return exact_schedule(problem, n_gains, self.memoize, limits)
+
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        problem = oracle.problem
+        return greedy(
+            Subset(inner=Exhaustive(), size=subset_size(problem, self.epsilon)),
+            exact_coverage(oracle, self.memoize, control.limits, schedule),
+            feasibility=problem.feasibility,
+            k=problem.k,
+            random=random,
+            control=control,
+        )
+
+    def least_evaluations(self, problem: Problem) -> int:
+        return subset_size(problem, self.epsilon) * len(problem.target)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if outcome.feasibility.has_quotas:
@@ -171,26 +191,29 @@ class StochasticGreedy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Random:
-    """Rows drawn at random: what any method must beat."""
+class Random(Method):
+    """Rows drawn at random: the baseline that every method must beat."""
 
     name: ClassVar[str] = "random"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        return Schedule(evaluations=0, memory=0)
+
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem, coverage = oracle.problem, SampledCoverage.of(oracle, scale=1.0)
         feasibility = problem.feasibility
         drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
         return iter([given(coverage, np.append(feasibility.fixed, drawn))])
 
-    def least_evaluations(self, oracle: Oracle) -> int:
+    def least_evaluations(self, problem: Problem) -> int:
         return 0
-
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        return Forecast(evaluations=0, memory=0)
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None
 
 
 def subset_size(problem: Problem, epsilon: float) -> int:
@@ -223,39 +246,8 @@ def conditions_of(feasibility: Feasibility) -> tuple[str, ...]:
     return () if feasibility.is_free else ("f* is the best f within the constraints",)
 
 
-def _picks(
-    strategy: Strategy,
-    coverage: ExactCoverage,
-    oracle: Oracle,
-    r: int,
-    random: np.random.Generator,
-    watch: Watch,
-) -> Iterator[Pick]:
-    """Yield greedy's picks, or what is bought where rows have costs."""
-    problem = oracle.problem
-    if problem.feasibility.prices is None:
-        return greedy(strategy, coverage, **_size(problem), r=r, random=random, watch=watch)
-
-    def reached() -> str | None:
-        return None if watch.allows() else watch.stopped
-
-    return budgeted_greedy(
-        strategy,
-        coverage,
-        feasibility=problem.feasibility,
-        k=problem.k,
-        r=r,
-        random=random,
-        reached=reached,
-    )
-
-
 def _n_gains(problem: Problem, r: int, share: float) -> int:
     """Return the terms of all gains: whole on the first two iterations, then ``share`` of them."""
     iterations = -(-problem.k // r)
     whole = min(2, iterations)
     return round((whole + share * (iterations - whole)) * len(problem.source) * len(problem.target))
-
-
-def _size(problem: Problem) -> dict[str, Any]:
-    return {"n_source": len(problem.source), "k": problem.k, "feasibility": problem.feasibility}

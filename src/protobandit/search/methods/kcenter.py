@@ -12,15 +12,15 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.farthest import farthest_first
 from protobandit.search.drivers.greedy import Pick
-from protobandit.search.methods.method import Forecast, Outcome
+from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.objectives.coverage import ExactCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
-class KCenter:
+class KCenter(Method):
     """Farthest first: each prototype serves the target row that is served worst so far.
 
     Its own objective is the **largest** distance of a target row to its prototype, which the status
@@ -42,14 +42,20 @@ class KCenter:
     name: ClassVar[str] = "kcenter"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed"})
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        return farthest_first(oracle, k=oracle.problem.k, random=random, watch=watch)
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        return farthest_first(oracle, k=oracle.problem.k, random=random, control=control)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return _an_iteration(oracle.problem)
+    def least_evaluations(self, problem: Problem) -> int:
+        return _per_iteration(problem)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        return Forecast(evaluations=problem.k * _an_iteration(problem), memory=0)
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        return Schedule(evaluations=problem.k * _per_iteration(problem), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.feasibility.is_free:
@@ -66,6 +72,6 @@ class KCenter:
         )
 
 
-def _an_iteration(problem: Problem) -> int:
+def _per_iteration(problem: Problem) -> int:
     n_source, n_target = len(problem.source), len(problem.target)
     return n_target if problem.target is problem.source else n_source + n_target

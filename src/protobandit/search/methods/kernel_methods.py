@@ -10,7 +10,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.similarities import Similarity, similarity
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.objectives.embedding import Embedding, median_evaluations, median_gamma
 
 
@@ -25,13 +25,15 @@ def similarity_for(
     return similarity(kernel, gamma=gamma, degree=degree, coef0=coef0)
 
 
-def embedded(oracle: Oracle, kernel: Similarity, watch: Watch, name: str = "means") -> Embedding:
-    """Return what the kernel says of source and target; ``name`` tells two of a search apart."""
-    stage = watch.recall(name)
-    if stage is not None:
-        return Embedding.of(oracle, kernel, stage.arrays["means"])
+def embedded(
+    oracle: Oracle, kernel: Similarity, control: SearchControl, name: str = "means"
+) -> Embedding:
+    """Return the embedding of source and target; a search that makes two names them apart."""
+    saved = control.states.restore(name)
+    if saved is not None:
+        return Embedding.of(oracle, kernel, saved.arrays["means"])
     embedding = Embedding.of(oracle, kernel)
-    watch.note(name, {}, {"means": embedding.means})
+    control.states.save(name, SavedState(arrays={"means": embedding.means}))
     return embedding
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
@@ -23,7 +24,7 @@ from protobandit.oracle.target_orders import (
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.drivers.race.race import RungResult, covered, race, ranked
 from protobandit.search.drivers.race.schedule import (
@@ -32,20 +33,22 @@ from protobandit.search.drivers.race.schedule import (
     planned_evaluations,
     rungs_for,
 )
+from protobandit.search.drivers.race.state import drop_state
 from protobandit.search.methods.greedy import exact_guarantee
-from protobandit.search.methods.method import Forecast, Outcome, is_number
+from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.objectives.swap_state import SwapState
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
-_DEAR = 0.6  # of the effort, where an evaluation is a call of the user's own function
+_EXPENSIVE_EFFORT = 0.6  # of the effort, where the metric is the user's own function
 _AT_ONCE = 1 << 24  # dissimilarities that are computed at once rather than raced for
-_AT_ONCE_IF_DEAR = 1 << 14
+_AT_ONCE_IF_EXPENSIVE = 1 << 14
 _ENDLESS = 1 << 62  # rows
+_RESULT = "result of the race"  # the name of its saved state
 _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyBandit:
+class LazyBandit(Method):
     """All source rows race on a few target rows, fewer of them on more, improved by swaps.
 
     Evaluations: |S| (100 + 2 k) effort on the first rung and one to three times as many on all
@@ -80,20 +83,26 @@ class LazyBandit:
         """Return the effort as a number."""
         return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
-        return raced(oracle, random, watch, effort=self.level)
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        return raced(oracle, random, control, schedule)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        problem = oracle.problem
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        return race_schedule(problem, limits, self.level)
+
+    def least_evaluations(self, problem: Problem) -> int:
         return least_evaluations(
             n_source=len(problem.source), n_target=len(problem.target), k=problem.k
         )
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        return race_forecast(problem, limits, self.level)
-
-    def rows_read(self, *, n_source: int, k: int, is_expensive: bool, limits: Limits) -> int:
-        """Return how many rows of an endless target the race reads."""
+    def stream_rows(
+        self, *, n_source: int, k: int, is_expensive: bool, limits: Limits
+    ) -> int | None:
         rungs = _rungs(n_source, _ENDLESS, k, is_expensive, 8, limits, self.level)
         return rungs[-1].n_rows
 
@@ -104,110 +113,110 @@ class LazyBandit:
 def raced(
     oracle: Oracle,
     random: np.random.Generator,
-    watch: Watch,
+    control: SearchControl,
+    schedule: Schedule,
     *,
-    effort: float,
     start: Ids | None = None,
 ) -> Iterator[Pick]:
     """Yield the prototypes that win the race, best first; ``start`` are some to improve."""
-    limits, k = watch.limits, oracle.problem.k
-    planned = planned_rungs(oracle.problem, oracle.dtype.itemsize, limits, effort)
-    # How many rows there is room for may be another number when the race is taken up again.
-    numbers = watch.decide("rungs", [list(astuple(rung)) for rung in planned])
-    rungs = [Rung(*row) for row in numbers]
+    rungs = schedule.rungs
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
-    lap = lap_before(watch, rungs)
-    if lap is None:
-        watch.tell(f"rung 1 of {len(rungs)}")
-        laps = race(
+    result = restore_result(control, rungs)
+    if result is None:
+        control.report(f"rung 1 of {len(rungs)}")
+        results = race(
             oracle,
             order,
             rungs,
-            k=k,
+            k=oracle.problem.k,
             weights=weights,
             random=random,
             start=start,
-            evaluations=limits.evaluations,
-            watch=watch,
+            evaluations=control.limits.evaluations,
+            control=control,
         )
-        lap = _finished(laps, rungs, watch)
-    yield from in_order(oracle, lap, random, _remark(oracle, lap, watch.stopped))
+        result = _last_result(results, rungs, control)
+    yield from in_order(oracle, result, random, _remark(oracle, result, control.stopped))
 
 
-def _finished(laps: Iterator[RungResult], rungs: list[Rung], watch: Watch) -> RungResult:
-    """Return the last lap of a race, or where something ends it."""
-    lap: RungResult | None = None
+def _last_result(
+    results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
+) -> RungResult:
+    """Return the last result of a race, or the one at which something ends it."""
+    result: RungResult | None = None
     try:
-        for lap in laps:
-            n, k = rungs.index(lap.rung) + 1, len(lap.prototypes)
+        for result in results:
+            n, k = rungs.index(result.rung) + 1, len(result.prototypes)
             doing = f"rung {min(n + 1, len(rungs))} of {len(rungs)}"
-            watch.tell(doing, n_picked=k, cost=lap.swap_state.cost)
-            is_over = lap.rung is rungs[-1]
-            if (not is_over or watch.asks_to_stop()) and not watch.allows():
-                return lap
+            control.report(doing, n_picked=k, cost=result.swap_state.cost)
+            is_over = result.rung is rungs[-1]
+            if (not is_over or control.is_interrupted()) and not control.allows():
+                return result
             if is_over:
                 break
         else:
-            watch.stopped = f"the limit of {watch.limits.evaluations:,} evaluations"
+            control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
     except Halt:
-        if lap is None:
+        if result is None:
             raise
-        watch.halted()
-        return lap
-    assert lap is not None
-    note_lap(watch, lap, rungs)
-    return lap
+        control.stop()
+        return result
+    assert result is not None
+    drop_state(control)
+    save_result(control, result, rungs)
+    return result
 
 
-def note_lap(watch: Watch, lap: RungResult, rungs: list[Rung]) -> None:
-    """Write down the last lap of a race in the place of all others."""
-    if not watch.is_noting:
+def save_result(
+    control: SearchControl, result: RungResult, rungs: Sequence[Rung], remark: str = ""
+) -> None:
+    """Save the last result of a race or of bandit swaps."""
+    if not control.states.is_active:
         return
     values = {
-        "place": rungs.index(lap.rung),
-        "n_swaps": lap.n_swaps,
-        "n_entrants": lap.n_entrants,
-        "is_exact": lap.is_exact,
-        "stopped": watch.stopped,
+        "place": rungs.index(result.rung),
+        "n_swaps": result.n_swaps,
+        "n_entrants": result.n_entrants,
+        "is_exact": result.is_exact,
+        "is_short": control.stopped is not None,
+        "remark": remark,
     }
-    arrays = {"prototypes": lap.prototypes, **lap.swap_state.notes()}
-    watch.drop("race")
-    watch.note("last lap", values, {**arrays, "members": np.arange(len(lap.prototypes))})
+    arrays = {"prototypes": result.prototypes, **result.swap_state.notes()}
+    arrays["members"] = np.arange(len(result.prototypes))
+    control.states.save(_RESULT, SavedState(values, arrays))
 
 
-def lap_before(watch: Watch, rungs: list[Rung]) -> RungResult | None:
-    """Return the last lap of a race that an earlier run has finished, or None."""
-    stage = watch.recall("last lap")
-    if stage is None:
+def restore_result(control: SearchControl, rungs: Sequence[Rung]) -> RungResult | None:
+    """Return the last result of an earlier run, or None."""
+    saved = control.states.restore(_RESULT)
+    if saved is None:
         return None
-    values = stage.values
-    watch.stopped = values["stopped"]
+    values = saved.values
+    if values["is_short"]:
+        control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
     return RungResult(
         rungs[values["place"]],
-        stage.arrays["prototypes"],
-        SwapState.recalled(stage.arrays),
+        saved.arrays["prototypes"],
+        SwapState.recalled(saved.arrays),
         values["n_swaps"],
         values["n_entrants"],
         values["is_exact"],
+        values["remark"],
     )
 
 
-def race_forecast(problem: Problem, limits: Limits, effort: float) -> Forecast:
-    """Return what the race on this problem is expected to take."""
-    itemsize = problem.dtype.itemsize
-    rungs = planned_rungs(problem, itemsize, limits, effort)
-    first, last = rungs[0], rungs[-1]
-    return Forecast(
-        evaluations=planned_evaluations(rungs, problem.k),
-        memory=(first.n_arms * first.n_rows + last.n_finalists * last.n_rows) * (itemsize + 4),
-    )
-
-
-def planned_rungs(problem: Problem, itemsize: int, limits: Limits, effort: float) -> list[Rung]:
-    """Return the rungs of the race on this problem."""
+def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
+    """Return the schedule of a race on this problem."""
+    itemsize = problem.distance_dtype.itemsize
     n_source, n_target = len(problem.source), len(problem.target)
     is_expensive = problem.metric.is_expensive
-    return _rungs(n_source, n_target, problem.k, is_expensive, itemsize, limits, effort)
+    rungs = _rungs(n_source, n_target, problem.k, is_expensive, itemsize, limits, effort)
+    first, last = rungs[0], rungs[-1]
+    return Schedule(
+        evaluations=planned_evaluations(rungs, problem.k),
+        memory=(first.n_arms * first.n_rows + last.n_finalists * last.n_rows) * (itemsize + 4),
+        rungs=tuple(rungs),
+    )
 
 
 def _rungs(
@@ -223,8 +232,8 @@ def _rungs(
         n_source=n_source,
         n_target=n_target,
         k=k,
-        effort=effort * (_DEAR if is_expensive else 1.0),
-        at_once=_AT_ONCE_IF_DEAR if is_expensive else _AT_ONCE,
+        effort=effort * (_EXPENSIVE_EFFORT if is_expensive else 1.0),
+        at_once=_AT_ONCE_IF_EXPENSIVE if is_expensive else _AT_ONCE,
         entries=limits.room() // 2 // (itemsize + 4),
         evaluations=limits.evaluations,
     )
@@ -245,12 +254,12 @@ def _order(
 
 
 def in_order(
-    oracle: Oracle, lap: RungResult, random: np.random.Generator, remark: str = ""
+    oracle: Oracle, result: RungResult, random: np.random.Generator, remark: str = ""
 ) -> Iterator[Pick]:
-    """Yield the prototypes of a lap, best first."""
-    prototypes, is_proven = lap.prototypes, lap.is_exact
-    if lap.rung.n_rows == len(oracle.problem.target):
-        for pick in covered(oracle, lap, random):
+    """Yield the prototypes of a result, best first."""
+    prototypes, is_proven = result.prototypes, result.is_exact
+    if result.rung.n_rows == len(oracle.problem.target):
+        for pick in covered(oracle, result, random):
             yield replace(
                 pick,
                 arms=prototypes[pick.arms],
@@ -259,7 +268,7 @@ def in_order(
                 remark=remark,
             )
         return
-    slots, gains = ranked(oracle, lap, random)
+    slots, gains = ranked(oracle, result, random)
     for i in range(len(slots)):
         yield Pick(
             arms=prototypes[slots[i : i + 1]],
@@ -271,10 +280,10 @@ def in_order(
         )
 
 
-def _remark(oracle: Oracle, lap: RungResult, stopped: str | None) -> str:
+def _remark(oracle: Oracle, result: RungResult, stopped: StopReason | None) -> str:
     parts = []
     if stopped is not None:
-        parts.append(f"The race was stopped at {lap.rung.n_rows:,} target rows by {stopped}.")
-    if lap.n_entrants < len(oracle.problem.source):
-        parts.append(f"{lap.n_entrants:,} random source rows took part, as the limits allow.")
+        parts.append(f"The race was stopped at {result.rung.n_rows:,} target rows by {stopped}.")
+    if result.n_entrants < len(oracle.problem.source):
+        parts.append(f"{result.n_entrants:,} random source rows took part, as the limits allow.")
     return " ".join(parts)

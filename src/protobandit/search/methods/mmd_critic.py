@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.similarities import require_kernel
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.exhaustive import Exhaustive
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.methods.kernel_methods import (
     embedded,
@@ -23,7 +23,7 @@ from protobandit.search.methods.kernel_methods import (
     require_readable,
     similarity_for,
 )
-from protobandit.search.methods.method import Forecast, Outcome, require_positive
+from protobandit.search.methods.method import Extras, Method, Schedule
 from protobandit.search.objectives.criticisms import criticisms
 from protobandit.search.objectives.discrepancy import Discrepancy
 from protobandit.search.objectives.objective import Objective
@@ -32,7 +32,7 @@ REGULARIZERS = ("logdet", None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MMDCritic:
+class MMDCritic(Method):
     """Rows whose mean under a kernel is nearest to the target's, and what they miss (MMD-critic).
 
     Greedy on J(M) = 2 mean k(target, M) - mean k(M, M), which is the squared maximum mean
@@ -88,33 +88,36 @@ class MMDCritic:
 
     def __post_init__(self) -> None:
         require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
-        require_positive(self.gamma, "gamma")
-        n = self.n_criticisms
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
-            raise InvalidInput(f"n_criticisms={n!r} is not allowed. Pass a whole number >= 0.")
+        require_number(self.gamma, "gamma", above=0, allows_none=True)
+        require_integer(self.n_criticisms, "n_criticisms", at_least=0)
         if not (self.regularizer is None or self.regularizer in REGULARIZERS):
             raise InvalidInput(
                 f"regularizer={self.regularizer!r} is not known. Use 'logdet' or None."
             )
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem = oracle.problem
         kernel = similarity_for(
             oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        embedding = own = embedded(oracle, kernel, watch)
+        embedding = own = embedded(oracle, kernel, control)
         if self.n_criticisms and problem.target is not problem.source:
             beside = oracle.beside(replace(problem, source=problem.target))
-            own = embedded(beside, kernel, watch, "own means")
+            own = embedded(beside, kernel, control, "own means")
         discrepancy = Discrepancy.of(embedding, own if self.n_criticisms else None)
         picks = greedy(
             Exhaustive(),
             discrepancy,
-            n_source=len(problem.source),
             k=problem.k,
             random=random,
             feasibility=problem.feasibility,
-            watch=watch,
+            control=control,
         )
         return (replace(pick, remark=self._remark(problem)) for pick in picks)
 
@@ -131,23 +134,21 @@ class MMDCritic:
             f"rows have a weight{beside}."
         )
 
-    def finish(self, objective: Objective | None) -> dict[str, Any]:
-        """Return what the selection holds besides: criticisms, if any were asked for."""
+    def extras(self, objective: Objective | None) -> Extras:
         assert isinstance(objective, Discrepancy)
         if self.n_criticisms == 0:
-            return {}
+            return Extras()
         is_diverse = self.regularizer is not None
-        return {"criticisms": criticisms(objective, self.n_criticisms, is_diverse=is_diverse)}
+        return Extras(criticisms=criticisms(objective, self.n_criticisms, is_diverse=is_diverse))
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        n_source = len(oracle.problem.source)
-        return self._set_up(oracle.problem) + 2 * n_source
+    def least_evaluations(self, problem: Problem) -> int:
+        return self._set_up(problem) + 2 * len(problem.source)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         require_readable(problem, self.kernel)
         n_source = len(problem.source)
         picks = n_source + problem.k * n_source
-        return Forecast(
+        return Schedule(
             evaluations=self._set_up(problem) + picks + self._criticising(problem), memory=0
         )
 
@@ -166,6 +167,3 @@ class MMDCritic:
         if self.regularizer is not None:
             n_columns += is_apart + min(self.n_criticisms, n_target) - 1
         return n_columns * n_target
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None

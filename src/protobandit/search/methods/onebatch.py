@@ -10,19 +10,19 @@ from typing import ClassVar
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import require_choice, require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.full_swaps import eager_passes
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.drivers.subsample import built, drawn_rows
-from protobandit.search.methods.method import Forecast, Outcome, require_count
+from protobandit.search.methods.method import Method, Schedule
 from protobandit.search.methods.ordering import judged_on
-from protobandit.search.methods.swap_passes import improved, require_passes
+from protobandit.search.methods.swap_passes import improved
 from protobandit.search.objectives.medoids import nearest_rows
 
 _ROWS = 100  # of the batch, in units of ln(|S| k)
@@ -30,7 +30,7 @@ _WEIGHTINGS = ("auto", "uniform", "nearest")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneBatch:
+class OneBatch(Method):
     """Greedy and eager swaps of all source rows on one batch of target rows, drawn by weight.
 
     Where the source is the target, a batch row that becomes a prototype is at distance 0 from
@@ -63,13 +63,9 @@ class OneBatch:
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        require_passes(self.max_iter, "max_iter")
-        if self.batch_size is not None:
-            require_count(self.batch_size, "batch_size")
-        if not (isinstance(self.weighting, str) and self.weighting in _WEIGHTINGS):
-            raise InvalidInput(
-                f"weighting={self.weighting!r} is not known. Use one of {list(_WEIGHTINGS)}."
-            )
+        require_integer(self.max_iter, "max_iter", at_least=0)
+        require_integer(self.batch_size, "batch_size", allows_none=True)
+        require_choice(self.weighting, "weighting", _WEIGHTINGS)
 
     def n_rows(self, problem: Problem) -> int:
         """Return how many target rows are drawn for the batch."""
@@ -77,17 +73,23 @@ class OneBatch:
         n = max(n, problem.k) if self.batch_size is None else self.batch_size
         return min(n, len(problem.target))
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         n_rows = self.n_rows(oracle.problem)
         self._require_known(oracle.problem)
-        _require_room(oracle, n_rows, watch.limits)
+        _require_room(oracle, n_rows, control.limits)
         rows, weights = drawn_rows(oracle, n_rows, random)
         table = FullTable.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(rows))
         weights = self._weights(table, weights)
         _estrange(table, rows)
         with oracle.during("swap"):
             medoids = built(table, weights, random)
-        picks = improved(medoids, eager_passes, watch, random, max_iter=self.max_iter)
+        picks = improved(medoids, eager_passes, control, random, max_iter=self.max_iter)
         yield from judged_on(oracle, len(rows), picks)
 
     def _weights(self, table: FullTable, weights: Doubles) -> Doubles:
@@ -105,15 +107,13 @@ class OneBatch:
                 "not defined where the source is not the target. Use weighting='auto' or 'uniform'."
             )
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return len(oracle.problem.source) * self.n_rows(oracle.problem)
+    def least_evaluations(self, problem: Problem) -> int:
+        return len(problem.source) * self.n_rows(problem)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_pairs = len(problem.source) * self.n_rows(problem)
-        return Forecast(evaluations=n_pairs, memory=n_pairs * problem.dtype.itemsize)
-
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None
+        n_bytes = n_pairs * problem.distance_dtype.itemsize
+        return Schedule(evaluations=n_pairs, memory=n_bytes)
 
 
 def _estrange(table: FullTable, rows: Ids) -> None:

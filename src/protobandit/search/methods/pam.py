@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from protobandit.foundation.checks import require_integer
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
 from protobandit.search.methods.greedy import LazyGreedy
-from protobandit.search.methods.method import require_count
 from protobandit.search.methods.swap_passes import Passes, SwapPassMethod
 
 
@@ -42,8 +42,8 @@ class PAM(SwapPassMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_count(self.r, "r")
-        require_count(self.n_swaps, "n_swaps")
+        require_integer(self.r, "r")
+        require_integer(self.n_swaps, "n_swaps")
 
     @property
     def passes(self) -> Passes:

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_choice, require_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.kl_lucb import KLLUCB
@@ -23,16 +23,16 @@ from protobandit.search.arms.median_elimination import MedianElimination
 from protobandit.search.arms.sequential_halving import SequentialHalving
 from protobandit.search.arms.subset import Subset
 from protobandit.search.arms.uniform import Uniform
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.methods.greedy import conditions_of, subset_size
 from protobandit.search.methods.method import (
     GREEDY,
-    Forecast,
+    Method,
     Outcome,
-    is_number,
-    require_count,
+    Schedule,
     require_epsilon,
-    require_positive,
+    require_probability,
 )
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
@@ -42,7 +42,7 @@ _SCALE_ROWS = 256  # rows of each side from which an unknown scale is estimated
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtoBandit:
+class ProtoBandit(Method):
     """The paper's algorithm: stochastic greedy, each iteration decided by a bandit.
 
     Evaluations do not depend on |T|: an iteration that samples N target rows costs at most
@@ -88,7 +88,7 @@ class ProtoBandit:
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
-        require_count(self.r, "r")
+        require_integer(self.r, "r")
         if self.nu is not None and self.nu_step is not None:
             raise InvalidInput(
                 f"nu={self.nu} and nu_step={self.nu_step} are both given. Pass one: nu for the "
@@ -97,17 +97,15 @@ class ProtoBandit:
         if self.nu is None and self.nu_step is None:
             object.__setattr__(self, "nu_step", _NU_STEP)
         for name in ("nu", "nu_step", "scale"):
-            require_positive(getattr(self, name), name)
+            require_number(getattr(self, name), name, above=0, allows_none=True)
         for name in ("nu", "nu_step"):
             value = getattr(self, name)
             if value is not None and value < _SMALLEST_NU:
                 raise InvalidInput(f"{name}={value!r} is too small. Pass at least {_SMALLEST_NU}.")
-        if not (is_number(self.delta) and 0 < self.delta < 1):
-            raise InvalidInput(f"delta={self.delta!r} is not a probability. Pass 0 < delta < 1.")
+        require_probability(self.delta, "delta")
         if not isinstance(self.early_stop, bool):
             raise InvalidInput(f"early_stop={self.early_stop!r} is not allowed. Use True or False.")
-        if not isinstance(self.search, str) or self.search not in SEARCHES:
-            raise InvalidInput(f"search={self.search!r} is not known. Use one of {list(SEARCHES)}.")
+        require_choice(self.search, "search", SEARCHES)
         if self.r > 1 and self.search not in _SUBSET_SEARCHES:
             raise InvalidInput(
                 f"r={self.r} with search={self.search!r}: it finds one arm at a time. Pass r=1, or "
@@ -122,7 +120,13 @@ class ProtoBandit:
         assert self.nu_step is not None
         return self.nu_step, self.nu_step * whole
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem = oracle.problem
         scale = self.scale or problem.metric.bound or _sampled_scale(oracle, random)
         nu_step, _ = self.steps(problem.k)
@@ -130,24 +134,23 @@ class ProtoBandit:
         return greedy(
             Subset(inner=find, size=subset_size(oracle.problem, self.epsilon)),
             SampledCoverage.of(oracle, scale=scale),
-            n_source=len(problem.source),
             k=problem.k,
             r=self.r,
             random=random,
             feasibility=problem.feasibility,
-            watch=watch,
+            control=control,
         )
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return subset_size(oracle.problem, self.epsilon)
+    def least_evaluations(self, problem: Problem) -> int:
+        return subset_size(problem, self.epsilon)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         # Rare rewards are told apart to within nu after about rate / nu rows (see `KLLUCB`).
         k, n_arms = problem.k, subset_size(problem, self.epsilon)
         nu_step, _ = self.steps(k)
         rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
         rows = min(1.2 * rate / nu_step, len(problem.target))
-        return Forecast(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
+        return Schedule(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:

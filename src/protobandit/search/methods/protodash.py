@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.similarities import require_kernel
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.exhaustive import Exhaustive
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.methods.kernel_methods import (
     embedded,
@@ -23,13 +23,13 @@ from protobandit.search.methods.kernel_methods import (
     require_readable,
     similarity_for,
 )
-from protobandit.search.methods.method import Forecast, Outcome, require_positive
+from protobandit.search.methods.method import Extras, Method, Schedule
 from protobandit.search.objectives.mixture import Mixture
 from protobandit.search.objectives.objective import Objective
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtoDash:
+class ProtoDash(Method):
     """Rows and non-negative coefficients whose mixture under a kernel is nearest to the target.
 
     f(M) = max over w >= 0 of w'mu - w'k(M, M)w / 2, mu the mean similarity of each row of M to the
@@ -70,12 +70,18 @@ class ProtoDash:
 
     def __post_init__(self) -> None:
         require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
-        require_positive(self.gamma, "gamma")
+        require_number(self.gamma, "gamma", above=0, allows_none=True)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem = oracle.problem
         require_readable(problem, self.kernel)
-        room, needed = watch.limits.room(), _kept_bytes(problem, callable(self.kernel))
+        room, needed = control.limits.room(), _kept_bytes(problem, callable(self.kernel))
         if needed > room:
             raise InvalidInput(
                 f"method='protodash' keeps {needed / 1e9:.1f} GB of similarities to {problem.k} "
@@ -85,37 +91,31 @@ class ProtoDash:
         kernel = similarity_for(
             oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        mixture = Mixture.of(embedded(oracle, kernel, watch))
+        mixture = Mixture.of(embedded(oracle, kernel, control))
         return greedy(
             Exhaustive(),
             mixture,
-            n_source=len(problem.source),
             k=problem.k,
             random=random,
             feasibility=problem.feasibility,
-            watch=watch,
+            control=control,
         )
 
-    def finish(self, objective: Objective | None) -> dict[str, Any]:
-        """Return what the selection holds besides: the coefficients."""
+    def extras(self, objective: Objective | None) -> Extras:
         assert isinstance(objective, Mixture)
-        return {"coefficients": objective.coefficients}
+        return Extras(coefficients=objective.coefficients)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        problem = oracle.problem
+    def least_evaluations(self, problem: Problem) -> int:
         return embedding_evaluations(problem, self.kernel, self.gamma) + len(problem.source)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         require_readable(problem, self.kernel)
         means = embedding_evaluations(problem, self.kernel, self.gamma)
-        return Forecast(
+        return Schedule(
             evaluations=means + problem.k * len(problem.source),
             memory=_kept_bytes(problem, callable(self.kernel)),
         )
 
-    def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        return None
-
 
 def _kept_bytes(problem: Problem, is_own: bool) -> int:
-    return problem.k * len(problem.source) * (8 if is_own else problem.dtype.itemsize)
+    return problem.k * len(problem.source) * (8 if is_own else problem.distance_dtype.itemsize)

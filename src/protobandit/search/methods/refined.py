@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from protobandit.foundation.checks import require_choice, require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
+from protobandit.search.control import INTERRUPTED, SearchControl
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
 from protobandit.search.drivers.greedy import Pick
 from protobandit.search.methods.greedy import (
@@ -24,8 +25,8 @@ from protobandit.search.methods.greedy import (
     StochasticGreedy,
     exact_guarantee,
 )
-from protobandit.search.methods.lazybandit import EFFORTS, race_forecast, raced
-from protobandit.search.methods.method import Forecast, Method, Outcome, require_count
+from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, raced
+from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.methods.protobandit import ProtoBandit
 from protobandit.search.methods.swap_passes import (
     as_built,
@@ -44,7 +45,7 @@ SWAPS = ("eager", "best", "local")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refined:
+class Refined(Method):
     """The prototypes of another method, improved by swaps and put in order again.
 
     Fixed rows stay and quotas hold, in the build and in every swap; prices do not: a swap can spend
@@ -74,12 +75,11 @@ class Refined:
     passes: int = 100
 
     def __post_init__(self) -> None:
-        require_count(self.passes, "passes")
+        require_integer(self.passes, "passes")
         if isinstance(self.build, Mapping) and self.build.get("method") in BUILDS:
             parameters = {name: value for name, value in self.build.items() if name != "method"}
             object.__setattr__(self, "build", BUILDS[self.build["method"]](**parameters))
-        if not (isinstance(self.swaps, str) and self.swaps in SWAPS):
-            raise InvalidInput(f"swaps={self.swaps!r} is not known. Use one of {list(SWAPS)}.")
+        require_choice(self.swaps, "swaps", SWAPS)
         is_name = isinstance(self.build, str) and self.build in BUILDS
         if not is_name and type(self.build) not in BUILDS.values():
             raise InvalidInput(
@@ -93,51 +93,58 @@ class Refined:
         method: Method = BUILDS[self.build]() if isinstance(self.build, str) else self.build
         return method
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         if self.swaps != "local":
-            require_room(oracle, watch.limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
-        built = build(self.builder, random, watch)
-        if watch.stopped or (self.swaps != "local" and not watch.allows(_missing(oracle))):
-            yield from as_built(built, watch)
+            require_room(oracle, control.limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
+        built = build(self.builder, oracle, random, control)
+        if control.stopped or (self.swaps != "local" and not control.allows(_missing(oracle))):
+            assert control.stopped is not None
+            yield from as_built(built, control.stopped)
             return
         start = np.concatenate([pick.arms for pick in built])
         if self.swaps == "local":
-            yield from raced(oracle, random, watch, effort=EFFORTS["balanced"], start=start)
+            yield from raced(oracle, random, control, schedule, start=start)
             return
         try:
             with oracle.during("swap"):
                 table = whole_table(oracle)
         except Halt:
-            watch.halted()
-            yield from as_built(built, watch)
+            control.stop()
+            yield from as_built(built, INTERRUPTED)
             return
         with oracle.during("swap"):
             medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.feasibility)
         passes = eager_passes if self.swaps == "eager" else best_passes
-        found = improved(medoids, passes, watch, random, max_iter=self.passes, name="passes")
+        found = improved(medoids, passes, control, random, max_iter=self.passes, name="passes")
         is_proven = all(pick.is_proven for pick in built)
         yield from (replace(pick, is_proven=is_proven) for pick in found)
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return self.builder.least_evaluations(oracle)
+    def least_evaluations(self, problem: Problem) -> int:
+        return self.builder.least_evaluations(problem)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
-        built = self.builder.forecast(problem, limits)
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        built = self.builder.schedule(problem, limits)
         if self.swaps == "local":
-            swapped = race_forecast(problem, limits, EFFORTS["balanced"])
+            swapped = race_schedule(problem, limits, EFFORTS["balanced"])
         else:
             n_pairs = len(problem.source) * len(problem.target)
             n_kept = min(built.evaluations, n_pairs) if built.memory else 0
-            n_bytes = n_pairs * problem.dtype.itemsize
-            swapped = Forecast(evaluations=n_pairs - n_kept, memory=n_bytes)
-        return Forecast(
+            n_bytes = n_pairs * problem.distance_dtype.itemsize
+            swapped = Schedule(evaluations=n_pairs - n_kept, memory=n_bytes)
+        return replace(
+            swapped,
             evaluations=built.evaluations + swapped.evaluations,
             memory=max(built.memory, swapped.memory),
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        is_greedy = isinstance(self.builder, (LazyGreedy, SpotGreedy)) and self.builder.r == 1
-        if self.swaps == "local" or not is_greedy:
+        if self.swaps == "local" or not self.builder.is_exact_greedy:
             return None
         return exact_guarantee(self.name, outcome.feasibility)
 

@@ -12,15 +12,16 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.progress.watch import Watch
 from protobandit.search.arms.threshold import Threshold
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.methods.method import (
-    Forecast,
     Memoize,
+    Method,
     Outcome,
+    Schedule,
     exact_coverage,
-    exact_forecast,
+    exact_schedule,
     require_epsilon,
     require_memoize,
 )
@@ -29,7 +30,7 @@ _STILL_LOOKED_AT = 0.04  # of all rows, for a prototype after the second (measur
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThresholdGreedy:
+class ThresholdGreedy(Method):
     """Exact gains; the first row that reaches a threshold is taken, and the threshold comes down.
 
     The first prototype is the best single row. For the others the threshold starts at the largest
@@ -58,26 +59,31 @@ class ThresholdGreedy:
         require_epsilon(self.epsilon)
         require_memoize(self.memoize)
 
-    def picks(self, oracle: Oracle, random: np.random.Generator, watch: Watch) -> Iterator[Pick]:
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
         problem = oracle.problem
         return greedy(
             Threshold(epsilon=self.epsilon),
-            exact_coverage(oracle, self.memoize, watch),
-            n_source=len(problem.source),
+            exact_coverage(oracle, self.memoize, control.limits, schedule),
             k=problem.k,
             random=random,
             feasibility=problem.feasibility,
-            watch=watch,
+            control=control,
         )
 
-    def least_evaluations(self, oracle: Oracle) -> int:
-        return len(oracle.problem.source) * len(oracle.problem.target)
+    def least_evaluations(self, problem: Problem) -> int:
+        return len(problem.source) * len(problem.target)
 
-    def forecast(self, problem: Problem, limits: Limits) -> Forecast:
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_pairs = len(problem.source) * len(problem.target)
         whole = min(2, problem.k)  # the first two look at every row
         n_gains = round((whole + _STILL_LOOKED_AT * (problem.k - whole)) * n_pairs)
-        return exact_forecast(problem, n_gains, self.memoize, limits)
+        return exact_schedule(problem, n_gains, self.memoize, limits)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if outcome.feasibility.has_quotas:

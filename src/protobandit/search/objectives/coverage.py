@@ -111,10 +111,7 @@ class ExactCoverage:
                 coverage_kernels.gains(*place, self.nearest[tile.columns], weights, CHUNK, sums)
             parts[tile.positions, tile.group] += sums
 
-        if isinstance(self.board, Oracle):
-            self.board.scan(pull.arms, visit, parts, self.prototypes)
-        else:
-            self.board.scan(pull.arms, visit)
+        self.board.scan(pull.arms, visit)
         # The running sum adds left to right: bits do not depend on how many groups share the work.
         total = np.cumsum(parts, axis=1)[:, -1] / self.weights.sum()
         if not np.isfinite(total).all():

@@ -135,7 +135,7 @@ def _means(oracle: Oracle) -> Doubles:
         )
         parts[tile.positions, tile.group] += sums
 
-    oracle.scan(np.arange(len(problem.source)), visit, parts)
+    oracle.scan(np.arange(len(problem.source)), visit)
     # The running sum adds left to right, whatever number of threads there were.
     means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
     return means

@@ -32,16 +32,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.observer import NO_OBSERVER, Observer
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.lazy import Lazy
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import Pick, greedy
 from protobandit.search.drivers.race.perturbation import perturb
 from protobandit.search.drivers.race.schedule import SWAPS_A_RUNG, Rung
-from protobandit.search.drivers.race.state import TABLE, RaceState, restore_state, save_state
+from protobandit.search.drivers.race.state import RaceState, restore_state, save_state
 from protobandit.search.drivers.ragged_swaps import refine_eagerly
 from protobandit.search.drivers.table_greedy import greedy_on_table
 from protobandit.search.objectives.coverage import ExactCoverage
@@ -52,9 +52,10 @@ _FEATHER = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class RungResult:
-    """Where the race stands after a rung.
+    """The result of a race after a rung.
 
-    ``is_exact`` tells whether the build was greedy over all arms and all of the target.
+    ``is_exact`` is whether the build was greedy over all arms and all of the target. ``remark`` is
+    what else the user should know.
     """
 
     rung: Rung
@@ -63,6 +64,7 @@ class RungResult:
     n_swaps: int
     n_entrants: int
     is_exact: bool
+    remark: str = ""
 
     @property
     def prototypes(self) -> Ids:
@@ -80,29 +82,30 @@ def race(
     random: np.random.Generator,
     start: Ids | None = None,
     evaluations: int | None = None,
-    watch: Observer = NO_OBSERVER,
+    control: SearchControl | None = None,
 ) -> Iterator[RungResult]:
     """Yield a lap for each rung; the first is the build, the others are swaps.
 
     ``start`` are prototypes to improve; without them, greedy builds some on the first rung. Where
     crowded cells make a rung dearer than planned, fewer arms go on or are finalists, so that
     ``evaluations`` suffice; where not even the fewest can go on, the race ends. It begins with the
-    last lap of an earlier run, if ``watch`` knows of one; where that asks it to stop between two
-    swaps, the lap is yielded as it is then.
+    last result of an earlier run, if ``control`` has one. Where it is interrupted between two
+    swaps, the result so far is yielded.
     """
     problem, first = oracle.problem, rungs[0]
+    control = control or SearchControl()
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
-    race_state = restore_state(watch, oracle, order)
+    race_state = restore_state(control, oracle, order)
     if race_state is None:
-        race_state = _begin(oracle, order, rungs, k, weights, random, start, watch)
+        race_state = _begin(oracle, order, rungs, k, weights, random, start, control)
     while True:
         rung, ragged, swap_state = rungs[race_state.place], race_state.ragged, race_state.swap_state
         lap = RungResult(rung, ragged.arms, swap_state, race_state.n_swaps, first.n_arms, is_exact)
-        if watch.asks_to_stop():
+        if control.is_interrupted():
             yield lap
             return
         if len(rungs) > 1:
-            save_state(watch, race_state)
+            save_state(control, race_state)
         with oracle.during("swap"):
             n_finalists = _affordable_finalists(ragged, rung, k, evaluations)
             if n_finalists > k:
@@ -116,7 +119,7 @@ def race(
                 return
             kept = _survivors(swap_state, race_state.changes, n_arms)
             batch = _read(oracle, order, ragged.n_rows, following.n_rows, weights)
-            race_state = _advance(race_state, kept, batch, following, watch)
+            race_state = _advance(race_state, kept, batch, following, control)
 
 
 def _begin(
@@ -127,13 +130,13 @@ def _begin(
     weights: Doubles | None,
     random: np.random.Generator,
     start: Ids | None,
-    watch: Observer,
+    control: SearchControl,
 ) -> RaceState:
     """Return all arms on the rows of the first rung, and the prototypes built on them, or given."""
     first, *others = rungs
     batch = _read(oracle, order, 0, first.n_rows, weights)
     entrants = _entrants(oracle, first.n_arms, start, random)
-    table = FullTable.of(oracle, entrants, batch.targets, TABLE)
+    table = FullTable.of(oracle, entrants, batch.targets)
     if start is None:
         feasibility = oracle.problem.feasibility.among(table.arms)
         members, _ = _leaders(table, batch.weights, k, random, feasibility)
@@ -142,7 +145,7 @@ def _begin(
     swap_state = SwapState(members, table.matrix[members], batch.weights)
     ragged = table.ragged(batch, swap_state.limits if others else None)
     with oracle.during("swap"):
-        n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, watch=watch)
+        n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, control=control)
     return RaceState(0, ragged, swap_state, changes, n_swaps)
 
 
@@ -222,9 +225,7 @@ def _picks(
     feasibility: Feasibility,
 ) -> Iterator[Pick]:
     coverage = ExactCoverage.over(table, weights)
-    return greedy(
-        Lazy(), coverage, n_source=len(table.arms), k=k, random=random, feasibility=feasibility
-    )
+    return greedy(Lazy(), coverage, feasibility=feasibility, k=k, random=random)
 
 
 def _entrants(oracle: Oracle, n: int, start: Ids | None, random: np.random.Generator) -> Ids:
@@ -282,7 +283,7 @@ def _affordable_finalists(ragged: RaggedTable, rung: Rung, k: int, evaluations: 
 
 
 def _advance(
-    race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, watch: Observer
+    race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, control: SearchControl
 ) -> RaceState:
     """Return the arms ``kept`` and the prototypes with these target rows added, after swaps."""
     ragged, swap_state = race_state.ragged, race_state.swap_state
@@ -301,7 +302,7 @@ def _advance(
     wider = ragged.extended(kept, batch, cell_starts, homes, is_measured, limits)
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
-    n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, watch=watch)
+    n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, control=control)
     return RaceState(race_state.place + 1, wider, wide, changes, n_swaps)
 
 

@@ -1,4 +1,8 @@
-"""A race as notes: where it stands after a rung, and how another run takes over from there."""
+"""The state of a race after a rung: saved, and restored by a resumed run.
+
+The table of the first rung is not saved: computing it again is one product, which is faster than
+reading it. What the race knows of arms at later rows is saved, as it depends on every rung before.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,18 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
-from protobandit.foundation.observer import Observer, SavedStage
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.objectives.swap_state import SwapState
 
-TABLE = "table of the race"  # what is measured on the first rung, under this name
-_STAGE = "race"
+_NAME = "race"
 
 
 @dataclass(frozen=True, eq=False)
 class RaceState:
-    """All that the next rung needs: the number of this one, its table, and what was heard."""
+    """What the next rung needs: the number of this one, its table, and the changes of the swaps."""
 
     place: int
     ragged: RaggedTable
@@ -29,9 +32,9 @@ class RaceState:
     n_swaps: int
 
 
-def save_state(watch: Observer, race_state: RaceState) -> None:
-    """Write down where the race stands, if somebody takes notes."""
-    if not watch.is_noting:
+def save_state(control: SearchControl, race_state: RaceState) -> None:
+    """Save the state of the race, if there is a checkpoint."""
+    if not control.states.is_active:
         return
     ragged = race_state.ragged
     arrays: dict[str, Any] = {
@@ -46,12 +49,18 @@ def save_state(watch: Observer, race_state: RaceState) -> None:
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
         arrays[f"order {i}"] = batch.order
-    watch.note(_STAGE, {"place": race_state.place, "n_swaps": race_state.n_swaps}, arrays)
+    values = {"place": race_state.place, "n_swaps": race_state.n_swaps}
+    control.states.save(_NAME, SavedState(values, arrays))
 
 
-def restore_state(watch: Observer, oracle: Oracle, order: TargetOrder) -> RaceState | None:
-    """Return where an earlier run has been, or None; target rows are read again."""
-    stage = watch.recall(_STAGE)
+def drop_state(control: SearchControl) -> None:
+    """Remove the state of a race that is over."""
+    control.states.drop(_NAME)
+
+
+def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) -> RaceState | None:
+    """Return the state of an earlier run, or None; target rows are read again."""
+    stage = control.states.restore(_NAME)
     if stage is None:
         return None
     batches = _batches(stage, oracle)
@@ -59,7 +68,7 @@ def restore_state(watch: Observer, oracle: Oracle, order: TargetOrder) -> RaceSt
         order.recall(np.concatenate([batch.rows for batch in batches]))
     arrays = stage.arrays
     ragged = RaggedTable(
-        table=FullTable.of(oracle, arrays["entrants"], batches[0].targets, TABLE),
+        table=FullTable.of(oracle, arrays["entrants"], batches[0].targets),
         arms=arrays["arms"],
         batches=tuple(batches),
         starts=arrays["starts"],
@@ -73,12 +82,12 @@ def restore_state(watch: Observer, oracle: Oracle, order: TargetOrder) -> RaceSt
             if name.startswith("swap_state ")
         }
     )
-    watch.return_to(stage)
+    control.states.rewind(stage)  # the table has been counted again
     values = stage.values
     return RaceState(values["place"], ragged, swap_state, arrays["changes"], values["n_swaps"])
 
 
-def _batches(stage: SavedStage, oracle: Oracle) -> list[RowBatch]:
+def _batches(stage: SavedState, oracle: Oracle) -> list[RowBatch]:
     batches: list[RowBatch] = []
     while f"rows {len(batches)}" in stage.arrays:
         rows, order, weights = (

@@ -1,0 +1,126 @@
+"""The saved states of one search, each with the random generator and the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.generators import set_state, state_of
+from protobandit.oracle.counts import Counts
+from protobandit.run.checkpoint.archive import CheckpointFile
+from protobandit.search.control import Clock, SavedState, StateStore
+from protobandit.search.drivers.race.schedule import Rung
+from protobandit.search.methods.method import Schedule
+
+_MOST_BYTES = 2 << 30  # beyond which a state is not saved
+
+
+class SavedStates(StateStore):
+    """Saves the states of one search in the file of a checkpoint.
+
+    Parameters
+    ----------
+    file, name
+        The file, and which of its searches this is.
+    random, counts, clock
+        What is saved with every state and set when one is restored.
+    is_active
+        Whether the search saves states; with a log of evaluations it need not.
+    """
+
+    def __init__(
+        self,
+        file: CheckpointFile,
+        name: str,
+        *,
+        random: np.random.Generator,
+        counts: Counts,
+        clock: Clock,
+        is_active: bool,
+    ) -> None:
+        self.is_active = is_active
+        self.has_restored = False
+        self._file = file
+        self._record = file.record(name)
+        self._random = random
+        self._counts = counts
+        self._clock = clock
+        self._to_restore = set(self._record.states)
+
+    def schedule(self, make: Callable[[], Schedule]) -> Schedule:
+        """Return the schedule of the earlier run; without one, make it and keep it."""
+        saved = self._record.schedule
+        if saved is not None:
+            rungs = tuple(Rung(**rung) for rung in saved["rungs"])
+            return Schedule(**{**saved, "rungs": rungs})
+        schedule = make()
+        self._record.schedule = _as_json(asdict(schedule))
+        return schedule
+
+    def save(self, name: str, state: SavedState) -> None:
+        n_bytes = sum(getattr(array, "nbytes", 0) for array in state.arrays.values())
+        if not self.is_active or n_bytes > _MOST_BYTES:
+            return
+        self._to_restore.discard(name)
+        self._clock.show(None)
+        at = {"generator": state_of(self._random), "counts": self._counts.snapshot().tolist()}
+        values = {**state.values, "at": at}
+        arrays = {**state.arrays, "kept": self._counts.kept}
+        self._record.states[name] = SavedState(values, arrays)
+        self._record.seconds = self._clock.elapsed
+        self._file.change()
+
+    def restore(self, name: str) -> SavedState | None:
+        if name not in self._to_restore:
+            return None
+        self._to_restore.remove(name)
+        state = self._record.states[name]
+        self.has_restored = True
+        self.rewind(state)
+        return state
+
+    def rewind(self, state: SavedState) -> None:
+        self._counts.restore(state.values["at"]["counts"])
+        self._counts.kept = state.arrays["kept"]
+        set_state(self._random, state.values["at"]["generator"])
+
+    def drop(self, name: str) -> None:
+        self._record.states.pop(name, None)
+
+    def look(self) -> None:
+        """Save what has changed, if it is time."""
+        self._file.save_if_due()
+
+    def end(self) -> None:
+        """Save the states of a search that ended early."""
+        self._record.seconds = self._clock.elapsed
+        self._file.save()
+
+    def complete(self) -> None:
+        """Save that the call is done."""
+        self._record.seconds = self._clock.elapsed
+        if not self._file.is_complete:
+            self._file.save(is_complete=True)
+
+    @property
+    def remark(self) -> str:
+        """Return what the user should know of the checkpoint, as a sentence."""
+        if self._file.trouble:
+            return f"The checkpoint could not be written: {self._file.trouble}."
+        log = self._file.log
+        has_resumed = self.has_restored or (log is not None and log.n_read > 0)
+        if self._file.is_resumed and not has_resumed:
+            return "The checkpoint held nothing to resume from: the search started again."
+        return ""
+
+
+def _as_json(values: Any) -> Any:
+    """Return integers of NumPy as those of Python."""
+    if isinstance(values, dict):
+        return {name: _as_json(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_as_json(value) for value in values]
+    return values.item() if isinstance(values, np.generic) else values

@@ -1,0 +1,123 @@
+"""How a run ended and what it found, as records; the status sentence is made here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.problem import Problem
+from protobandit.run.assessment import Assessment
+from protobandit.search.control import StopReason
+from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.methods.method import Extras
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One prototype: its source row, what it gained, and what had been spent by then.
+
+    ``gain`` is the decrease of the cost as the search saw it (NaN for the first prototype, before
+    which there is no cost, and for fixed rows). ``evaluations`` and ``seconds`` count from the
+    start of the run.
+    """
+
+    index: int
+    gain: float
+    evaluations: int
+    seconds: float
+
+
+class EndKind(Enum):
+    """How a run ended."""
+
+    EXACT = "exact"  # everything asked for was found; cost and mass are exact
+    SAMPLED = "sampled"  # everything asked for was found; cost and mass are estimates
+    STOPPED = "stopped"  # fewer than k prototypes were found
+    STOPPED_EARLY = "stopped early"  # a goal or a budget was to end the search, but a limit did
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnd:
+    """How a run ended: the kind, the numbers that belong to it, and why it stopped, if it did."""
+
+    kind: EndKind
+    n_found: int
+    k: int
+    n_target: int
+    n_assessed: int
+    reason: StopReason | None = None
+
+    def __str__(self) -> str:
+        found = f"{self.n_found} prototype{'' if self.n_found == 1 else 's'}"
+        reason = self.reason or "a limit"
+        if self.kind is EndKind.EXACT:
+            return (
+                f"Selected {found}; cost and mass are exact over all {self.n_target} target rows."
+            )
+        if self.kind is EndKind.SAMPLED:
+            return (
+                f"Selected {found} on sampled target rows; cost and mass are estimated on "
+                f"{self.n_assessed} fresh ones."
+            )
+        if self.kind is EndKind.STOPPED:
+            return f"Stopped by {reason} after {self.n_found} of the {self.k} prototypes requested."
+        return f"Stopped by {reason} after {found}, before the search had ended."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchResult:
+    """What a search hands over.
+
+    Attributes
+    ----------
+    problem, method, parameters
+        What was solved, and by which method.
+    indices, steps, assessment
+        The prototypes, best first, and what they cost.
+    evaluations_by_phase, lookups
+        What was counted.
+    guarantee
+        What is proven of the run, or None.
+    end, remarks
+        How the run ended, and what else the user should know, as sentences.
+    passes
+        The passes of swaps, where the method makes passes.
+    extras
+        What only some methods find.
+    curve
+        The costs in which a knee was looked for.
+    labels
+        The class of each prototype, where classes were searched one by one.
+    """
+
+    problem: Problem
+    method: str
+    parameters: Mapping[str, Any]
+    indices: Ids
+    steps: tuple[Step, ...]
+    assessment: Assessment
+    evaluations_by_phase: Mapping[str, int]
+    lookups: int
+    guarantee: Guarantee | None
+    end: RunEnd
+    remarks: tuple[str, ...] = ()
+    passes: SwapPasses | None = None
+    extras: Extras
+    curve: Doubles | None = None
+    labels: Any = None
+
+    @property
+    def status(self) -> str:
+        """Return how the run ended and what else the user should know, as sentences."""
+        return " ".join(part for part in (str(self.end), *self.remarks) if part)
+
+
+def fingerprints(problem: Problem) -> dict[str, str]:
+    """Return digests of source and target."""
+    target = problem.target.fingerprint()
+    is_same = problem.target is problem.source
+    return {"source": target if is_same else problem.source.fingerprint(), "target": target}
