@@ -29,6 +29,7 @@ ORDER = (
     "oracle",
     "search.arms",
     "search.objectives",
+    "search.control",
     "search.drivers",
     "search.methods",
     "certificate",
@@ -63,7 +64,7 @@ MAY_USE = {
 }
 OUTSIDE = set().union(*MAY_USE.values()) | {"pandas", "polars", "dask", "distributed"}
 LONGEST_CHAIN = 37
-PENDING = {"run.progress.watch", "", "interfaces.cli.main"}
+PENDING = {"", "interfaces.cli.main"}
 
 
 def module_of(path: Path) -> str:

@@ -188,7 +188,7 @@ def test_a_callback_stops_there(method, stop_after):
     assert tuple(seen) == selection.steps
     assert selection.k == stop_after
     assert selection.status == (
-        f"Stopped by the callback after {stop_after} of the 6 prototypes asked for."
+        f"Stopped by the callback after {stop_after} of the 6 prototypes requested."
     )
     assert selection.guarantee is None
     assert selection.indices.tolist() == whole.indices[:stop_after].tolist()

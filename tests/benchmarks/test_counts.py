@@ -23,7 +23,7 @@ from protobandit.methods import METHODS
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import as_limits
 from protobandit.problem.problem import pose
-from protobandit.search.methods.lazybandit import planned_rungs
+from protobandit.search.methods.lazybandit import race_schedule
 
 case_of = cache(lambda name: CASES[name]())
 EVERY = [(problem, method) for problem in CASES for method in case_of(problem).methods]
@@ -145,7 +145,7 @@ def test_kernels_that_are_not_compiled_count_alike(problem, method, monkeypatch)
 def test_the_flagship_races(problem):
     case = case_of(problem)
     posed = problem_of(case)
-    rungs = planned_rungs(posed, posed.dtype.itemsize, as_limits(None), effort=2.5)
+    rungs = race_schedule(posed, as_limits(None), effort=2.5).rungs
     assert len(rungs) > 1
     assert rungs[0].n_rows < case.sizes[1]
     counts = counted(problem, "lazybandit balanced")

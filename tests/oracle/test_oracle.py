@@ -10,7 +10,8 @@ from scipy.spatial.distance import cdist
 
 from brute import CountedBlocks, CountedPairs, normal
 from protobandit import block_metric
-from protobandit.oracle.oracle import PHASES, Oracle
+from protobandit.oracle.counts import PHASES
+from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.problem import pose
 

@@ -11,6 +11,7 @@ import protobandit as pb
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.oracle.tasks import CHUNK
+from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.problem import pose
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import greedy
@@ -75,7 +76,9 @@ def test_greedy_on_a_table_is_greedy_on_its_rows():
     held = FullTable.of(oracle, arms, oracle.targets(rows))
     weights = rows + 1.0
     coverage = ExactCoverage.over(held, weights)
-    picks = greedy(Lazy(), coverage, n_source=5, k=3, random=np.random.default_rng(0))
+    picks = greedy(
+        Lazy(), coverage, feasibility=Feasibility.none(5), k=3, random=np.random.default_rng(0)
+    )
     chosen = [int(arm) for pick in picks for arm in pick.arms]
     assert chosen == brute.greedy(D[np.ix_(rows, arms)], weights, 3)
 

@@ -11,6 +11,7 @@ import pytest
 import brute
 import protobandit as pb
 from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit, SpotGreedy, StochasticGreedy
+from protobandit.search.control import SearchControl, StopKind, StopReason
 
 METHOD = "lazybandit"
 
@@ -52,7 +53,6 @@ def test_whole_numbers_of_any_type_are_counts(value):
     limits = pb.Limits(evaluations=value, memory=value)
     assert limits == pb.Limits(evaluations=1_000_000, memory=1_000_000)
     assert type(limits.evaluations) is type(limits.memory) is int
-    assert limits.reached(1_000_001, 0.0) == "1,000,000 evaluations"
     rows = rows_of("round", 300)
     assert pb.select(rows, k=3, limits=limits, random_state=0).k == 3
 
@@ -77,12 +77,21 @@ def test_anything_else_is_not_limits(limits):
         pb.select(rows_of("round", 20), k=2, limits=limits)
 
 
-def test_which_limit_was_reached_is_said_in_words():
+def test_the_limit_that_was_reached_is_recorded(monkeypatch):
     limits = pb.Limits(evaluations=1000, seconds=2.5)
-    assert limits.reached(1000, 2.4) is None
-    assert limits.reached(1001, 0.0) == "1,000 evaluations"
-    assert limits.reached(0, 2.5) == "2.5 seconds"
-    assert pb.Limits().reached(10**18, 1e18) is None
+    control = SearchControl(limits=limits)
+    control.counts.evaluations["build"] = 1000
+    assert control.allows()
+    assert control.stopped is None
+    assert not control.allows(1)
+    assert control.stopped == StopReason(StopKind.EVALUATIONS, 1000)
+    assert str(control.stopped) == "the limit of 1,000 evaluations"
+    control.clock.show(2.4)
+    assert control.allows()
+    control.clock.show(2.5)
+    assert not control.allows()
+    assert str(control.stopped) == "the limit of 2.5 seconds"
+    assert SearchControl().allows(10**18)
 
 
 def test_room_is_half_of_what_the_machine_has_unless_given(monkeypatch):
@@ -285,7 +294,7 @@ def test_no_time_at_all_leaves_one_pick():
         chosen = greedy_with(method, seconds=1e-9)
         assert chosen.k == 1
         assert chosen.status == (
-            "Stopped by the limit of 1e-09 seconds after 1 of the 6 prototypes asked for."
+            "Stopped by the limit of 1e-09 seconds after 1 of the 6 prototypes requested."
         )
 
 

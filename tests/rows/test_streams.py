@@ -50,7 +50,7 @@ def read(batches, n_rows, n_fresh, **options):
 def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
     feed = Feed()
     chosen = select(Stream(feed), k=k, method=LazyBandit(effort=effort))
-    n_rows = LazyBandit(effort=effort).rows_read(
+    n_rows = LazyBandit(effort=effort).stream_rows(
         n_source=300, k=k, is_expensive=False, limits=Limits()
     )
     assert len(chosen.problem.target) == n_rows
@@ -78,7 +78,7 @@ def test_other_methods_read_fifty_thousand_by_default():
 @pytest.mark.parametrize("rows", [200, 10**6])
 def test_rows_are_a_cap_for_the_race(rows):
     chosen = select(Stream(Feed(), rows=rows))
-    needed = LazyBandit().rows_read(n_source=300, k=5, is_expensive=False, limits=Limits())
+    needed = LazyBandit().stream_rows(n_source=300, k=5, is_expensive=False, limits=Limits())
     assert len(chosen.problem.target) == min(rows, needed)
 
 
@@ -183,7 +183,7 @@ def test_a_stream_without_rows_is_refused():
             select(Stream(batches))
 
 
-def test_certificates_and_members_speak_of_the_rows_read():
+def test_certificates_and_members_speak_of_the_stream_rows():
     chosen = select(Stream(Feed(), rows=500))
     assert sum(len(chosen.members(i)) for i in range(5)) == 500
     assert chosen.certify(random_state=0).cost_ratio >= 1

@@ -123,7 +123,7 @@ def test_limits_and_callbacks_hold_while_going_on():
     few = pb.select(**pose(), k=3, method=LazyGreedy(memoize=False))
     stopped = few.extended(9, callback=lambda step: step.index not in few.indices)
     assert stopped.k == 4
-    assert stopped.status == "Stopped by the callback after 4 of the 9 prototypes asked for."
+    assert stopped.status == "Stopped by the callback after 4 of the 9 prototypes requested."
     limited = few.extended(9, limits=pb.Limits(evaluations=30 * 40))
     assert 3 < limited.k < 9
 

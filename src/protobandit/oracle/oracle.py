@@ -388,9 +388,11 @@ class Oracle:
         _ = self._all_sources  # made here, before several threads ask for it
 
         def do(some: Sequence[Any]) -> None:
-            for task in some:
-                n_evaluations, n_lookups = piece.count(task)
+            counts = [piece.count(task) for task in some]
+            n_evaluations, n_lookups = (sum(column) for column in zip(*counts, strict=True))
+            if n_evaluations:
                 self.evaluations[self.phase] += n_evaluations
+            if n_lookups:
                 self.lookups[self.phase] += n_lookups
             run(piece.fill, some, workers)
 

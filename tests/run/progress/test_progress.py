@@ -220,7 +220,7 @@ def test_an_interruption_ends_a_search_with_the_best_so_far(name, case):
         if outcome(found) != outcome(whole):
             assert "interruption" in found.status
         if found.k < K and name in PICKING:
-            words = f"Stopped by an interruption after {found.k} of the {K} prototypes asked for."
+            words = f"Stopped by an interruption after {found.k} of the {K} prototypes requested."
             assert words in found.status
 
 

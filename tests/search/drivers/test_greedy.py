@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import brute
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Choice, Pull, unseen
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
@@ -25,7 +26,8 @@ exactly = pytest.mark.parametrize("strategy", [Exhaustive(), Lazy()], ids=["exha
 
 def picks_of(strategy, objective, *, k, r=1, n_source=N_SOURCE, seed=0):
     random = np.random.default_rng(seed)
-    return list(greedy(strategy, objective, n_source=n_source, k=k, r=r, random=random))
+    feasibility = Feasibility.none(n_source)
+    return list(greedy(strategy, objective, feasibility=feasibility, k=k, r=r, random=random))
 
 
 def arms_of(picks):
@@ -146,7 +148,7 @@ def test_picks_come_one_at_a_time():
     picks = greedy(
         Exhaustive(),
         ExactCoverage.of(oracle),
-        n_source=N_SOURCE,
+        feasibility=Feasibility.none(N_SOURCE),
         k=9,
         random=np.random.default_rng(0),
     )

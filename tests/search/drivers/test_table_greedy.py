@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import brute
 from protobandit.oracle.tables import FullTable
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.table_greedy import greedy_on_table
@@ -23,7 +24,11 @@ def picked(table, weights, k, seed=0):
     random = np.random.default_rng(seed)
     picks = list(
         greedy(
-            Lazy(), ExactCoverage.over(table, weights), n_source=len(table.arms), k=k, random=random
+            Lazy(),
+            ExactCoverage.over(table, weights),
+            feasibility=Feasibility.none(len(table.arms)),
+            k=k,
+            random=random,
         )
     )
     return (np.concatenate([getattr(pick, name) for pick in picks]) for name in ("arms", "gains"))

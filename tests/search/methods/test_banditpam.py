@@ -276,7 +276,7 @@ def test_no_time_at_all_leaves_one_prototype_and_says_so():
     chosen = run(seconds=1e-9)
     assert chosen.k == 1
     assert chosen.indices.tolist() == [int(cdist(*_sides()).mean(axis=0).argmin())]
-    assert "after 1 of the 6 prototypes asked for" in chosen.status
+    assert "after 1 of the 6 prototypes requested" in chosen.status
     assert "The limit of 1e-09 seconds left no room for swaps." in chosen.status
     assert chosen.guarantee is None
 

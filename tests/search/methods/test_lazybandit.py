@@ -248,7 +248,7 @@ def shaken_rung(*sides, k, effort, limits=None, **options):
     """Return the last rung that is planned."""
     problem = pose(*sides, k=k, **options)
     limits = limits or pb.Limits()
-    return lazybandit_file.planned_rungs(problem, problem.dtype.itemsize, limits, effort)[-1]
+    return lazybandit_file.race_schedule(problem, limits, effort).rungs[-1]
 
 
 @weighted
