@@ -271,8 +271,8 @@ def test_greedy_stops_after_the_pick_that_goes_beyond(n):
     assert chosen.evaluations == scans(n)
     assert chosen.k == n
     assert chosen.status == (
-        f"Stopped by the limit of {scans(n) - 1:,} evaluations after {n} of the 6 prototypes asked "
-        f"for."
+        f"Stopped by the limit of {scans(n) - 1:,} evaluations after {n} of the 6 prototypes "
+        f"requested."
     )
     assert chosen.guarantee is None
     whole = greedy_with(method)

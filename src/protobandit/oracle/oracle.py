@@ -389,10 +389,9 @@ class Oracle:
 
         def do(some: Sequence[Any]) -> None:
             counts = [piece.count(task) for task in some]
-            n_evaluations, n_lookups = (sum(column) for column in zip(*counts, strict=True))
-            if n_evaluations:
+            if n_evaluations := sum(n for n, _ in counts):
                 self.evaluations[self.phase] += n_evaluations
-            if n_lookups:
+            if n_lookups := sum(n for _, n in counts):
                 self.lookups[self.phase] += n_lookups
             run(piece.fill, some, workers)
 
