@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import report_data as make_findings
+from protobandit.result.report.report_data import report_data
+from protobandit.result.report.row_display import RowDisplay
 
 
 def absent(what: str) -> None:
@@ -53,7 +53,7 @@ def images_page(k=70):
     own = look("images", lambda ids: images[ids], labels=labels)
     groups = ["early" if i < 60 else "late" for i in range(120)]
     selection = pb.select(ROWS, k=k, method="lazygreedy")
-    return make_findings(
+    return report_data(
         selection,
         ROWS,
         source=own,
@@ -74,14 +74,14 @@ def hostile_page(kind):
     selection = replace(
         pb.select(ROWS, k=4), status=HOSTILE, parameters={HOSTILE: HOSTILE}, method=HOSTILE
     )
-    return make_findings(
+    return report_data(
         selection, ROWS, source=own, target=own, groups=texts, command=HOSTILE, layout="pca"
     )
 
 
 def single_page():
     own = look("records", lambda ids: {"x": ROWS[ids, 0], "y": ROWS[ids, 1]})
-    return make_findings(pb.select(ROWS, k=1), ROWS, source=own, target=own, layout="pca")
+    return report_data(pb.select(ROWS, k=1), ROWS, source=own, target=own, layout="pca")
 
 
 def thousand_page():
@@ -89,7 +89,7 @@ def thousand_page():
     images = np.random.default_rng(3).integers(0, 256, (3000, 28, 28), dtype=np.uint8)
     own = look("images", lambda ids: images[ids], labels=np.arange(3000) % 25)
     selection = pb.select(rows, k=1000, method="random", random_state=0)
-    return make_findings(selection, rows, source=own, target=own, layout="pca")
+    return report_data(selection, rows, source=own, target=own, layout="pca")
 
 
 def records_page(selection, source, target=None, **options):
@@ -103,7 +103,7 @@ def records_page(selection, source, target=None, **options):
         )
         for rows in sides
     ]
-    return make_findings(
+    return report_data(
         selection, sides[-1], source=looks[0], target=looks[-1], layout="pca", **options
     )
 
@@ -117,13 +117,13 @@ def colour_page():
     images = np.zeros((120, 4, 10, 3), dtype=np.uint8)
     images[:, :, :5, 0], images[:, :, 5:, 2] = 200, 100  # half red, half blue
     own = look("images", lambda ids: images[ids])
-    return make_findings(pb.select(ROWS, k=5), ROWS, source=own, target=own, layout="pca")
+    return report_data(pb.select(ROWS, k=5), ROWS, source=own, target=own, layout="pca")
 
 
 def mixed_page():
     labels = [1, "1", 1.0, None, float("nan"), "b"] * 20
     own = look("texts", lambda ids: [f"text {i}" for i in ids], labels=labels)
-    return make_findings(pb.select(ROWS, k=6), ROWS, source=own, target=own, layout="pca")
+    return report_data(pb.select(ROWS, k=6), ROWS, source=own, target=own, layout="pca")
 
 
 def wide(ids):
@@ -146,7 +146,7 @@ def wide(ids):
 
 def wide_page():
     own = look("records", wide, n=120)
-    return make_findings(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
+    return report_data(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
 
 
 def critical():
