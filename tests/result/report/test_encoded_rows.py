@@ -38,17 +38,17 @@ def test_images_keep_their_pixels_and_the_given_order(shape):
 
 
 def test_rows_are_taken_in_ascending_chunks():
-    asked = []
+    taken = []
 
     def take(ids):
-        asked.append(ids)
+        taken.append(ids)
         return [str(i) for i in ids]
 
     ids = np.random.default_rng(0).permutation(600)
     shown = encode(RowDisplay(kind="texts", take=take), ids, 9)
     assert shown.items == [str(i) for i in ids]
-    assert max(len(a) for a in asked) <= 256
-    assert (np.diff(np.concatenate(asked)) > 0).all()
+    assert max(len(a) for a in taken) <= 256
+    assert (np.diff(np.concatenate(taken)) > 0).all()
 
 
 @pytest.mark.parametrize("shape", [(2, 10, 6), (2, 9, 7, 3)])
