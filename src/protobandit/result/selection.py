@@ -341,7 +341,9 @@ class Selection(Plots, Attachable, Queries):
         >>> print(selection.certify())
         For certain, the cost is at most 1.0000 times that of the best 2 source rows
         """
-        problem = self._solved("Certify it before saving; the JSON contains the certificate.")
+        problem = self._solved(
+            "Certify a selection before it is saved; its JSON contains the result."
+        )
         claim = Claim(
             problem=problem,
             prototypes=self.indices,
