@@ -23,10 +23,10 @@ import numpy as np
 
 import protobandit as pb
 from benchmarks._data import mnist
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import ReportData
-from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.page import page as render_page
+from protobandit.result.report.report_data import ReportData
+from protobandit.result.report.report_data import report_data as make_findings
+from protobandit.result.report.row_display import RowDisplay
 
 FLAGS = (  # of a Chromium that nobody sees and that calls nobody
     "--headless=new",

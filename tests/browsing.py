@@ -1,4 +1,4 @@
-"""Pages of a report to look at, and a reader who does: for tests in a headless browser."""
+"""Pages of reports, and a driver of a headless browser to test them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import report_data as make_findings
+from protobandit.result.report.report_data import report_data
+from protobandit.result.report.row_display import RowDisplay
 
 
-def absent(what: str) -> None:
-    """Skip what needs a browser, or fail where one is promised."""
-    reason = f"{what} is not installed; Debian: apt-get install chromium chromium-driver"
+def skip_without(name: str) -> None:
+    """Skip tests that need a browser; in continuous integration, fail instead."""
+    reason = f"{name} is not installed; Debian: apt-get install chromium chromium-driver"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason, allow_module_level=True)
 
 
 if find_spec("selenium") is None:
-    absent("selenium")
+    skip_without("selenium")
 
 from selenium.webdriver import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-__all__ = ["PAGES", "ROWS", "Keys", "Page", "Select", "absent", "critical", "mixture", "wide"]
+__all__ = ["PAGES", "ROWS", "Keys", "Page", "Select", "critical", "mixture", "skip_without", "wide"]
 
 ROWS = np.random.default_rng(0).normal(size=(120, 3)) + 6 * (np.arange(120) % 3)[:, None]
 HOSTILE = (
@@ -40,7 +40,7 @@ HOSTILE = (
 )
 
 
-def look(kind, take, **fields):
+def display(kind, take, **fields):
     return RowDisplay(kind=kind, take=take, **fields)
 
 
@@ -50,10 +50,10 @@ def pixels(n):
 
 def images_page(k=70):
     images, labels = pixels(120), [f"class {i % 3}" for i in range(120)]
-    own = look("images", lambda ids: images[ids], labels=labels)
+    own = display("images", lambda ids: images[ids], labels=labels)
     groups = ["early" if i < 60 else "late" for i in range(120)]
     selection = pb.select(ROWS, k=k, method="lazygreedy")
-    return make_findings(
+    return report_data(
         selection,
         ROWS,
         source=own,
@@ -70,41 +70,41 @@ def hostile_page(kind):
         "texts": lambda ids: [texts[i] for i in ids],
         "records": lambda ids: {HOSTILE: [texts[i] for i in ids], "n": [int(i) for i in ids]},
     }[kind]
-    own = look(kind, take, names=texts, labels=[f"{HOSTILE}{i % 2}" for i in range(120)])
+    own = display(kind, take, names=texts, labels=[f"{HOSTILE}{i % 2}" for i in range(120)])
     selection = replace(
         pb.select(ROWS, k=4), status=HOSTILE, parameters={HOSTILE: HOSTILE}, method=HOSTILE
     )
-    return make_findings(
+    return report_data(
         selection, ROWS, source=own, target=own, groups=texts, command=HOSTILE, layout="pca"
     )
 
 
 def single_page():
-    own = look("records", lambda ids: {"x": ROWS[ids, 0], "y": ROWS[ids, 1]})
-    return make_findings(pb.select(ROWS, k=1), ROWS, source=own, target=own, layout="pca")
+    own = display("records", lambda ids: {"x": ROWS[ids, 0], "y": ROWS[ids, 1]})
+    return report_data(pb.select(ROWS, k=1), ROWS, source=own, target=own, layout="pca")
 
 
 def thousand_page():
     rows = np.random.default_rng(2).normal(size=(3000, 5)).astype(np.float32)
     images = np.random.default_rng(3).integers(0, 256, (3000, 28, 28), dtype=np.uint8)
-    own = look("images", lambda ids: images[ids], labels=np.arange(3000) % 25)
+    own = display("images", lambda ids: images[ids], labels=np.arange(3000) % 25)
     selection = pb.select(rows, k=1000, method="random", random_state=0)
-    return make_findings(selection, rows, source=own, target=own, layout="pca")
+    return report_data(selection, rows, source=own, target=own, layout="pca")
 
 
 def records_page(selection, source, target=None, **options):
-    """Return a page of rows of numbers, whose columns are numbered."""
+    """Return a report of numeric rows, whose columns have numbers as names."""
     sides = (source,) if target is None else (source, target)
-    looks = [
-        look(
+    displays = [
+        display(
             "records",
             lambda ids, own=rows: {str(c): own[ids, c] for c in range(own.shape[1])},
             n=len(rows),
         )
         for rows in sides
     ]
-    return make_findings(
-        selection, sides[-1], source=looks[0], target=looks[-1], layout="pca", **options
+    return report_data(
+        selection, sides[-1], source=displays[0], target=displays[-1], layout="pca", **options
     )
 
 
@@ -116,18 +116,18 @@ def weightless_page():
 def colour_page():
     images = np.zeros((120, 4, 10, 3), dtype=np.uint8)
     images[:, :, :5, 0], images[:, :, 5:, 2] = 200, 100  # half red, half blue
-    own = look("images", lambda ids: images[ids])
-    return make_findings(pb.select(ROWS, k=5), ROWS, source=own, target=own, layout="pca")
+    own = display("images", lambda ids: images[ids])
+    return report_data(pb.select(ROWS, k=5), ROWS, source=own, target=own, layout="pca")
 
 
 def mixed_page():
     labels = [1, "1", 1.0, None, float("nan"), "b"] * 20
-    own = look("texts", lambda ids: [f"text {i}" for i in ids], labels=labels)
-    return make_findings(pb.select(ROWS, k=6), ROWS, source=own, target=own, layout="pca")
+    own = display("texts", lambda ids: [f"text {i}" for i in ids], labels=labels)
+    return report_data(pb.select(ROWS, k=6), ROWS, source=own, target=own, layout="pca")
 
 
 def wide(ids):
-    """Return twenty columns: first those whose numbers a page must neither round nor group."""
+    """Return twenty columns, first those with numbers that must be neither rounded nor grouped."""
     ids = np.asarray(ids)
     shown = {
         "year": 1990 + ids % 35,
@@ -145,8 +145,8 @@ def wide(ids):
 
 
 def wide_page():
-    own = look("records", wide, n=120)
-    return make_findings(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
+    own = display("records", wide, n=120)
+    return report_data(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
 
 
 def critical():
@@ -180,7 +180,7 @@ PAGES = {
 
 
 class Page:
-    """A page in the browser, and the few things these tests do with it."""
+    """A page in the browser, and the actions of these tests."""
 
     def __init__(self, driver, address):
         self.driver = driver
@@ -215,7 +215,7 @@ class Page:
         )
 
     def show(self, element):
-        """Scroll to an element, and wait until the page has noticed."""
+        """Scroll to an element, focus it, and wait until the page has been drawn."""
         self.driver.execute_async_script(
             "arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus();"
             "requestAnimationFrame(() => requestAnimationFrame(() => arguments[1]()))",
@@ -223,11 +223,11 @@ class Page:
         )
 
     def data(self):
-        """Return what the script reads."""
+        """Return the data that the script reads."""
         return json.loads(self.run("return document.getElementById('data').textContent"))
 
-    def seek(self, text):
-        """Type a whole text into the search at once."""
+    def search(self, text):
+        """Enter a text into the search field at once."""
         self.run(
             "const s = document.getElementById('search'); s.value = arguments[0];"
             "s.dispatchEvent(new Event('input'))",
@@ -258,16 +258,17 @@ class Page:
         return self.settled("document.activeElement.id")
 
     def settled(self, value):
-        """Return a value once what is due has happened: a dialog tells late that it closed."""
-        later = f"const tell = arguments[0]; setTimeout(() => tell({value}), 60)"
-        return self.driver.execute_async_script(later)
+        """Return a value after pending events: a dialog reports late that it was closed."""
+        script = f"const done = arguments[0]; setTimeout(() => done({value}), 60)"
+        return self.driver.execute_async_script(script)
 
     def background(self):
         return self.run("return getComputedStyle(document.body).backgroundColor")
 
-    def complaints(self):
+    def console(self):
+        """Return the messages of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """Return what this page has asked for, itself and data: left out."""
+        """Return the addresses this page has requested, without its own and data: addresses."""
         return self.run("return performance.getEntriesByType('resource').map((e) => e.name)")

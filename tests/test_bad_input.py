@@ -262,12 +262,12 @@ REFUSED = [
     ("take of nothing", lambda: CHOSEN.take(None), r"frame is a NoneType"),
     ("take of a word", lambda: CHOSEN.take("a" * 12), r"frame is a str"),
     ("take of a dictionary", lambda: CHOSEN.take({}), r"frame is a dict"),
-    ("take of fewer rows", lambda: CHOSEN.take(ROWS[:5]), r"frame has 5 rows but the source 12"),
-    ("take of more rows", lambda: CHOSEN.take([0] * 13), r"frame has 13 rows but the source 12"),
+    ("take of fewer rows", lambda: CHOSEN.take(ROWS[:5]), r"5 rows but the source has 12"),
+    ("take of more rows", lambda: CHOSEN.take([0] * 13), r"13 rows but the source has 12"),
     (
         "take after loading",
         lambda: Selection.from_json(TEXT).take([0]),
-        r"frame has 1 rows but the source at least \d+",
+        r"frame has 1 rows but the source has at least \d+",
     ),
     # JSON
     ("JSON is None", lambda: Selection.from_json(None), r"text is a NoneType"),

@@ -1,4 +1,4 @@
-"""The figures of a selection, by matplotlib without a screen."""
+"""The figures of a selection, drawn by matplotlib without a display."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from matplotlib import pyplot  # noqa: E402
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)) + 8 * (np.arange(60) % 3)[:, None]
 SELECTION = pb.select(ROWS, k=8, method="lazygreedy")
-LABELS = [rf"$\frac{i % 3}$" for i in range(60)]  # not mathematics, though it looks like it
+LABELS = [rf"$\frac{i % 3}$" for i in range(60)]  # matplotlib would read these as mathematics
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +29,12 @@ def _closed():
 
 
 def drawn(figure):
-    """Draw everything, so that what cannot be drawn fails here."""
+    """Draw everything, so that errors of drawing occur here."""
     figure.canvas.draw()
     return figure
 
 
-def test_the_knee_is_where_clusters_end():
+def test_the_knee_is_at_the_number_of_clusters():
     assert SELECTION.knee == 3
 
 
@@ -46,7 +46,7 @@ def test_one_prototype_has_no_knee():
     assert pb.select(ROWS, k=1).knee is None
 
 
-def test_gains_that_grow_by_chance_make_no_knee():
+def test_gains_that_increase_at_random_make_no_knee():
     k = np.arange(1, 301)
     noise = np.random.default_rng(0).uniform(0.1, 1.9, 299)
     smooth = k**-0.02
@@ -68,7 +68,7 @@ def test_costs_are_drawn_with_their_knee():
     assert set(knee.get_xdata()) == {3}
 
 
-def test_the_curve_of_an_automatic_k_is_drawn_too():
+def test_the_curve_of_an_automatic_k_is_drawn():
     selection = pb.select(ROWS, k="auto")
     ax = selection.plot_gains()
     np.testing.assert_allclose(ax.lines[0].get_ydata(), selection.curve)
@@ -78,7 +78,7 @@ def test_one_cost_is_a_point():
     assert pb.select(ROWS, k=1).plot_gains().lines[0].get_marker() == "o"
 
 
-def test_figures_are_drawn_where_asked():
+def test_figures_are_drawn_on_the_given_axes():
     _, ax = pyplot.subplots()
     assert SELECTION.plot_gains(ax=ax) is ax
     assert SELECTION.plot_map(layout="pca", ax=ax) is ax
@@ -96,14 +96,14 @@ def test_the_map_shows_rows_and_prototypes():
     )
 
 
-def test_the_map_colours_labels_and_reads_no_mathematics_in_them():
+def test_the_map_colours_labels_and_shows_them_unchanged():
     ax = SELECTION.plot_map(labels=LABELS, layout="pca")
     drawn(ax.figure)
     assert len(ax.collections) == 4
     assert len({tuple(c.get_facecolor()[0]) for c in ax.collections[:3]}) == 3
 
 
-def test_of_very_many_labels_the_rare_ones_are_grey():
+def test_the_rarest_of_many_labels_are_grey():
     ax = SELECTION.plot_map(labels=[min(i, 13) for i in range(60)], layout="pca")
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert len(names) == 12
@@ -123,7 +123,7 @@ def test_the_composition_of_source_and_prototypes():
     assert mass.sum() == pytest.approx(100)
 
 
-def test_the_composition_with_a_target_of_its_own():
+def test_the_composition_with_a_separate_target():
     target = ROWS[:30]
     selection = pb.select(ROWS, target, k=4, weights=np.arange(30.0))
     ax = selection.plot_composition(LABELS, target_labels=LABELS[:30])
@@ -151,7 +151,7 @@ def test_the_gallery_shows_the_first_prototypes(shape):
     assert figure.axes[0].get_title() == f"1: {SELECTION.mass[0]:.1%}"
 
 
-def test_a_loaded_selection_draws_the_rows_it_is_given():
+def test_a_loaded_selection_draws_given_rows():
     loaded = pb.Selection.from_json(SELECTION.to_json())
     assert len(loaded.plot_map(ROWS, layout="pca").collections[0].get_offsets()) == 60
     loaded.plot_distances(ROWS)
@@ -175,7 +175,7 @@ def test_prepared_rows_are_not_prepared_again():
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: SELECTION.plot_map(labels=[1, 2]), "labels has 2 values for 60 target rows"),
         (lambda: SELECTION.plot_map(n_sample=0), "n_sample=0"),
@@ -186,12 +186,12 @@ def test_prepared_rows_are_not_prepared_again():
         (lambda: SELECTION.plot_gallery(np.zeros((60, 2, 2)), n=0), "n=0"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, says):
-    with pytest.raises(pb.InvalidInput, match=says):
+def test_bad_arguments_raise(call, message):
+    with pytest.raises(pb.InvalidInput, match=message):
         call()
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
+def test_the_error_without_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(pb.NotAvailable, match=r"protobandit\[plot\]"):
         SELECTION.plot_gains()

@@ -1,4 +1,4 @@
-"""A selection and the rows it was made from: given back after loading, and taken from."""
+"""Attach the rows to a loaded selection, and take the prototypes from rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Attached = TypeVar("Attached", bound="Attachable")
 
 
 class Attachable:
-    """What was made from rows, and may hold them; `Selection` is."""
+    """The methods of a `Selection` that concern its rows; it has the attributes declared here."""
 
     indices: Ids
     metric: Metric | str
@@ -35,17 +35,17 @@ class Attachable:
     ) -> Attached:
         """Return the selection with its rows, so that certify, members and extended work again.
 
-        Rows are checked by the digests that were saved. Weights are not: pass those it was made
-        with. Constraints are not kept; what comes after does not heed them.
+        Rows are compared with the saved digests. Weights are not checked: pass those the selection
+        was made with. Constraints are not saved, so later calls do not apply them.
 
         Parameters
         ----------
         source, target
-            What `select` was given, before any preparation; ``target`` None if it was.
+            The arguments of `select`, before any preparation; ``target`` is None if it was.
         weights
             The weights of the target rows.
         metric
-            The callable, if the selection was made with one.
+            The metric, if the selection was made with a callable.
 
         Examples
         --------
@@ -60,23 +60,23 @@ class Attachable:
             target,
             k=len(self.indices),
             weights=weights,
-            metric=_measure(self.metric, metric),
+            metric=_required_metric(self.metric, metric),
             preparation=self.preparation,
         )
         found = fingerprints(problem)
         for side, digest in self.fingerprints.items():
             if found[side] != digest:
+                n = len(problem.source if side == "source" else problem.target)
                 raise InvalidInput(
-                    f"{side} is not what this selection was made from: it has changed, or is "
-                    f"another ({len(getattr(problem, side)):,} rows). Pass the rows it was made "
-                    f"from, or select again."
+                    f"{side} is not what this selection was made from: its {n:,} rows have another "
+                    f"digest. Pass the rows it was made from, or select again."
                 )
         return replace(self, problem=problem, metric=problem.metric)  # type: ignore[type-var]
 
     def take(self, frame: Any) -> Any:
-        """Return the prototypes' rows of ``frame``, index and columns kept.
+        """Return the rows of ``frame`` at the prototypes, with index and columns.
 
-        ``frame`` is anything of the source's length: a DataFrame, an array, a list.
+        ``frame`` has one row per source row: a DataFrame, an array or a list.
         """
         self._require_source_length(frame)
         if hasattr(frame, "iloc"):
@@ -96,23 +96,23 @@ class Attachable:
         if n < least or (self.problem is not None and n != len(self.problem.source)):
             wanted = f"at least {least}" if self.problem is None else len(self.problem.source)
             raise InvalidInput(
-                f"frame has {n} rows but the source {wanted}. Pass what the source rows came from."
+                f"frame has {n} rows but the source has {wanted}. Pass one row per source row."
             )
 
 
-def _measure(kept: Metric | str, passed: Any) -> Metric:
+def _required_metric(saved: Metric | str, passed: Any) -> Metric:
     if passed is not None:
         measure = as_metric(passed)
-        name = kept if isinstance(kept, str) else kept.name
+        name = saved if isinstance(saved, str) else saved.name
         if measure.name != name:
             raise InvalidInput(
                 f"metric={measure.name!r} is not the {name!r} this selection was made with. Pass "
-                f"that one."
+                f"{name!r}."
             )
         return measure
-    if isinstance(kept, str):
+    if isinstance(saved, str):
         raise NotAvailable(
-            f"This selection was made with your own metric {kept!r}, which JSON cannot hold. Pass "
-            f"metric=your_function."
+            f"This selection was made with your own metric {saved!r}, which is not part of the "
+            f"JSON text. Pass metric=your_function."
         )
-    return kept
+    return saved

@@ -1,4 +1,4 @@
-"""A selection's figures: what a report shows, drawn with matplotlib."""
+"""The figures of a selection: the contents of a report, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.run.knee import find_knee
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """What can be drawn of any set of prototypes; `Selection` holds the prototypes."""
+    """The figures of a `Selection`, which has the attributes declared here."""
 
     indices: Ids
     costs: Doubles
@@ -28,10 +29,10 @@ class Plots:
 
     @property
     def knee(self) -> int | None:
-        """Return after how many prototypes the cost bends most; None where none is clear.
+        """Return the number of prototypes at the knee of the cost curve; None without a clear knee.
 
-        Only the first half of the curve is looked at, beyond which too few follow to tell: None of
-        a few prototypes says nothing of the rows.
+        Only the first half of the curve is searched, because a knee cannot be recognised with few
+        costs after it. With few prototypes, None says nothing about the rows.
         """
         found = find_knee(convex(self.costs if self.curve is None else self.curve))
         return found.k if found.is_clear else None
@@ -42,11 +43,11 @@ class Plots:
         Parameters
         ----------
         ax
-            Where to draw; a new figure by default.
+            The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
 
-        return figures.gains(ax, self.costs, curve=self.curve, knee=self.knee)
+        return figures.draw_gains(ax, self.costs, curve=self.curve, knee=self.knee)
 
     def plot_map(
         self,
@@ -60,39 +61,46 @@ class Plots:
     ) -> Axes:
         """Draw target rows as points of a plane, with the prototypes on top.
 
-        Cost: k evaluations a row drawn, and as many again for rows that are not numbers.
+        Cost: k evaluations per row drawn; twice as many if rows are not numeric.
 
         Parameters
         ----------
         rows
-            The target rows; not needed unless the selection was loaded.
+            The target rows; needed only if the selection was loaded.
         labels
-            A class for each row, shown by colour.
+            The class of each target row, shown by colour.
         layout
-            "pca", "umap", or "auto": UMAP where umap-learn is installed.
+            "pca", "umap" or "auto", which uses UMAP if umap-learn is installed.
         n_sample
-            Draw at most so many rows.
+            The largest number of rows to draw.
         random_state
-            The seed of what is drawn at random.
+            The seed of everything random.
         ax
-            Where to draw; a new figure by default.
+            The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
-        from protobandit.result.report.composition import told
-        from protobandit.result.report.exhibit import picked
-        from protobandit.result.report.projection import plane
-        from protobandit.result.report.sample import draw, taken
+        from protobandit.result.report.composition import label_texts
+        from protobandit.result.report.projection import project
+        from protobandit.result.report.row_display import values_at
+        from protobandit.result.report.sample import draw_sample, rows_at
 
-        asked, given = self._asked(rows)
+        selection, target = self._with_target(rows)
         random = np.random.default_rng(random_state)
-        sample = draw(asked, given, weights=None, n_sample=n_sample, random=random)
+        sample = draw_sample(selection, target, weights=None, n_sample=n_sample, random=random)
         _require_one_each(labels, sample.n_target, "labels", "target row")
-        placed = plane(
-            asked, taken(given, sample.ids), labels=sample.labels, layout=layout, random=random
+        projection = project(
+            selection,
+            rows_at(target, sample.ids),
+            labels=sample.labels,
+            layout=layout,
+            random=random,
         )
-        own = picked(labels, sample.ids)
-        return figures.scatter(
-            ax, placed, mass=self.mass, labels=None if own is None else told(own)
+        drawn = values_at(labels, sample.ids)
+        return figures.draw_map(
+            ax,
+            projection,
+            mass=self.mass,
+            labels=None if drawn is None else label_texts(drawn),
         )
 
     def plot_composition(
@@ -108,28 +116,28 @@ class Plots:
         Parameters
         ----------
         labels
-            A label for each source row.
+            The label of each source row.
         target_labels
-            A label for each target row, if the target is not the source.
+            The label of each target row, if the target is not the source.
         weights
-            The weights of target rows; by default those of the problem, or even ones.
+            The weights of target rows; by default those of the problem, or equal weights.
         ax
-            Where to draw; a new figure by default.
+            The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
         from protobandit.result.report.composition import compose
-        from protobandit.result.report.exhibit import picked
+        from protobandit.result.report.row_display import values_at
 
         _require_one_each(labels, self._n_source(len(labels)), "labels", "source row")
         shares = compose(
             "label",
-            prototypes=picked(labels, self.indices) or [],
+            prototypes=values_at(labels, self.indices) or [],
             mass=self.mass,
             source=labels,
             target=target_labels,
             weights=self._weights(weights) if target_labels is not None else None,
         )
-        return figures.bars(ax, shares)
+        return figures.draw_composition(ax, shares)
 
     def plot_distances(
         self,
@@ -140,51 +148,50 @@ class Plots:
         random_state: int = 0,
         ax: Axes | None = None,
     ) -> Axes:
-        """Draw how far target rows are from their nearest prototype: a histogram and quantiles.
+        """Draw a histogram of the distances to the nearest prototype, with quantiles.
 
-        Cost: k evaluations a row looked at.
+        Cost: k evaluations per row drawn.
 
         Parameters
         ----------
         rows
-            The target rows; not needed unless the selection was loaded.
+            The target rows; needed only if the selection was loaded.
         weights
-            Their weights; by default those of the problem, or even ones.
+            Their weights; by default those of the problem, or equal weights.
         n_sample
-            Look at no more than so many rows.
+            The largest number of rows to draw at random.
         random_state
-            The seed of what is drawn at random.
+            The seed of everything random.
         ax
-            Where to draw; a new figure by default.
+            The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
-        from protobandit.result.report.distances import spread
-        from protobandit.result.report.sample import draw
+        from protobandit.result.report.distances import summarize_distances
+        from protobandit.result.report.sample import draw_sample
 
-        asked, given = self._asked(rows)
-        sample = draw(
-            asked,
-            given,
+        selection, target = self._with_target(rows)
+        sample = draw_sample(
+            selection,
+            target,
             weights=self._weights(weights) if rows is None else weights,
             n_sample=n_sample,
             random=np.random.default_rng(random_state),
         )
-        return figures.histogram(ax, spread(sample, n_worst=0))
+        return figures.draw_distances(ax, summarize_distances(sample, n_worst=0))
 
     def plot_gallery(self, images: Any, *, n: int = 50) -> Figure:
-        """Draw the first ``n`` prototypes, each with the mass it stands for.
+        """Draw the images of the first ``n`` prototypes, each with its mass.
 
         Parameters
         ----------
         images
-            An image for each source row: (rows, height, width) or (rows, height, width, 3).
+            One image per source row: (rows, height, width) or (rows, height, width, 3).
         n
-            Draw at most so many.
+            The largest number of images to draw.
         """
         from protobandit.result.report import figures
 
-        if n < 1:
-            raise InvalidInput(f"n={n!r} is not a number of images. Pass 1 or more.")
+        require_integer(n, "n")
         shape = np.shape(images)
         if len(shape) not in (3, 4) or (len(shape) == 4 and shape[3] not in (3, 4)):
             raise InvalidInput(
@@ -193,10 +200,13 @@ class Plots:
             )
         _require_one_each(images, self._n_source(shape[0]), "images", "source row")
         first = self.indices[:n]
-        return figures.pictures(np.asarray(images[first]), self.mass[:n], k=len(self.indices))
+        return figures.draw_gallery(np.asarray(images[first]), self.mass[:n], k=len(self.indices))
 
-    def _asked(self, rows: Any) -> tuple[Any, Any]:
-        """Return whom to ask of which rows; those of the problem are prepared already."""
+    def _with_target(self, rows: Any) -> tuple[Any, Any]:
+        """Return the selection to query and the target rows.
+
+        Rows of the problem are prepared already, so the selection must not prepare them again.
+        """
         if rows is not None:
             return self, rows
         if self.problem is None:
@@ -209,7 +219,7 @@ class Plots:
         return self.problem.weights if weights is None and self.problem is not None else weights
 
     def _n_source(self, given: int) -> int:
-        """Return how many source rows there are: at least as many as prototypes tell of."""
+        """Return the number of source rows; after loading, ``given`` if prototypes allow it."""
         least = int(self.indices.max()) + 1
         return max(given, least) if self.problem is None else len(self.problem.source)
 
@@ -217,9 +227,9 @@ class Plots:
 def convex(costs: Doubles) -> Doubles:
     """Return the largest convex curve below the costs.
 
-    Greedy's gains never grow; those of prototypes that were sampled or swapped do, by chance, and
-    would look like knees: on normal rows without clusters, 3 of 18 curves did, and 0 of their
-    convex ones.
+    The gains of greedy never increase. Those of sampled or swapped prototypes sometimes do, at
+    random, and then look like knees. On normal rows without clusters, 3 of 18 curves had such a
+    knee; none of their convex curves had one.
     """
     corners: list[int] = []
     for i in range(len(costs)):
@@ -236,4 +246,4 @@ def _is_above(costs: Doubles, a: int, b: int, c: int) -> bool:
 
 def _require_one_each(values: Any, n: int, name: str, what: str) -> None:
     if values is not None and len(values) != n:
-        raise InvalidInput(f"{name} has {len(values)} values for {n} {what}s. Pass one a {what}.")
+        raise InvalidInput(f"{name} has {len(values)} values for {n} {what}s. Pass one per {what}.")

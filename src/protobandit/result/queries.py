@@ -1,12 +1,14 @@
-"""What prototypes answer about rows: which is nearest, how far, and how clearly."""
+"""Queries of a selection about rows: nearest prototypes, distances, silhouette."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import is_integer, weights_or_ones
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
@@ -18,14 +20,24 @@ from protobandit.rows.preparation.sides import rows_by
 
 
 class Assignment(NamedTuple):
-    """For each row, which prototype is nearest (0 is the first) and how far away it is."""
+    """The nearest prototype of each row (0 is the first) and the distance to it."""
 
     labels: Ids
     distances: Floats
 
 
 class Explanation(NamedTuple):
-    """For each row its nearest prototypes, nearest first: numbers, source rows, distances."""
+    """The nearest prototypes of each row, nearest first.
+
+    Attributes
+    ----------
+    prototypes
+        Numbers of prototypes; 0 is the first.
+    indices
+        Their source rows.
+    distances
+        The distances to them.
+    """
 
     prototypes: Ids
     indices: Ids
@@ -33,9 +45,16 @@ class Explanation(NamedTuple):
 
 
 class Silhouette(NamedTuple):
-    """The medoid silhouette: its weighted mean, that of each prototype's rows, what it took.
+    """The medoid silhouette.
 
-    A prototype that is nearest to no row of any weight has NaN.
+    Attributes
+    ----------
+    mean
+        The weighted mean over target rows.
+    by_prototype
+        The weighted mean over the rows nearest to each prototype; NaN if none of them has weight.
+    evaluations
+        The dissimilarities computed for it.
     """
 
     mean: float
@@ -43,8 +62,8 @@ class Silhouette(NamedTuple):
     evaluations: int
 
 
-class Answers:
-    """What any set of prototypes can be asked; `Selection` holds the prototypes."""
+class Queries:
+    """The queries of a `Selection`, which has the attributes declared here."""
 
     indices: Ids
     metric: Metric | str
@@ -54,16 +73,16 @@ class Answers:
     problem: Problem | None
 
     def assign(self, rows: Any, *, n_jobs: int | None = None) -> Assignment:
-        """Return the nearest prototype of any rows.
+        """Return the nearest prototype of each row.
 
         Parameters
         ----------
         rows
-            Rows like the source's, as they were before any preparation, which is repeated; frames
-            are matched by the names of their columns. For a precomputed metric:
-            dissimilarities of shape (n, number of source rows).
+            Rows in the form of the source rows, before any preparation, which is applied here.
+            Columns of frames are matched by name. For a precomputed metric: dissimilarities of
+            shape (n, number of source rows).
         n_jobs
-            Threads.
+            The number of threads; None or -1 uses all available cores.
 
         Examples
         --------
@@ -80,27 +99,34 @@ class Answers:
             labels[cut] = block.argmin(axis=0)
             distances[cut] = block.min(axis=0)
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
+        _visit_blocks(oracle, chosen, visit)
         return Assignment(labels, distances)
 
     def distances(self, rows: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return d(row, prototype) for any rows, shape (number of rows, k)."""
+        """Return d(row, prototype) for each row and prototype, shape (number of rows, k).
+
+        Parameters are those of `assign`.
+        """
         oracle, chosen = self._oracle_for(rows, n_jobs)
         out = np.empty((len(oracle.problem.target), len(self.indices)), dtype=oracle.dtype)
 
         def visit(block: Floats, cut: slice) -> None:
             out[cut] = block.T
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
+        _visit_blocks(oracle, chosen, visit)
         return out
 
     def explain(self, rows: Any, *, n: int | None = None, n_jobs: int | None = None) -> Explanation:
-        """Return the ``n`` nearest prototypes of each row, nearest first; 3 if not given."""
+        """Return the ``n`` nearest prototypes of each row, nearest first; 3 by default.
+
+        The other parameters are those of `assign`.
+        """
         n = min(3, len(self.indices)) if n is None else n
-        if not (is_whole(n) and 1 <= n <= len(self.indices)):
-            raise InvalidInput(f"n={n!r} is not between 1 and the {len(self.indices)} prototypes.")
+        if not (is_integer(n) and 1 <= n <= len(self.indices)):
+            raise InvalidInput(
+                f"n={n!r} is not between 1 and the {len(self.indices)} prototypes. Pass an integer "
+                f"in this range."
+            )
         oracle, chosen = self._oracle_for(rows, n_jobs)
         shape = len(oracle.problem.target), n
         nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=oracle.dtype)
@@ -110,41 +136,44 @@ class Answers:
             nearest[cut] = order.T
             distances[cut] = np.take_along_axis(block, order, axis=0).T
 
-        with oracle.at_work(), oracle.during("assign"):
-            oracle.each_chunk(chosen, visit)
+        _visit_blocks(oracle, chosen, visit)
         return Explanation(nearest, self.indices[nearest], distances)
 
     def _oracle_for(self, rows: Any, n_jobs: int | None) -> tuple[Oracle, Ids]:
         if isinstance(self.metric, str):
             raise NotAvailable(
-                f"This selection was made with your own metric {self.metric!r}, which JSON cannot "
-                f"hold. Load it with Selection.from_json(text, metric=your_function)."
+                f"This selection was made with your own metric {self.metric!r}, which is not "
+                f"part of the JSON text. Load it with "
+                f"Selection.from_json(text, metric=your_function)."
             )
         if rows is None:
-            raise InvalidInput("rows=None is not a set of rows. Pass rows like the source's.")
+            raise InvalidInput(
+                "rows=None is not a set of rows. Pass rows in the form of the source rows."
+            )
         try:
-            problem, chosen = self._against(rows, self.metric)
+            problem, chosen = self._posed(rows, self.metric)
         except InvalidInput as error:
             raise InvalidInput(f"rows do not fit this selection: {error}") from None
         return Oracle(problem, n_jobs=n_jobs), chosen
 
-    def _against(self, rows: Any, metric: Metric) -> tuple[Problem, Ids]:
-        """Pose ``rows`` as the target of the prototypes, and say which sources these are."""
+    def _posed(self, rows: Any, metric: Metric) -> tuple[Problem, Ids]:
+        """Return a problem with ``rows`` as target, and the prototypes as rows of its source."""
         if metric.name != "precomputed":
-            source, target = self.prototypes, self._repeated(rows)
+            source, target = self.prototypes, self._prepared(rows)
             if isinstance(source, list):
                 source, target = _as_objects(source), _as_objects(rows)
             return pose(source, target, k=1, metric=metric), np.arange(len(self.indices))
         problem = pose(rows, k=1, metric=metric)
         if len(problem.source) <= self.indices.max():
             raise InvalidInput(
-                f"they have {len(problem.source)} columns; metric='precomputed' needs one for "
-                f"each source row, at least {int(self.indices.max()) + 1}."
+                f"they have {len(problem.source)} columns; metric='precomputed' needs one for each "
+                f"source row, at least {int(self.indices.max()) + 1}. Pass dissimilarities of "
+                f"shape (n, number of source rows)."
             )
         return problem, self.indices
 
-    def _repeated(self, rows: Any) -> Any:
-        """Return rows prepared as the source was; those of the problem have been."""
+    def _prepared(self, rows: Any) -> Any:
+        """Return rows prepared as the source was; those of the problem are prepared already."""
         if self.problem is not None and rows is self.problem.target:
             return rows
         if self.preparation is None:
@@ -153,41 +182,42 @@ class Answers:
 
 
 def silhouette(oracle: Oracle, prototypes: Ids) -> Silhouette:
-    """Return the mean of 1 - D/E over the oracle's target rows, D and E the two least distances.
+    """Return the weighted mean of 1 - D/E over the oracle's target rows.
 
-    Where both are zero, the row could not be nearer to its prototype, and counts as 1.
-    Cost: k evaluations a target row, under the phase "assign".
+    D and E are the distances to the nearest and the second nearest prototype. A row with D = E = 0
+    counts as 1, because it cannot be nearer to its prototype.
+    Cost: k evaluations per target row, in the phase "assign".
     """
     weights = oracle.problem.weights
     n = len(oracle.problem.target)
-    labels, clarity = np.empty(n, dtype=np.int64), np.empty(n)
+    labels, values = np.empty(n, dtype=np.int64), np.empty(n)
 
     def visit(block: Floats, cut: slice) -> None:
         labels[cut] = block.argmin(axis=0)
         near, second = np.partition(block, 1, axis=0)[:2].astype(np.float64)
         ratio = np.divide(near, second, out=np.zeros_like(near), where=second > 0)
-        clarity[cut] = 1 - ratio
+        values[cut] = 1 - ratio
 
-    with oracle.at_work(), oracle.during("assign"):
-        oracle.each_chunk(prototypes, visit)
-    share = np.ones(n) if weights is None else weights
-    sums = np.bincount(labels, share * clarity, minlength=len(prototypes))
+    _visit_blocks(oracle, prototypes, visit)
+    share = weights_or_ones(weights, n)
+    sums = np.bincount(labels, share * values, minlength=len(prototypes))
     mass = np.bincount(labels, share, minlength=len(prototypes))
     by_prototype = np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0)
     return Silhouette(
-        mean=float(share @ clarity / share.sum()),
+        mean=float(share @ values / share.sum()),
         by_prototype=by_prototype,
         evaluations=oracle.evaluations.total(),
     )
 
 
-def is_whole(value: Any) -> bool:
-    """Tell whether ``value`` is an integer."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def _visit_blocks(oracle: Oracle, prototypes: Ids, visit: Callable[[Floats, slice], None]) -> None:
+    """Call ``visit`` with the distances of blocks of target rows to the prototypes."""
+    with oracle.at_work(), oracle.during("assign"):
+        oracle.each_chunk(prototypes, visit)
 
 
 def _as_objects(rows: Any) -> Any:
-    """Keep a list a list of objects, even where its items would make a table of numbers."""
+    """Return a list as an array of objects, even if its items could form a numeric array."""
     if not isinstance(rows, (list, tuple)):
         return rows
     items = np.empty(len(rows), dtype=object)

@@ -1,16 +1,18 @@
-"""The result: one frozen `Selection`, whatever the method."""
+"""The result of every method: one frozen `Selection`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
 from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Claim, certify
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import as_generator
 from protobandit.metrics.metrics import Metric
@@ -21,7 +23,7 @@ from protobandit.problem.problem import Problem
 from protobandit.result import serialization
 from protobandit.result.attach import Attachable
 from protobandit.result.plots import Plots
-from protobandit.result.queries import Answers, Silhouette, is_whole, silhouette
+from protobandit.result.queries import Queries, Silhouette, silhouette
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.extend import extend
@@ -29,57 +31,85 @@ from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.search.drivers.greedy import SwapPasses
 
+_N_SHOWN = 8  # numbers of each kind in the repr
+_P = ParamSpec("_P")
+
+
+def _stores_certificate(
+    certify: Callable[Concatenate[Selection, _P], Certificate],
+) -> Callable[Concatenate[Selection, _P], Selection]:
+    """Return the method with the parameters of ``certify`` that stores the certificate."""
+
+    def certified(self: Selection, /, *args: _P.args, **options: _P.kwargs) -> Selection:
+        """Return this selection with the result of `certify`, whose evaluations are counted.
+
+        The parameters are those of `certify`.
+        """
+        certificate = certify(self, *args, **options)
+        evaluations = dict(self.evaluations_by_phase)
+        evaluations["certify"] = evaluations.get("certify", 0) + certificate.evaluations
+        return replace(self, certificate=certificate, evaluations_by_phase=evaluations)
+
+    certified.__qualname__ = "Selection.certified"
+    certified.__signature__ = signature(certify).replace(  # type: ignore[attr-defined]
+        return_annotation="Selection"
+    )
+    return certified
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Selection(Plots, Attachable, Answers):
-    """Prototypes, best first, and what is known of them.
+class Selection(Plots, Attachable, Queries):
+    """Prototypes, best first, and what is known about them.
 
     Attributes
     ----------
     indices
-        Rows of the source, best first: every prefix is itself a good smaller selection.
+        Rows of the source, best first. Every prefix is itself a good smaller selection.
     costs
-        The cost after each pick; ``gains`` are their drops.
+        The cost after each prototype; ``gains`` are the decreases.
     mass
-        The share of the target each prototype stands for; sums to 1.
+        The share of the target that each prototype represents; sums to 1.
     cost_error
-        The standard error of ``cost``; 0.0 when it is exact.
+        The standard error of ``cost``; 0.0 if the cost is exact.
     coefficients
-        By protodash: the non-negative coefficient of each prototype, not scaled to any sum.
+        The non-negative coefficient of each prototype, not normalised; protodash only.
     criticisms
-        By mmd-critic, if asked for: target rows that the prototypes represent worst, worst first.
+        Target rows that the prototypes represent worst, worst first; mmd-critic only, on request.
     evaluations_by_phase, lookups
-        Dissimilarities computed (build, swap, assign, certify), and answers from a cache.
+        The numbers of dissimilarities computed (build, swap, assign, certify) and read from a
+        cache.
     guarantee
-        What is proven of this run, or None.
+        What is proven about this run, or None.
     status
-        How it ended, as a sentence.
+        A sentence on how the search ended.
     steps
-        One `Step` a prototype.
+        One `Step` per prototype.
     method, parameters
         The method's name and its parameters.
     metric
-        The metric; after loading from JSON a callable must be passed again.
+        The metric. After loading from JSON, a callable must be passed again.
     prototypes
-        The chosen rows as the metric reads them (numbers, CSR or a list; prepared, if rows were);
-        of a precomputed matrix, their numbers. `take` returns them from what they came in.
+        The chosen rows in the form the metric reads: an array, a CSR matrix or a list, prepared if
+        rows were; for a precomputed metric, their numbers. `take` returns them from the original
+        rows.
     preparation
-        What rows go through before the metric reads them; `assign` and the like repeat it.
+        The preparation that rows go through before the metric reads them. `assign` and other
+        queries apply it to new rows.
     columns
-        What the source's columns are called, if they have names; `assign` and the like match frames
-        by them.
+        The names of the source's columns, if they have names. `assign` and other queries match the
+        columns of frames by name.
     fingerprints
         Digests of source and target.
     problem
         The problem that was solved; None after loading.
     certificate
-        How far from the best this can be, if `certified` asked.
+        A bound on the distance from the best cost, if `certified` was called.
     curve
-        The costs of 1, 2, … prototypes in which ``k="auto"`` looked for a knee.
+        The costs of 1, 2, … prototypes among which ``k="auto"`` searched for a knee.
     spent
-        What the prototypes cost together, where rows have costs.
+        The total cost of the prototypes, if rows have costs.
     prototype_labels
-        The class of each prototype, where each was chosen for its own (``by=``).
+        The class of each prototype, if prototypes were selected per class (``by=``).
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
@@ -152,34 +182,39 @@ class Selection(Plots, Attachable, Answers):
 
     @property
     def gains(self) -> Doubles:
-        """Return how much each pick lowered the cost; NaN for the first."""
+        """Return how much each prototype lowered the cost; NaN for the first."""
         return np.concatenate([[np.nan], -np.diff(self.costs)])
 
     @property
     def evaluations(self) -> int:
-        """Return the dissimilarities computed."""
+        """Return the number of dissimilarities computed."""
         return sum(self.evaluations_by_phase.values())
 
     @property
     def seconds(self) -> float:
-        """Return how long the search took."""
+        """Return the duration of the search."""
         return self.steps[-1].seconds
 
-    def at(self, k: int, *, random_state: Any = None, n_jobs: int | None = None) -> Selection:
-        """Return the selection of the first ``k`` prototypes, with their own cost and mass.
+    @property
+    def budget(self) -> float | None:
+        """Return the budget of the constraints; None without one, and after loading."""
+        return None if self.problem is None else self.problem.feasibility.budget
 
-        Costs are those of this selection. The mass takes k evaluations a target row, or on as many
-        fresh rows as a sampled method is judged on; the result's ``evaluations`` are these. What is
-        proven of the whole is not claimed of a part.
+    def at(self, k: int, *, random_state: Any = None, n_jobs: int | None = None) -> Selection:
+        """Return the selection of the first ``k`` prototypes, with their cost and mass.
+
+        Costs are those of this selection. Computing the mass takes k evaluations per target row, or
+        per row of a fresh sample if the cost of this selection is an estimate; the ``evaluations``
+        of the result are these. The result has no guarantee and no certificate.
 
         Parameters
         ----------
         k
-            How many, from 1 to the number of prototypes.
+            The number of prototypes to keep, from 1 to all.
         random_state
-            A seed, Generator or RandomState for the fresh rows.
+            A seed, Generator or RandomState for the fresh sample.
         n_jobs
-            Threads.
+            The number of threads; None or -1 uses all available cores.
 
         Examples
         --------
@@ -189,8 +224,11 @@ class Selection(Plots, Attachable, Answers):
         >>> [nested.at(k).indices.tolist() for k in (1, 2)]
         [[2], [2, 4]]
         """
-        if not (is_whole(k) and 1 <= k <= self.k):
-            raise InvalidInput(f"k={k!r} is not between 1 and the {self.k} prototypes.")
+        if not (is_integer(k) and 1 <= k <= self.k):
+            raise InvalidInput(
+                f"k={k!r} is not between 1 and the {self.k} prototypes. Pass an integer in this "
+                f"range."
+            )
         if k == self.k:
             return self
         problem = replace(self._solved("Take the parts before it is saved."), k=int(k))
@@ -233,21 +271,21 @@ class Selection(Plots, Attachable, Answers):
         limits: Limits | None = None,
         callback: Callback | None = None,
     ) -> Selection:
-        """Return a selection of ``k`` prototypes that begins with these.
+        """Return a selection of ``k`` prototypes that starts with these.
 
-        For "lazygreedy" and "spotgreedy" it is what ``k`` prototypes at once would have been, until
-        nothing is left to gain. Evaluations count from here: |T| for each prototype there is, and
-        what the new ones take.
+        For "lazygreedy" and "spotgreedy", the result equals that of selecting ``k`` prototypes at
+        once, as long as there is something to gain. Evaluations count from here: |T| for each
+        existing prototype, and those of the search for new ones.
 
         Parameters
         ----------
         k
-            How many in all: an int, or a fraction of the source rows.
+            The total number of prototypes: an int, or a fraction of the source rows.
         method
-            A name or value, as in `select`; by default the one that made this selection, or
-            "lazygreedy" where that one cannot go on from given prototypes.
+            A name or value, as in `select`; by default the method of this selection, or
+            "lazygreedy" if that method cannot start from given prototypes.
         random_state, n_jobs, limits, callback
-            As in `select`; the prototypes there are already count as steps.
+            As in `select`; existing prototypes count as steps.
 
         Examples
         --------
@@ -266,11 +304,11 @@ class Selection(Plots, Attachable, Answers):
         return Selection.from_result(extend(self, problem, k, method, settings))
 
     def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
-        """Return how clearly target rows belong to their prototypes: the medoid silhouette.
+        """Return the medoid silhouette, a measure of how clearly rows belong to their prototypes.
 
-        The weighted mean over target rows of 1 - D/E, with D and E the distances to the nearest and
-        second nearest prototype: 0 where they are alike, 1 where the rows are the prototype. Cost:
-        k evaluations a target row, which the result counts.
+        It is the weighted mean over target rows of 1 - D/E, where D and E are the distances to the
+        nearest and second nearest prototype: 0 if they are equal, 1 if the row is at its prototype.
+        Cost: k evaluations per target row, which the result counts.
 
         References
         ----------
@@ -285,17 +323,20 @@ class Selection(Plots, Attachable, Answers):
         0.933
         """
         if self.k < 2:
-            raise InvalidInput("silhouette needs 2 prototypes or more, not 1. Select k >= 2.")
-        problem = self._solved("Ask before it is saved.")
+            raise InvalidInput("silhouette needs 2 prototypes or more, not 1. Select with k >= 2.")
+        problem = self._solved("Compute it before saving.")
         return silhouette(Oracle(problem, n_jobs=n_jobs), self.indices)
 
     def members(self, i: int) -> Ids:
         """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.
 
-        Cost: k evaluations a target row; for several prototypes call `assign` once instead.
+        Cost: k evaluations per target row; for several prototypes, call `assign` once instead.
         """
-        if not (is_whole(i) and -self.k <= i < self.k):
-            raise InvalidInput(f"i={i!r} is not one of the prototypes 0 to {self.k - 1}.")
+        if not (is_integer(i) and -self.k <= i < self.k):
+            raise InvalidInput(
+                f"i={i!r} is not one of the prototypes 0 to {self.k - 1}. Pass an integer in this "
+                f"range."
+            )
         labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
         own = np.flatnonzero(labels == i % self.k)
         return own[np.argsort(distances[own], kind="stable")]
@@ -309,29 +350,29 @@ class Selection(Plots, Attachable, Answers):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Certificate:
-        """Bound how many times the cost of the best ``k`` source rows this selection costs.
+        """Return an upper bound on the ratio of the cost to that of the best ``k`` source rows.
 
-        Target rows are drawn anew and every source row is judged on them: the best set costs at
-        least what the dual of the k-median problem on these rows says, less what chance may have
-        added (see ``protobandit.certificate.certify`` for the proof). With room for every
-        dissimilarity the bound is exact.
+        Fresh target rows are drawn and every source row is evaluated on them. The dual of the
+        k-median problem on these rows gives a lower bound on the best cost, after subtracting a
+        margin for the sampling error (see ``protobandit.certificate.certify`` for the proof). If
+        every dissimilarity can be computed, the bound is exact.
 
         Parameters
         ----------
         confidence
-            How likely the statement is to be true, between 0 and 1.
+            The probability that the statement is true, between 0 and 1.
         kind
             "rigorous" holds for any data and any number of rows; it first compares the whole
-            target with the prototypes. "asymptotic" reads the drawn rows only, and trusts that
-            their means are close to normal.
+            target with the prototypes. "asymptotic" reads only the rows drawn, and assumes that
+            their means are approximately normal.
         evaluations
-            Dissimilarities it may compute. By default a quarter of all, or fewer where that is
-            plenty, and those of the prototypes; all of them up to 1,024 target rows.
+            The largest number of dissimilarities to compute. By default a quarter of all, or fewer
+            if that is enough, plus those of the prototypes; all of them up to 1,024 target rows.
         random_state
-            A seed, Generator or RandomState; the same seed gives the same certificate on any number
+            A seed, Generator or RandomState. The same seed gives the same certificate on any number
             of threads.
         n_jobs
-            Threads; None or -1 for all cores at hand.
+            The number of threads; None or -1 uses all available cores.
 
         Examples
         --------
@@ -340,7 +381,9 @@ class Selection(Plots, Attachable, Answers):
         >>> print(selection.certify())
         For certain, the cost is at most 1.0000 times that of the best 2 source rows
         """
-        problem = self._solved("Certify a selection before it is saved; its JSON keeps the result.")
+        problem = self._solved(
+            "Certify a selection before it is saved; its JSON contains the result."
+        )
         claim = Claim(
             problem=problem,
             prototypes=self.indices,
@@ -356,29 +399,10 @@ class Selection(Plots, Attachable, Answers):
             n_jobs=n_jobs,
         )
 
-    def certified(
-        self,
-        *,
-        confidence: float = 0.95,
-        kind: str = "rigorous",
-        evaluations: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> Selection:
-        """Return this selection with the result of `certify`, its evaluations counted."""
-        certificate = self.certify(
-            confidence=confidence,
-            kind=kind,
-            evaluations=evaluations,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        spent = dict(self.evaluations_by_phase)
-        spent["certify"] = spent.get("certify", 0) + certificate.evaluations
-        return replace(self, certificate=certificate, evaluations_by_phase=spent)
+    certified = _stores_certificate(certify)
 
     def to_json(self) -> str:
-        """Return the selection as JSON; NaN is written as null."""
+        """Return the selection as JSON text; NaN is written as null."""
         return serialization.dump(self)
 
     @staticmethod
@@ -390,32 +414,29 @@ class Selection(Plots, Attachable, Answers):
         text
             The JSON text.
         metric
-            The callable, if the selection was made with one and `assign` is wanted.
+            The metric, if the selection was made with a callable and `assign` is needed.
         """
-        fields = serialization.fields(text, metric=metric)
-        steps = tuple(Step(**step) for step in fields.pop("steps"))
-        return Selection(steps=steps, **fields)
+        return Selection(**vars(serialization.load(text, metric=metric)))
 
     def _solved(self, advice: str) -> Problem:
         if self.problem is None:
             raise NotAvailable(
-                f"This selection was loaded and does not hold the target rows. {advice} Or give it "
-                f"its rows back: attached(source, target)."
+                f"This selection was loaded and does not hold the target rows. {advice} Or attach "
+                f"its rows: selection.attached(source, target)."
             )
         return self.problem
 
     def __repr__(self) -> str:
         name = self.metric if isinstance(self.metric, str) else self.metric.name
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
-        shown = ", ".join(str(i) for i in self.indices[:8]) + (", …" if self.k > 8 else "")
-        found = f"{self.k} prototype{'' if self.k == 1 else 's'}"
+        number = f"{self.k} prototype{'' if self.k == 1 else 's'}"
         lines = (
-            f"Selection of {found} by {self.method} ({name})",
-            f"  indices      {shown}",
+            f"Selection of {number} by {self.method} ({name})",
+            f"  indices      {_first_few(map(str, self.indices))}",
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",
-            *serialization.listings(self),
-            f"  evaluations  {serialization.counted(self)}",
+            *self._method_lines(),
+            f"  evaluations  {self._evaluations_line()}",
             f"  seconds      {self.seconds:.3g}",
             f"  guarantee    {self.guarantee or 'none'}",
             *((f"  certificate  {self.certificate}",) if self.certificate else ()),
@@ -423,3 +444,24 @@ class Selection(Plots, Attachable, Answers):
             f"  status       {self.status}",
         )
         return "\n".join(lines)
+
+    def _method_lines(self) -> list[str]:
+        """Return the lines of the repr that only some methods have."""
+        lines = []
+        if self.coefficients is not None:
+            shown = _first_few(f"{value:.3g}" for value in self.coefficients)
+            lines.append(f"  coefficients {shown}")
+        if self.criticisms is not None:
+            lines.append(f"  criticisms   {_first_few(map(str, self.criticisms))}")
+        return lines
+
+    def _evaluations_line(self) -> str:
+        """Return the evaluations, with those of the certificate apart, and the lookups."""
+        certify = self.evaluations_by_phase.get("certify", 0)
+        more = f"+ {certify:,} for the certificate, " if certify else ""
+        return f"{self.evaluations - certify:,} ({more}{self.lookups:,} lookups)"
+
+
+def _first_few(items: Iterable[str]) -> str:
+    texts = list(items)
+    return ", ".join(texts[:_N_SHOWN]) + (", …" if len(texts) > _N_SHOWN else "")

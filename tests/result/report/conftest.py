@@ -1,4 +1,4 @@
-"""One headless browser for all tests that look at a page."""
+"""One headless browser for all tests of pages."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchmarks.report_picture import FLAGS
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Return a driver of Chromium that logs the console."""
+    """Return a driver of Chromium that records the console."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
-    from browsing import absent
+    from browsing import skip_without
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:
-        absent("chromium" if chromium is None else "chromedriver")
+        skip_without("chromium" if chromium is None else "chromedriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    own = ("--disable-dev-shm-usage", "--window-size=1280,900")
-    for flag in (*FLAGS, *own, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    more = ("--disable-dev-shm-usage", "--window-size=1280,900")
+    for flag in (*FLAGS, *more, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     running = webdriver.Chrome(options=options, service=Service(driver))
@@ -34,7 +34,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def addresses(tmp_path_factory):
-    """Return where each page is, written when first asked for."""
+    """Return a function from the name of a page to its address; pages are written on first use."""
     from browsing import PAGES
     from protobandit.result.report.page import page as render_page
 
@@ -51,7 +51,7 @@ def addresses(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, addresses):
-    """Open a page; at the end it must have logged nothing and asked for nothing but itself."""
+    """Open a page; at the end its console must be empty and it must have requested nothing."""
     from browsing import Page
 
     opened = []
@@ -64,5 +64,5 @@ def visit(browser, addresses):
 
     yield go
     for page in opened:
-        assert page.complaints() == []
+        assert page.console() == []
         assert page.requests() == []

@@ -1,15 +1,15 @@
-"""The page in a headless browser: it loads whole, alone, and in every light and width."""
+"""The page in a headless browser: it loads completely, alone, in both themes and all widths."""
 
 from __future__ import annotations
 
 import pytest
 from _pytest.outcomes import Failed, Skipped
 
-from browsing import PAGES, Keys, Page, absent
+from browsing import PAGES, Keys, Page, skip_without
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_loads_whole(visit, name):
+def test_every_page_loads_completely(visit, name):
     page = visit(name)
     assert int(page.run("return document.documentElement.dataset.ready")) < 10_000
     k = page.data()["k"]
@@ -33,7 +33,7 @@ def test_nothing_overflows_on_a_phone(visit, name, width):
     assert page.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_pictures_are_there_and_crisp(visit):
+def test_images_are_loaded_and_not_blurred(visit):
     page = visit("images")
     size, rendering = page.run(
         "const i = document.querySelector('.card img');"
@@ -42,7 +42,7 @@ def test_pictures_are_there_and_crisp(visit):
     assert (size, rendering) == (6, "pixelated")
 
 
-def test_dark_by_preference_and_by_button(visit):
+def test_dark_theme_by_preference_and_by_button(visit):
     page = visit("images")
     picture = "return document.getElementById('map-rows').toDataURL()"
     light, drawn = page.background(), page.run(picture)
@@ -57,12 +57,12 @@ def test_dark_by_preference_and_by_button(visit):
     assert page.background() == dark
     assert page.run(picture) == drawn_dark
     page.scheme("light")
-    assert page.background() == dark  # what was chosen stays
+    assert page.background() == dark  # the choice by button has priority
     page.driver.refresh()
-    assert page.background() == light  # and is not remembered
+    assert page.background() == light  # and is not saved
 
 
-def test_paper_is_light_whatever_the_screen(visit):
+def test_printed_pages_are_light(visit):
     page = visit("images")
     page.scheme("dark")
     dark = page.run("return getComputedStyle(document.body).color")
@@ -81,10 +81,10 @@ const light = (c) => { const [r, g, b] = parse(c); return 0.2126 * r + 0.7152 * 
 const behind = (e) => { for (; e; e = e.parentElement) {
   const c = getComputedStyle(e).backgroundColor;
   if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
-const speaks = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+const hasText = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
 const found = [];
 for (const e of document.querySelectorAll('main *, .bar *, dialog *')) {
-  if (e.closest('svg') || !speaks(e)) continue;
+  if (e.closest('svg') || !hasText(e)) continue;
   if (!e.getClientRects().length) continue;
   const pair = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => b - a);
   const ratio = (pair[0] + 0.05) / (pair[1] + 0.05);
@@ -96,7 +96,7 @@ return found;
 
 @pytest.mark.parametrize("name", ["images", "critical", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_stand_out_from_what_is_behind_them(visit, scheme, name):
+def test_all_text_has_enough_contrast(visit, scheme, name):
     page = visit(name)
     page.scheme(scheme)
     assert page.run(LUMINANCE) == []
@@ -125,7 +125,7 @@ return [...numbered('c', 10), ...numbered('s', 6), '--rest']
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_points_and_bars_stand_out_from_what_is_behind_them(visit, scheme):
+def test_points_and_bars_have_enough_contrast(visit, scheme):
     page = visit("images")
     page.scheme(scheme)
     ratios = page.run(GRAPHICS)
@@ -149,25 +149,25 @@ def test_hostile_text_is_inert_and_shown(visit, name):
     assert "[U+202E]reversed␀" in page.find(".status").text
 
 
-def test_no_request_is_allowed(visit):
+def test_requests_are_blocked(visit):
     page = visit("single")
     refused = page.driver.execute_async_script(
         "const done = arguments[0];"
         "fetch('http://127.0.0.1:9/').then(() => done(false)).catch(() => done(true))"
     )
     assert refused
-    assert any("Content Security Policy" in message for message in page.complaints())
+    assert any("Content Security Policy" in message for message in page.console())
 
 
-def test_the_requests_of_a_page_are_seen(browser, tmp_path):
-    file = tmp_path / "asks.html"
+def test_requests_of_a_page_are_detected(browser, tmp_path):
+    file = tmp_path / "requests.html"
     file.write_text("<img src='http://127.0.0.1:9/other.png'>", encoding="utf-8")
     page = Page(browser, file.as_uri())
     assert page.requests() == ["http://127.0.0.1:9/other.png"]
-    assert page.complaints()
+    assert page.console()
 
 
-def test_a_thousand_prototypes_are_small_and_searched_as_one(visit, addresses):
+def test_a_page_of_a_thousand_prototypes_is_small_and_can_be_searched(visit, addresses):
     page = visit("thousand")
     size = page.run("return document.documentElement.outerHTML.length")
     assert size < 8_000_000
@@ -178,8 +178,8 @@ def test_a_thousand_prototypes_are_small_and_searched_as_one(visit, addresses):
     assert len(page.ranks()) < 20
 
 
-@pytest.mark.parametrize(("promised", "outcome"), [("true", Failed), ("", Skipped)])
-def test_a_missing_browser_fails_only_where_it_is_promised(monkeypatch, promised, outcome):
-    monkeypatch.setenv("CI", promised)
+@pytest.mark.parametrize(("ci", "outcome"), [("true", Failed), ("", Skipped)])
+def test_a_missing_browser_fails_only_in_continuous_integration(monkeypatch, ci, outcome):
+    monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome, match="chromium is not installed"):
-        absent("chromium")
+        skip_without("chromium")

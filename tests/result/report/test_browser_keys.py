@@ -1,4 +1,4 @@
-"""The page in a headless browser: where the focus goes, and which keys the page leaves alone."""
+"""The page in a headless browser: the focus, and keys that are left to the browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from browsing import Keys
 
 
-def titled(page, rank):
+def shows_prototype(page, rank):
     return page.find("#panel-title").text.startswith(f"Prototype {rank}")
 
 
@@ -15,13 +15,13 @@ def test_closing_returns_to_the_map(visit):
     page = visit("images")
     page.show(page.find("#map-marks"))
     page.press(Keys.ARROW_RIGHT, Keys.ENTER)
-    assert titled(page, 2)
+    assert shows_prototype(page, 2)
     at = page.run("return scrollY")
     page.press(Keys.ARROW_RIGHT, Keys.ESCAPE)
     assert page.active() == "map-marks"
     assert page.run("return scrollY") == at
-    page.press(Keys.ARROW_RIGHT, Keys.ENTER)  # goes on from where it was opened
-    assert titled(page, 3)
+    page.press(Keys.ARROW_RIGHT, Keys.ENTER)  # continues from the prototype that was opened
+    assert shows_prototype(page, 3)
 
 
 def test_closing_returns_to_a_row(visit):
@@ -36,7 +36,7 @@ def test_closing_returns_to_a_row(visit):
     assert page.run("return scrollY") == at
 
 
-def test_closing_after_a_walk_returns_to_the_card_walked_to(visit):
+def test_closing_returns_to_the_card_of_the_prototype_shown(visit):
     page = visit("images")
     page.find("#gallery .card").click()
     page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ESCAPE)
@@ -48,27 +48,27 @@ def test_next_keeps_the_focus_at_the_end(visit):
     page.run("document.querySelectorAll('.card')[2].click()")
     page.run("document.getElementById('next').focus()")
     page.press(Keys.ENTER)
-    assert titled(page, 4)
+    assert shows_prototype(page, 4)
     assert page.find("#next").get_attribute("aria-disabled") == "true"
     page.press(Keys.ENTER)
-    assert titled(page, 4)
+    assert shows_prototype(page, 4)
     assert page.active() == "next"
     page.press(Keys.ARROW_LEFT)
-    assert titled(page, 3)
+    assert shows_prototype(page, 3)
     assert page.find("#next").get_attribute("aria-disabled") == "false"
 
 
-def test_a_prototype_that_the_search_left_out_has_no_neighbours(visit):
+def test_a_prototype_outside_the_search_results_has_no_neighbours(visit):
     page = visit("images")
-    page.seek("nowhere to be found")
+    page.search("nowhere to be found")
     page.show(page.find("#map-marks"))
     page.press(Keys.ENTER, Keys.ARROW_RIGHT)
-    assert titled(page, 1)
+    assert shows_prototype(page, 1)
     for name in ("previous", "next"):
         assert page.find(f"#{name}").get_attribute("aria-disabled") == "true"
 
 
-def test_the_panel_is_announced_and_read_by_keys(visit):
+def test_the_panel_is_announced_and_accessible_by_keys(visit):
     page = visit("records")
     page.run("document.querySelector('.card').click()")
     assert page.active() == "panel-body"
@@ -77,10 +77,10 @@ def test_the_panel_is_announced_and_read_by_keys(visit):
     page.press(Keys.TAB)
     assert page.focused() == "The whole row"
     page.press(Keys.ARROW_RIGHT)
-    assert titled(page, 2)
-    assert page.active() == "panel-body"  # what had the focus is gone
+    assert shows_prototype(page, 2)
+    assert page.active() == "panel-body"  # the element with the focus was removed
     page.press(Keys.ARROW_RIGHT)
-    assert titled(page, 3)
+    assert shows_prototype(page, 3)
 
 
 def test_the_map_opens_the_prototype_it_announces(visit):
@@ -90,11 +90,11 @@ def test_the_map_opens_the_prototype_it_announces(visit):
     assert canvas.get_attribute("aria-valuetext").startswith("Prototype 1, ")
     page.show(canvas)
     page.press(Keys.ENTER)
-    assert titled(page, 1)
+    assert shows_prototype(page, 1)
 
 
-def is_left(page, key, modifier=None):
-    """Return whether the page leaves a key, pressed where the focus is, to the browser."""
+def is_left_to_browser(page, key, modifier=None):
+    """Return whether the page leaves a key, pressed on the focused element, to the browser."""
     options = {"key": key, "bubbles": True, "cancelable": True}
     if modifier is not None:
         options[modifier] = True
@@ -105,20 +105,20 @@ def is_left(page, key, modifier=None):
 
 
 @pytest.mark.parametrize("selector", ["#gallery .card", "#curve", "#spread", "#map-marks"])
-def test_keys_with_a_modifier_are_the_browsers(visit, selector):
+def test_keys_with_a_modifier_are_left_to_the_browser(visit, selector):
     page = visit("images")
     page.show(page.find(selector))
     for modifier in ("altKey", "ctrlKey", "metaKey"):
         for key in ("ArrowLeft", "ArrowRight", "Home", "End"):
-            assert is_left(page, key, modifier)
+            assert is_left_to_browser(page, key, modifier)
     assert page.run("return document.activeElement.matches(arguments[0])", selector)
-    assert not is_left(page, "End")
+    assert not is_left_to_browser(page, "End")
 
 
-def test_the_panel_does_not_walk_by_keys_with_a_modifier(visit):
+def test_the_panel_ignores_keys_with_a_modifier(visit):
     page = visit("images")
     page.find("#gallery .card").click()
-    is_left(page, "ArrowRight", "altKey")
-    assert titled(page, 1)
-    is_left(page, "ArrowRight")
-    assert titled(page, 2)
+    is_left_to_browser(page, "ArrowRight", "altKey")
+    assert shows_prototype(page, 1)
+    is_left_to_browser(page, "ArrowRight")
+    assert shows_prototype(page, 2)

@@ -1,4 +1,4 @@
-"""The page in a headless browser: rows as they are in the data, criticisms and coefficients."""
+"""The page in a headless browser: values of rows, criticisms and coefficients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def pairs(page, selector):
 
 
 def as_shown(i):
-    """Return what row ``i`` of the wide page reads in its first columns."""
+    """Return the text of row ``i`` of the wide page in its first columns."""
     return {
         "year": str(1990 + i % 35),
         "stamp": str(1_700_000_000 + i),
@@ -30,7 +30,7 @@ def as_shown(i):
     }
 
 
-def test_values_are_shown_as_they_are_and_found_by_what_is_shown(visit):
+def test_values_are_shown_unchanged_and_can_be_searched(visit):
     page = visit("wide")
     first, second = page.data()["prototypes"]["ids"][:2]
     page.find("#gallery .card").click()
@@ -40,21 +40,21 @@ def test_values_are_shown_as_they_are_and_found_by_what_is_shown(visit):
         assert float(record[f"x{c}"]) == pytest.approx(wide([first])[f"x{c}"][0], rel=1e-8)
     assert list(record) == list(wide([first]))
     for text in {*record.values()} - {"–"}:
-        page.seek(text)
+        page.search(text)
         assert 1 in page.ranks(), text
-    page.seek(as_shown(second)["stamp"])
+    page.search(as_shown(second)["stamp"])
     assert page.ranks() == [2]
-    page.seek(f"#{second}")
+    page.search(f"#{second}")
     assert 2 in page.ranks()
 
 
-def test_a_card_says_how_much_of_a_record_it_leaves_out(visit):
+def test_a_card_shows_how_many_columns_it_leaves_out(visit):
     assert visit("wide").texts("#gallery li:first-child .beyond") == ["and 16 more"]
     assert visit("single").texts("#gallery .beyond") == []
 
 
 @pytest.mark.parametrize("where", ["#worst", "#panel .members"])
-def test_tables_of_rows_hold_all_columns(visit, where):
+def test_tables_of_rows_have_all_columns(visit, where):
     page = visit("wide")
     page.run("document.querySelector('.card').click()")
     head = page.texts(f"{where} thead th")
@@ -72,7 +72,7 @@ def test_tables_of_rows_hold_all_columns(visit, where):
     )
     assert has_more
     assert is_stop
-    assert moved == pytest.approx(0, abs=1)  # the distance stays
+    assert moved == pytest.approx(0, abs=1)  # the column of distances is fixed
 
 
 def test_criticisms_are_shown_in_their_order(visit):
@@ -92,7 +92,7 @@ def test_criticisms_are_shown_in_their_order(visit):
     assert page.find("#panel-title").text.startswith(f"Prototype {rank}")
 
 
-def test_no_criticisms_no_section(visit):
+def test_the_section_of_criticisms_is_optional(visit):
     page = visit("mixture")
     assert not page.find("#criticisms").is_displayed()
     assert not page.find("nav a[href='#criticisms']").is_displayed()
@@ -103,7 +103,7 @@ def facts(page):
     return dict(zip(names, values, strict=True))
 
 
-def test_a_prototype_says_its_coefficient(visit):
+def test_the_panel_shows_the_coefficient(visit):
     page = visit("mixture")
     for i, coefficient in enumerate(mixture().coefficients):
         page.run("document.querySelectorAll('.card')[arguments[0]].click()", i)
@@ -114,7 +114,7 @@ def test_a_prototype_says_its_coefficient(visit):
     assert "Coefficient" not in facts(page)
 
 
-def test_oblong_colours_are_kept(visit):
+def test_oblong_images_in_colour_are_kept(visit):
     page = visit("colour")
     size, left, right = page.run(
         "const i = document.querySelector('.card img');"
@@ -128,7 +128,7 @@ def test_oblong_colours_are_kept(visit):
     assert right == [0, 0, 100, 255]
 
 
-def test_labels_of_several_kinds_are_told_apart_only_where_they_differ(visit):
+def test_labels_of_different_types_are_equal_if_their_text_is(visit):
     page = visit("mixed")
     shares = dict(
         zip(
@@ -141,7 +141,7 @@ def test_labels_of_several_kinds_are_told_apart_only_where_they_differ(visit):
     assert {shares["1"], shares["b"]} == {"50.0\u00a0%", "16.7\u00a0%"}
 
 
-def test_rows_without_weight_are_not_among_the_worst(visit):
+def test_rows_of_weight_0_are_not_among_the_worst(visit):
     page = visit("weightless")
     rows = [int(text.removeprefix("row ")) for text in page.texts("#worst td:nth-child(2)")]
     assert rows
@@ -149,7 +149,7 @@ def test_rows_without_weight_are_not_among_the_worst(visit):
 
 
 @pytest.mark.parametrize(("name", "k"), [("every", 70), ("constant", 3)])
-def test_rows_that_are_all_covered_have_no_distance(visit, name, k):
+def test_rows_that_equal_their_prototypes_have_distance_0(visit, name, k):
     page = visit(name)
     assert page.data()["k"] == k
     assert {float(text) for text in page.texts("#worst .distance")} == {0.0}

@@ -50,7 +50,7 @@ def test_each_image_appears_once_in_the_order_given():
         np.testing.assert_array_equal(small, expected)
 
 
-def test_mass_is_written_and_drawn():
+def test_mass_is_shown_as_text_and_bar():
     root = parsed(gallery(images(4), [0.5, 0.25, 0.2496, 0.0004], title="Four"))
     assert texts(root, "share") == ["50.0%", "25.0%", "25.0%", "<0.1%"]
     assert texts(root, "rank") == ["1", "2", "3", "4"]
@@ -59,7 +59,7 @@ def test_mass_is_written_and_drawn():
     assert 0 < bars[3] < 1
 
 
-def test_lines_and_names_are_there():
+def test_texts_and_names_are_shown():
     svg = gallery(
         images(2), [0.9, 0.1], title="A", subtitle="B", note="C", names=["digit 5", "digit 7"]
     )
@@ -69,7 +69,7 @@ def test_lines_and_names_are_there():
     assert titles == ["A", "1. digit 5: 90.0%", "2. digit 7: 10.0%"]
 
 
-def test_it_is_accessible_and_follows_the_reader_s_theme():
+def test_it_is_accessible_and_has_a_dark_theme():
     root = parsed(gallery(images(1), [1.0], title="One"))
     assert root.get("role") == "img"
     ids = {e.get("id") for e in root if e.tag in {f"{SVG}title", f"{SVG}desc"}}
@@ -87,7 +87,7 @@ def test_nothing_is_fetched():
 
 
 @pytest.mark.parametrize("field", ["title", "subtitle", "note"])
-def test_hostile_lines_are_escaped(field):
+def test_hostile_texts_are_escaped(field):
     root = parsed(gallery(images(1), [1.0], **{"title": "plain", field: HOSTILE}))
     assert not list(root.iter(f"{SVG}script"))
     (shown,) = texts(root, field)
@@ -102,7 +102,7 @@ def test_hostile_names_are_escaped():
 
 
 @pytest.mark.parametrize("k", [1, 2, 9, 10, 11, 47])
-def test_cards_stay_apart_and_inside(k):
+def test_cards_do_not_overlap_and_stay_inside(k):
     root = parsed(gallery(images(k), np.full(k, 1 / k), title="Title"))
     _, _, width, height = map(int, root.attrib["viewBox"].split())
     moves = [e.attrib["transform"] for e in root.iter(f"{SVG}g")]
@@ -149,6 +149,6 @@ def test_blank_images_and_no_mass():
         (np.ones((1, 4, 4)), [-0.1], None, "mass"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(shown, mass, names, word):
+def test_bad_arguments_raise(shown, mass, names, word):
     with pytest.raises(InvalidInput, match=word):
         gallery(shown, mass, title="Title", names=names)

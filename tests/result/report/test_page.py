@@ -1,4 +1,4 @@
-"""The page as text: it stands alone, says what it should, and holds hostile data as data."""
+"""The page as text: it is self-contained, shows the facts, and treats hostile data as text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.certificate.certificate import rounded_up
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import report_data as make_findings
+from protobandit.foundation.checks import rounded_up
 from protobandit.result.report.page import page as render_page
+from protobandit.result.report.report_data import report_data
+from protobandit.result.report.row_display import RowDisplay
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 SELECTION = pb.select(ROWS, k=5, method="lazygreedy")
@@ -32,9 +32,9 @@ VOID = {"meta", "link", "input", "br", "img", "circle", "path"}
 def page(selection=SELECTION, *, texts=None, **options):
     shown = [f"row {i}" for i in range(40)] if texts is None else texts
     fields = {name: options.pop(name) for name in ("names", "labels") if name in options}
-    look = RowDisplay(kind="texts", take=lambda ids: [shown[i] for i in ids], **fields)
+    display = RowDisplay(kind="texts", take=lambda ids: [shown[i] for i in ids], **fields)
     return render_page(
-        make_findings(selection, ROWS, source=look, target=look, layout="pca", **options)
+        report_data(selection, ROWS, source=display, target=display, layout="pca", **options)
     )
 
 
@@ -69,7 +69,7 @@ def data_of(text):
 PAGE = page(command="protobandit select rows.npy -k 5")
 
 
-def test_the_page_is_well_nested_and_its_names_are_its_own():
+def test_the_page_is_well_formed_and_its_ids_are_unique():
     reader = Reader(PAGE)
     assert reader.open == []
     assert len(reader.ids) == len(set(reader.ids))
@@ -80,14 +80,14 @@ def test_the_page_is_well_nested_and_its_names_are_its_own():
     assert set(labelled) <= set(reader.ids)
 
 
-def test_the_page_names_nothing_outside_itself():
+def test_the_page_refers_to_nothing_outside():
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\(|fetch\(|XMLHttp|WebSocket", PAGE)
     for tag, name, value in Reader(PAGE).attributes:
         if name in {"src", "href"}:
             assert value.startswith(("#", "data:")), (tag, name, value)
 
 
-def test_the_policy_allows_the_one_style_and_the_one_script_alone():
+def test_the_policy_allows_only_one_style_and_one_script():
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', PAGE).group(1)
     assert policy.startswith("default-src 'none'; img-src data:; ")
     assert "unsafe" not in policy
@@ -114,7 +114,7 @@ def test_every_asset_is_on_the_page():
             assert file.read_text(encoding="utf-8") in PAGE, file.name
 
 
-def test_the_head_says_what_was_done():
+def test_the_head_shows_the_facts():
     text = " ".join(Reader(PAGE).text)
     assert "5 prototypes for 40 rows" in text
     assert "Chosen from 40 rows by lazygreedy, euclidean distance" in text
@@ -127,7 +127,7 @@ def test_the_head_says_what_was_done():
 
 
 def tile(text, name):
-    """Return what a fact says: its value and its note."""
+    """Return the value and the note of a fact."""
     found = re.search(rf"<dt>{name}</dt><dd><b>(.*?)</b><span>(.*?)</span>", text)
     return None if found is None else tuple(map(html.unescape, found.groups()))
 
@@ -140,7 +140,7 @@ def details(text):
 
 
 @pytest.mark.parametrize("cost_ratio", [1.0, 1.00004, 1.23456789, 12.000001, 10000.4])
-def test_a_certificate_is_rounded_up_and_says_how_sure_it_is(cost_ratio):
+def test_a_certificate_is_rounded_up_and_shown_with_its_confidence(cost_ratio):
     certified = SELECTION.certified()
     certificate = replace(
         certified.certificate, cost_ratio=cost_ratio, kind="rigorous", confidence=0.9
@@ -152,7 +152,7 @@ def test_a_certificate_is_rounded_up_and_says_how_sure_it_is(cost_ratio):
     assert note == "the best possible cost, with probability ≥ 0.9"
 
 
-def test_a_certificate_is_shown_where_there_is_one():
+def test_a_certificate_is_shown_if_there_is_one():
     text = page(SELECTION.certified())
     assert tile(text, "Certificate")[1] == "the best possible cost, for certain"
     assert details(text)["Certificate"].startswith("For certain, the cost is at most")
@@ -160,35 +160,35 @@ def test_a_certificate_is_shown_where_there_is_one():
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
-    [(0.0, "exact"), (0.0123, "± 0.012 standard error"), (np.nan, "its error is not known")],
+    ("error", "expected"),
+    [(0.0, "exact"), (0.0123, "± 0.012 standard error"), (np.nan, "with unknown error")],
 )
-def test_the_cost_says_how_sure_it_is(error, said):
+def test_the_cost_is_shown_with_its_error(error, expected):
     text = page(replace(SELECTION, cost_error=error))
-    assert tile(text, "Cost")[1] == f"mean distance to the nearest prototype, {said}"
+    assert tile(text, "Cost")[1] == f"mean distance to the nearest prototype, {expected}"
 
 
-def test_agreement_says_of_which_rows_it_is():
+def test_agreement_is_shown_with_its_rows():
     labels = np.array([f"c{i % 2}" for i in range(40)], dtype=object)
     assert tile(page(labels=labels), "Same label")[1] == (
-        "of target rows carry their prototype's label"
+        "of target rows have their prototype's label"
     )
     weights = 1.0 + np.arange(40)
     assert tile(page(labels=labels, weights=weights, n_sample=9), "Same label")[1] == (
-        "of 9 rows drawn from the target, by weight, carry their prototype's label"
+        "of 9 rows drawn from the target, by weight, have their prototype's label"
     )
     labels[[1, 2]] = None
     assert "nearest prototype; 2 rows without a label left out." in page(labels=labels)
 
 
-def test_distances_say_what_they_are():
+def test_distances_are_shown_with_rows_and_metric():
     assert "All 40 rows of the target; euclidean distance.</p>" in PAGE
     weights = np.arange(40.0)
     by_weight = pb.select(
         ROWS, k=3, weights=weights, method="lazygreedy", metric=pb.metric("minkowski", {"p": 3})
     )
     assert (
-        "All 39 rows of the target that have weight, by weight; minkowski (p=3) distance.</p>"
+        "All 39 rows of the target with positive weight, by weight; minkowski (p=3) distance.</p>"
     ) in page(by_weight)
     prepared = pb.select(ROWS, k=3, preparation=pb.Preparation(standardize=True))
     assert "euclidean distance of prepared rows" in page(prepared)
@@ -196,19 +196,19 @@ def test_distances_say_what_they_are():
 
 def test_a_mean_that_is_not_the_cost_is_explained():
     assert "The mean is that of" not in PAGE
-    told = "The mean is that of {}, the cost above that of {}."
-    assert told.format("this sample", "all rows") in page(n_sample=9)
+    note = "The mean is that of {}; the cost above is that of {}."
+    assert note.format("this sample", "all rows") in page(n_sample=9)
     estimated = replace(SELECTION, costs=SELECTION.costs * 1.1, cost_error=0.1)
-    assert told.format("these rows", "other rows, which the method drew") in page(estimated)
-    assert told.format("this sample", "other rows, which the method drew") in page(
+    assert note.format("these rows", "other rows that the method drew") in page(estimated)
+    assert note.format("this sample", "other rows that the method drew") in page(
         estimated, n_sample=9
     )
-    assert told.format("these rows", "the rows the selection was made for") in page(
+    assert note.format("these rows", "the rows the selection was made for") in page(
         weights=1.0 + np.arange(40)
     )
 
 
-def test_the_details_say_what_was_asked_for():
+def test_the_details_show_budget_classes_and_preparation():
     feasibility = pb.Constraints(costs=np.full(40, 2.0), budget=5)
     shown = details(page(pb.select(ROWS, k=None, constraints=feasibility)))
     assert shown["Spent"] == "4 of a budget of 5"
@@ -220,16 +220,16 @@ def test_the_details_say_what_was_asked_for():
     assert "normalize=True" in shown["Preparation"]
 
 
-def test_where_nothing_is_proven_nothing_is_said_of_heuristics():
+def test_without_a_guarantee_the_details_show_none():
     assert details(page(replace(SELECTION, guarantee=None)))["Guarantee"] == "none"
 
 
-def test_no_command_no_copy_button():
+def test_the_copy_button_requires_a_command():
     assert 'id="copy"' not in page()
     assert 'id="copy"' in PAGE
 
 
-def test_hostile_text_is_data():
+def test_hostile_text_stays_text():
     names = [f"{HOSTILE} {i}" for i in range(40)]
     hostile = replace(
         SELECTION, status=HOSTILE, parameters={HOSTILE: HOSTILE}, method=HOSTILE, metric=HOSTILE
@@ -245,7 +245,7 @@ def test_hostile_text_is_data():
     )()
     text = page(selection, texts=names, names=names, labels=names, groups=names, command=HOSTILE)
     plain, reader = Reader(PAGE), Reader(text)
-    # One more pair of each for what PAGE lacks; no element that the template does not hold.
+    # Only elements of the template; as many scripts and images as on a page without hostile text.
     assert set(reader.tags) <= set(plain.tags)
     assert [t for t in reader.tags if t in {"script", "img", "svg"}] == [
         t for t in plain.tags if t in {"script", "img", "svg"}
@@ -257,13 +257,13 @@ def test_hostile_text_is_data():
     assert data["prototypes"]["look"]["items"][0].startswith(cleaned)
 
 
-def test_a_long_text_is_cut_and_said_so():
+def test_a_long_text_is_cut_with_a_note():
     text = page(texts=["x" * 100_000] * 40)
     assert len(text) < 400_000
     assert "at most 4,000 characters" in text
 
 
-def test_every_row_is_held_once():
+def test_the_data_contain_every_row_once():
     data = data_of(PAGE)
     held = len(data["rows"]["ids"])
     assert sorted(data["rows"]["ids"]) == list(range(40))
@@ -281,7 +281,7 @@ def test_every_row_is_held_once():
         assert distance == pytest.approx(expected.min(), rel=1e-4, abs=1e-6)
 
 
-def test_the_plane_keeps_its_proportions():
+def test_the_map_has_one_scale_for_both_axes():
     data = data_of(PAGE)
     at = np.array(data["map"]["at"]).reshape(-1, 2)
     assert at.min() >= 0
@@ -293,7 +293,7 @@ def test_the_plane_keeps_its_proportions():
     assert drawn == pytest.approx(far, rel=0.01)
 
 
-def test_long_labels_that_begin_alike_stay_two():
+def test_long_labels_with_equal_starts_stay_distinct():
     labels = ["x" * 200 + str(i % 2) for i in range(40)]
     data = data_of(page(labels=labels))
     assert len(data["labels"]) == 2

@@ -30,12 +30,12 @@ def decode(data: bytes) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (28, 28)])
-def test_pixels_survive(shape):
+def test_pixels_are_kept(shape):
     grey = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     np.testing.assert_array_equal(decode(png(grey)), grey)
 
 
-def test_it_is_an_8_bit_grey_image():
+def test_the_header_is_that_of_an_8_bit_grey_image():
     parts = chunks(png(np.zeros((2, 3), dtype=np.uint8)))
     assert [kind for kind, _ in parts] == [b"IHDR", b"IDAT", b"IEND"]
     assert parts[0][1] == struct.pack(">II5B", 3, 2, 8, 0, 0, 0, 0)

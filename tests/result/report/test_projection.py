@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 import protobandit as pb
 from protobandit.result.report import projection as subject
-from protobandit.result.report.projection import components, plane
+from protobandit.result.report.projection import components, project
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +19,9 @@ def generator():
     return np.random.default_rng(0)
 
 
-def placed(selection, rows, layout="auto"):
+def projected(selection, rows, layout="auto"):
     labels = selection.assign(rows).labels
-    return plane(selection, rows, labels=labels, layout=layout, random=generator())
+    return project(selection, rows, labels=labels, layout=layout, random=generator())
 
 
 @pytest.mark.parametrize("n_columns", [2, 5, 60])
@@ -40,34 +40,34 @@ def test_components_are_those_of_the_singular_value_decomposition(n_columns, as_
 def test_rows_and_prototypes_of_numbers_share_their_components():
     rows = generator().normal(size=(60, 4))
     selection = pb.select(rows, k=3)
-    found = placed(selection, rows)
+    found = projected(selection, rows)
     np.testing.assert_allclose(found.prototypes, found.rows[selection.indices])
     assert found.name == "PCA"
     assert "Principal components of the rows" in found.note
 
 
-def test_lengths_do_not_matter_where_the_metric_ignores_them():
+def test_the_cosine_map_ignores_the_length_of_rows():
     rows = generator().normal(size=(40, 3))
     longer = rows * generator().uniform(1, 9, size=(40, 1))
     selection = pb.select(rows, k=2, metric="cosine")
-    first, second = placed(selection, rows), placed(selection, longer)
+    first, second = projected(selection, rows), projected(selection, longer)
     np.testing.assert_allclose(first.rows, second.rows, atol=1e-6)
 
 
-def test_one_column_is_spread_out_and_said_so():
+def test_one_column_has_random_heights_and_a_note():
     rows = np.arange(10.0)[:, None]
-    found = placed(pb.select(rows, k=2), rows)
+    found = projected(pb.select(rows, k=2), rows)
     assert found.rows.shape == (10, 2)
-    assert "height has no meaning" in found.note
+    assert "vertical position has no meaning" in found.note
 
 
-def test_distances_place_rows_that_are_not_numbers():
-    """In the line 0..9 with d = |i - j|, the map keeps rows in order."""
+def test_rows_that_are_not_numeric_are_projected_by_distances():
+    """On the line 0..9 with d = |i - j|, the map keeps the order of the rows."""
     words = ["x" * n for n in range(10)]
     selection = pb.select(words, k=3, metric=lambda a, b: abs(len(a) - len(b)))
-    found = placed(selection, words)
+    found = projected(selection, words)
     assert "distances to the prototypes" in found.note
-    assert "amid their members" in found.note
+    assert "at the mean of their members" in found.note
     steps = np.diff(found.rows[:, 0])
     assert (steps > -1e-9).all() or (steps < 1e-9).all()
     assert np.ptp(found.rows[:, 0]) > 5
@@ -79,29 +79,35 @@ def test_distances_place_rows_that_are_not_numbers():
 @pytest.mark.parametrize("k", [1, 2])
 def test_one_or_two_prototypes_of_a_matrix_are_enough(k):
     matrix = np.abs(np.subtract.outer(np.arange(8.0), np.arange(8.0)))
-    found = placed(pb.select(matrix, k=k, metric="precomputed"), matrix)
+    found = projected(pb.select(matrix, k=k, metric="precomputed"), matrix)
     assert found.rows.shape == (8, 2)
     assert found.prototypes.shape == (k, 2)
     assert np.isfinite(found.rows).all()
 
 
-def test_a_prototype_without_members_stands_in_the_middle():
+def test_a_prototype_without_members_is_at_the_mean():
     selection = SimpleNamespace(
-        indices=np.arange(2), metric="precomputed", prototypes=[0, 1], distances=np.asarray
+        indices=np.arange(2),
+        metric="precomputed",
+        prototypes=[0, 1],
+        preparation=None,
+        distances=np.asarray,
     )
     rows = np.array([[0.0, 5.0], [2.0, 9.0]])
-    found = plane(selection, rows, labels=np.zeros(2, dtype=int), layout="pca", random=generator())
+    found = project(
+        selection, rows, labels=np.zeros(2, dtype=int), layout="pca", random=generator()
+    )
     np.testing.assert_allclose(found.prototypes[1], found.rows.mean(axis=0))
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8 + 0.1])
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
-def test_rows_all_alike_have_one_place(value, as_rows):
+def test_equal_rows_have_one_point(value, as_rows):
     rows = np.full((1000, 3), value)
-    found = placed(pb.select(as_rows(rows), k=2), as_rows(rows))
+    found = projected(pb.select(as_rows(rows), k=2), as_rows(rows))
     assert (found.rows == found.rows[0]).all()
     assert (found.prototypes == found.rows[0]).all()
-    assert found.note == "The rows are all alike."
+    assert found.note == "The rows are all equal."
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
@@ -113,13 +119,13 @@ def test_rows_far_from_0_keep_their_variance(as_rows):
     np.testing.assert_allclose(np.abs(far[1]), np.abs(near[1]), atol=1e-4)
 
 
-def test_shares_of_variance_never_exceed_all_of_it():
+def test_shares_of_variance_sum_to_at_most_1():
     rows = generator().normal(size=(50, 2)) + 1e12
     assert components(rows, 2, generator())[2].sum() <= 1
-    assert "100\u00a0% of their variance" in placed(pb.select(rows, k=2), rows).note
+    assert "100\u00a0% of their variance" in projected(pb.select(rows, k=2), rows).note
 
 
-def test_umap_is_used_where_it_is_installed(monkeypatch):
+def test_umap_is_used_if_installed(monkeypatch):
     calls = []
 
     class UMAP:
@@ -135,7 +141,7 @@ def test_umap_is_used_where_it_is_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", module)
     monkeypatch.setattr(subject, "find_spec", lambda name: module)
     rows = generator().normal(size=(30, 70))
-    found = placed(pb.select(rows, k=4), rows)
+    found = projected(pb.select(rows, k=4), rows)
     assert found.name == "UMAP"
     assert "UMAP of the rows" in found.note
     assert calls[0]["n_components"] == 2
@@ -144,13 +150,13 @@ def test_umap_is_used_where_it_is_installed(monkeypatch):
     assert found.prototypes.shape == (4, 2)
 
 
-def test_umap_without_umap_is_refused():
+def test_umap_requires_umap_learn():
     rows = generator().normal(size=(30, 3))
     with pytest.raises(pb.NotAvailable, match="umap-learn"):
-        placed(pb.select(rows, k=2), rows, layout="umap")
+        projected(pb.select(rows, k=2), rows, layout="umap")
 
 
-def test_an_unknown_layout_is_refused():
+def test_an_unknown_layout_raises():
     rows = generator().normal(size=(30, 3))
     with pytest.raises(pb.InvalidInput, match="layout='tsne'"):
-        placed(pb.select(rows, k=2), rows, layout="tsne")
+        projected(pb.select(rows, k=2), rows, layout="tsne")

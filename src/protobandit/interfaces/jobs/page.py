@@ -13,9 +13,9 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.interfaces.jobs.read_options import ReadOptions
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import report_data
 from protobandit.result.report.page import page
+from protobandit.result.report.report_data import report_data
+from protobandit.result.report.row_display import RowDisplay
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
 

@@ -1,4 +1,4 @@
-"""What source, target and prototypes are made of, by label or by group."""
+"""Shares of each label or group among source rows, target rows and prototypes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import is_missing, weights_or_ones
 from protobandit.foundation.errors import InvalidInput
-from protobandit.result.report.text import clean, is_missing, plain
+from protobandit.result.report.safe_text import clean, integral_as_int
 
 MOST_VALUES = 40
 _MISSING = "(none)"
@@ -18,11 +19,21 @@ _MISSING = "(none)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Composition:
-    """Shares by value: numbers ascending, words by how common they are in the target or source.
+    """Shares by value of a label or group.
 
-    ``source`` and ``target`` are None where their values are not known; ``mass`` is that of the
-    prototypes with the value and ``counts`` how many these are. Of very many values the rarest are
-    added up in the last, and ``n_merged`` says how many.
+    Attributes
+    ----------
+    name
+        "label" or "group".
+    values
+        Numbers ascending; other values by their share in the target, or else in the source. If
+        there are very many, the last entry sums up the rarest.
+    source, target
+        The shares in source and target; None if their values are not known.
+    mass, counts
+        The mass and the number of the prototypes with each value.
+    n_merged
+        The number of values that the last entry sums up.
     """
 
     name: str
@@ -35,9 +46,9 @@ class Composition:
 
 
 class Agreement(NamedTuple):
-    """The share of the weight whose rows carry their prototype's label.
+    """The share of the weight of target rows that have the label of their nearest prototype.
 
-    Rows without a label of their own, ``n_left_out`` of them, are left out.
+    Rows without a label are left out; there are ``n_left_out`` of them.
     """
 
     share: float
@@ -54,11 +65,12 @@ def compose(
     weights: Any = None,
 ) -> Composition:
     """Return the shares of each value among source rows, target rows (by weight) and prototypes."""
-    own = told(prototypes)
-    sides = [None if given is None else told(given) for given in (source, target)]
+    own = label_texts(prototypes)
+    sides = [None if given is None else label_texts(given) for given in (source, target)]
     if weights is not None and sides[1] is not None and len(weights) != len(sides[1]):
         raise InvalidInput(
-            f"{len(sides[1])} target {name}s for {len(weights)} weights. Pass one of each a row."
+            f"The target has {len(sides[1])} {name}s but {len(weights)} weights. Pass one of each "
+            f"per target row."
         )
     values = list(dict.fromkeys(v for given in (*sides[::-1], own) if given for v in given))
     place = {value: i for i, value in enumerate(values)}
@@ -67,41 +79,55 @@ def compose(
         None if side is None else _shares(side, place, by)
         for side, by in zip(sides, (None, weights), strict=True)
     ]
-    held = _sums(own, place, mass)
+    mass_by_value = _sums(own, place, mass)
     counts = np.bincount([place[v] for v in own], minlength=n)
-    leading = next((share for share in shares[::-1] if share is not None), held)
-    order = _in_order(values, np.lexsort((-held, -leading)))
-    return _merged(name, values, order, [*shares, held], counts)
+    leading = next((share for share in shares[::-1] if share is not None), mass_by_value)
+    order = _display_order(values, np.lexsort((-mass_by_value, -leading)))
+    return _with_rarest_merged(name, values, order, [*shares, mass_by_value], counts)
 
 
-def told(values: Iterable[Any]) -> list[str]:
-    """Return labels as words, 1.0 as 1 is; what is missing has a word too."""
+def label_texts(values: Iterable[Any]) -> list[str]:
+    """Return labels as text: 1.0 as "1", and missing ones as "(none)"."""
     items = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [_MISSING if is_missing(v) else clean(plain(v)) for v in items]
+    return [_MISSING if is_missing(v) else clean(integral_as_int(v)) for v in items]
 
 
-def agreement(
-    own: Sequence[Any], of_prototypes: Sequence[Any], nearest: Ids, weights: Doubles
+def label_agreement(
+    labels: Sequence[Any], prototype_labels: Sequence[Any], nearest: Ids, weights: Doubles
 ) -> Agreement | None:
-    """Say how much of the weight carries its prototype's label; None where no row has a label.
+    """Return the share of the weight of rows that have their prototype's label.
 
-    ``own`` is a label a row, ``of_prototypes`` a label a prototype, ``nearest`` which is a row's.
+    Parameters
+    ----------
+    labels
+        One label per row.
+    prototype_labels
+        One label per prototype.
+    nearest
+        The nearest prototype of each row.
+    weights
+        One weight per row.
+
+    Returns
+    -------
+    Agreement or None
+        None if no row with weight has a label.
     """
-    known, theirs = (
+    is_known, is_prototype_known = (
         np.fromiter((not is_missing(v) for v in side), dtype=bool, count=len(side))
-        for side in (own, of_prototypes)
+        for side in (labels, prototype_labels)
     )
-    words = np.array([*told(own), *told(of_prototypes)], dtype=object)
-    same = words[: len(own)] == words[len(own) :][nearest]
-    total = float(weights[known].sum())
+    texts = np.array([*label_texts(labels), *label_texts(prototype_labels)], dtype=object)
+    is_same = texts[: len(labels)] == texts[len(labels) :][nearest]
+    total = float(weights[is_known].sum())
     if total <= 0:
         return None
-    share = float(weights[known & theirs[nearest] & same].sum()) / total
-    return Agreement(min(share, 1.0), int((~known).sum()))
+    share = float(weights[is_known & is_prototype_known[nearest] & is_same].sum()) / total
+    return Agreement(min(share, 1.0), int((~is_known).sum()))
 
 
-def _in_order(values: list[str], by_share: Ids) -> Ids:
-    """Return the order to show values in: that of numbers, if they are a few numbers."""
+def _display_order(values: list[str], by_share: Ids) -> Ids:
+    """Return the order of the values: ascending if all are numbers and few, else by share."""
     if len(values) > MOST_VALUES:
         return by_share
     try:
@@ -111,8 +137,8 @@ def _in_order(values: list[str], by_share: Ids) -> Ids:
 
 
 def _shares(values: list[str], place: dict[str, int], weights: Any) -> Doubles:
-    even = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    sums = _sums(values, place, even)
+    given = None if weights is None else np.asarray(weights, dtype=np.float64)
+    sums = _sums(values, place, weights_or_ones(given, len(values)))
     shares: Doubles = sums / sums.sum()
     return shares
 
@@ -122,27 +148,27 @@ def _sums(values: list[str], place: dict[str, int], weights: Doubles) -> Doubles
     return sums.astype(np.float64)
 
 
-def _merged(
+def _with_rarest_merged(
     name: str, values: list[str], order: Ids, shares: list[Doubles | None], counts: Ids
 ) -> Composition:
     kept, rest = order, order[:0]
     if len(order) > MOST_VALUES:
         kept, rest = order[: MOST_VALUES - 1], order[MOST_VALUES - 1 :]
 
-    def folded(numbers: Any) -> Any:
+    def merged(numbers: Any) -> Any:
         if numbers is None:
             return None
         tail = [numbers[rest].sum()] if len(rest) else []
         return np.concatenate([numbers[kept], np.array(tail, dtype=numbers.dtype)])
 
-    words = [values[i] for i in kept] + ([f"{len(rest):,} others"] if len(rest) else [])
-    source, target, mass = (folded(share) for share in shares)
+    names = [values[i] for i in kept] + ([f"{len(rest):,} others"] if len(rest) else [])
+    source, target, mass = (merged(share) for share in shares)
     return Composition(
         name=name,
-        values=tuple(words),
+        values=tuple(names),
         source=source,
         target=target,
         mass=mass,
-        counts=folded(counts),
+        counts=merged(counts),
         n_merged=len(rest),
     )

@@ -1,4 +1,4 @@
-"""How far target rows are from their nearest prototype."""
+"""The distances of target rows to their nearest prototypes: histogram, quantiles, worst rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,18 @@ _N_BINS = 48
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DistanceSummary:
-    """A histogram of distances by weight, quantiles, and the rows that are worst off.
+    """The distribution of distances to the nearest prototype.
 
-    ``heights`` sum to 1 and ``counts`` to the rows looked at; ``quantiles`` belong to ``SHARES``;
-    ``worst`` are positions in the sample, worst first.
+    Attributes
+    ----------
+    edges, heights, counts
+        A histogram: the edges of the bins, the share of the weight and the number of rows in each.
+    quantiles
+        The weighted quantiles of ``SHARES``.
+    mean, least, most
+        The weighted mean, the smallest and the largest distance.
+    worst
+        Positions in the sample of the rows with the largest distances, largest first.
     """
 
     edges: Doubles
@@ -31,18 +39,19 @@ class DistanceSummary:
     worst: Ids
 
 
-def spread(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
-    """Describe the distances of the sample's rows to their nearest prototypes."""
+def summarize_distances(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
+    """Summarize the distances of the sample's rows to their nearest prototypes."""
     distances = sample.distances
     least, most = float(distances.min()), float(distances.max())
-    edges = np.linspace(min(0.0, least), most if most > min(0.0, least) else least + 1, _N_BINS + 1)
+    low = min(0.0, least)
+    edges = np.linspace(low, most if most > low else least + 1, _N_BINS + 1)
     heights, _ = np.histogram(distances, edges, weights=sample.weights)
     counts, _ = np.histogram(distances, edges)
     return DistanceSummary(
         edges=edges,
         heights=heights,
         counts=counts.astype(np.int64),
-        quantiles=quantiles(distances, sample.weights, SHARES),
+        quantiles=weighted_quantiles(distances, sample.weights, SHARES),
         mean=float(distances @ sample.weights),
         least=least,
         most=most,
@@ -50,11 +59,11 @@ def spread(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
     )
 
 
-def quantiles(values: Doubles, weights: Doubles, shares: tuple[float, ...]) -> Doubles:
-    """Return the least values below which at least these shares of the weight lie."""
+def weighted_quantiles(values: Doubles, weights: Doubles, shares: tuple[float, ...]) -> Doubles:
+    """Return, per share, the smallest value with at least this share of the weight up to it."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
-    # A sum of equal weights may fall short of a share by rounding.
+    # Rounding can leave a sum of equal weights just below a share.
     at = np.searchsorted(reached, np.array(shares) * reached[-1] * (1 - 1e-12))
     found: Doubles = values[order][np.minimum(at, len(values) - 1)]
     return found

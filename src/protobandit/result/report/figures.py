@@ -1,4 +1,4 @@
-"""The figures of a report with matplotlib, the only file that imports it."""
+"""The figures of a report, drawn with matplotlib. No other file imports it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = (
 _MOST_COLUMNS = 10
 
 
-def gains(ax: Axes | None, costs: Doubles, *, curve: Doubles | None, knee: int | None) -> Axes:
+def draw_gains(ax: Axes | None, costs: Doubles, *, curve: Doubles | None, knee: int | None) -> Axes:
     """Draw costs against the number of prototypes."""
     ax = _axes(ax)
     if curve is not None:
@@ -40,30 +40,30 @@ def gains(ax: Axes | None, costs: Doubles, *, curve: Doubles | None, knee: int |
     return ax
 
 
-def scatter(
-    ax: Axes | None, placed: Projection, *, mass: Doubles, labels: list[str] | None
+def draw_map(
+    ax: Axes | None, projection: Projection, *, mass: Doubles, labels: list[str] | None
 ) -> Axes:
-    """Draw rows as points and prototypes as rings as large as their mass."""
+    """Draw rows as points and prototypes as rings whose area grows with their mass."""
     ax = _axes(ax)
     if labels is None:
-        _dots(ax, placed.rows, _SOFT)
+        _dots(ax, projection.rows, _SOFT)
     else:
-        _coloured(ax, placed.rows, np.array(labels))
+        _coloured(ax, projection.rows, np.array(labels))
     size = 20 + 160 * mass / max(float(mass.max()), 1e-12)
     ax.scatter(
-        placed.prototypes[:, 0],
-        placed.prototypes[:, 1],
+        projection.prototypes[:, 0],
+        projection.prototypes[:, 1],
         s=size,
         facecolors="none",
         edgecolors="black",
         label="prototypes",
     )
     ax.legend(frameon=False, markerscale=1.5, fontsize="small")
-    ax.set(title=placed.name, xticks=[], yticks=[], aspect="equal")
+    ax.set(title=projection.name, xticks=[], yticks=[], aspect="equal")
     return ax
 
 
-def bars(ax: Axes | None, shares: Composition) -> Axes:
+def draw_composition(ax: Axes | None, shares: Composition) -> Axes:
     """Draw the shares of source, target and prototypes side by side."""
     ax = _axes(ax)
     sides = [
@@ -73,9 +73,9 @@ def bars(ax: Axes | None, shares: Composition) -> Axes:
     ]
     places, height = np.arange(len(shares.values)), 0.8 / len(sides)
     for i, (name, values) in enumerate(sides):
-        at = places + (i - (len(sides) - 1) / 2) * height
-        called = "mass of prototypes" if name == "mass" else name
-        ax.barh(at, 100 * values, height=height * 0.9, color=_SIDES[name], label=called)
+        positions = places + (i - (len(sides) - 1) / 2) * height
+        label = "mass of prototypes" if name == "mass" else name
+        ax.barh(positions, 100 * values, height=height * 0.9, color=_SIDES[name], label=label)
     ax.set_yticks(places, [_literal(value) for value in shares.values])
     ax.invert_yaxis()
     ax.set(xlabel="share, %")
@@ -83,7 +83,7 @@ def bars(ax: Axes | None, shares: Composition) -> Axes:
     return ax
 
 
-def histogram(ax: Axes | None, distances: DistanceSummary) -> Axes:
+def draw_distances(ax: Axes | None, distances: DistanceSummary) -> Axes:
     """Draw distances to the nearest prototype, with three quantiles."""
     ax = _axes(ax)
     ax.stairs(100 * distances.heights, distances.edges, fill=True, color=_INK, alpha=0.8)
@@ -95,15 +95,15 @@ def histogram(ax: Axes | None, distances: DistanceSummary) -> Axes:
     return ax
 
 
-def pictures(images: Any, mass: Doubles, *, k: int) -> Figure:
-    """Draw images in a grid, each under its rank and mass."""
+def draw_gallery(images: Any, mass: Doubles, *, k: int) -> Figure:
+    """Draw images in a grid, each with its rank and mass above it."""
     n = len(images)
     n_columns = min(n, _MOST_COLUMNS)
-    n_lines = -(-n // n_columns)
+    n_rows = -(-n // n_columns)
     figure: Figure = _pyplot().figure(
-        figsize=(1.1 * n_columns, 1.35 * n_lines), layout="constrained"
+        figsize=(1.1 * n_columns, 1.35 * n_rows), layout="constrained"
     )
-    for i, ax in enumerate(np.ravel(figure.subplots(n_lines, n_columns, squeeze=False))):
+    for i, ax in enumerate(np.ravel(figure.subplots(n_rows, n_columns, squeeze=False))):
         ax.set_axis_off()
         if i < n:
             ax.imshow(images[i], cmap="gray", interpolation="nearest")
@@ -128,7 +128,10 @@ def _dots(ax: Axes, points: Doubles, colour: str, *, label: str | None = None) -
 
 
 def _literal(value: str) -> str:
-    """Keep matplotlib from reading mathematics, or a hidden line, in a label."""
+    """Return a label that matplotlib shows unchanged.
+
+    A dollar sign would start mathematics, and a leading underscore would hide the entry.
+    """
     return " " + value.replace("$", r"\$")
 
 
@@ -144,6 +147,6 @@ def _pyplot() -> Any:
         from matplotlib import pyplot
     except ImportError:
         raise NotAvailable(
-            "Figures are drawn with matplotlib, which is not installed. Install protobandit[plot]."
+            "Figures require matplotlib, which is not installed. Install protobandit[plot]."
         ) from None
     return pyplot

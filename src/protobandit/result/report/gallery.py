@@ -1,10 +1,10 @@
-"""A gallery of prototypes: each image, and how much of the target it stands for.
+"""A gallery of prototypes as SVG: images, each with its share of the target.
 
 Rules
 -----
-1. Arrays in, SVG text out: nothing is read, written or solved here.
-2. The text stands alone: pixels are embedded, fonts are the reader's own, nothing is fetched.
-3. Whatever a caller passes as text is escaped.
+1. Arrays in, SVG text out. Nothing is read from or written to files.
+2. The SVG is self-contained: images are embedded, fonts are the reader's, nothing is fetched.
+3. All text that a caller passes is escaped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _TILE = 88  # the side of an image
 _GAP = 16
 _CARD = (_TILE + _GAP, _TILE + 48)  # from one card to the next: across, down
 _MOST_COLUMNS = 10
-_ADVANCE = {"title": 12.5, "subtitle": 8.5, "note": 7.5}  # pixels a character, in a wide font
-_LEAST_PIXELS = 96  # enlarged to this in the PNG: some viewers blur what they enlarge themselves
+_ADVANCE = {"title": 12.5, "subtitle": 8.5, "note": 7.5}  # pixels per character of a wide font
+_LEAST_PIXELS = 96  # small images are enlarged here, because some viewers blur when they enlarge
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _STYLE = """
@@ -66,19 +66,19 @@ def gallery(
     note: str = "",
     names: Sequence[str] | None = None,
 ) -> str:
-    """Return an SVG that shows images in the order given, each with its mass and a bar.
+    """Return an SVG that shows images in the order given, each with its mass as text and bar.
 
     Parameters
     ----------
     images
-        Ink on paper, of shape (k, height, width): 0 is blank, the largest value of all is full ink.
-        Dark ink on a light page, or the reverse where the reader prefers a dark one.
+        Array of shape (k, height, width): 0 is the background, the largest value of all is black.
+        Colours are inverted if the reader prefers a dark theme.
     mass
-        The share of the target each stands for, of shape (k,).
+        The share of the target that each prototype represents, of shape (k,).
     title, subtitle, note
         The lines above and below the images.
     names
-        What to call each image when it is pointed at.
+        The name of each image, shown when the pointer is on it.
 
     Examples
     --------
@@ -87,19 +87,19 @@ def gallery(
     >>> svg.startswith("<svg")
     True
     """
-    pixels, shares = _as_ink(images), _as_shares(mass)
-    called = [f"image {i + 1}" for i in range(len(pixels))] if names is None else list(names)
-    if not len(pixels) == len(shares) == len(called):
+    pixels, shares = _as_grey(images), _as_shares(mass)
+    labels = [f"image {i + 1}" for i in range(len(pixels))] if names is None else list(names)
+    if not len(pixels) == len(shares) == len(labels):
         raise InvalidInput(
-            f"gallery got {len(pixels)} images, {len(shares)} masses and {len(called)} names. "
-            f"Pass one mass and one name an image."
+            f"gallery got {len(pixels)} images, {len(shares)} masses and {len(labels)} names. "
+            f"Pass one mass and one name per image."
         )
     n_columns = _columns(len(pixels))
     width = _width(n_columns, title=title, subtitle=subtitle, note=note)
     height = _HEADER + _MARGIN // 2 + -(-len(pixels) // n_columns) * _CARD[1] + _FOOTER
     longest = float(shares.max()) or 1.0
     cards = (
-        _card(i, pixels[i], float(shares[i]), called[i], n_columns, longest)
+        _card(i, pixels[i], float(shares[i]), labels[i], n_columns, longest)
         for i in range(len(pixels))
     )
     return "\n".join(
@@ -107,7 +107,7 @@ def gallery(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" role="img" aria-labelledby="pb-title pb-desc">',
             f'<title id="pb-title">{_safe(title)}</title>',
-            f'<desc id="pb-desc">{_safe(_description(shares, called))}</desc>',
+            f'<desc id="pb-desc">{_safe(_description(shares, labels))}</desc>',
             f"<style>{_STYLE}</style>",
             f'<rect class="pb-page" width="{width}" height="{height}" rx="12"/>',
             _text("title", _MARGIN, 42, title),
@@ -119,15 +119,16 @@ def gallery(
     )
 
 
-def _as_ink(images: Any) -> NDArray[np.uint8]:
+def _as_grey(images: Any) -> NDArray[np.uint8]:
     values = _as_numbers(images, "images")
     if values.ndim != 3 or 0 in values.shape:
         raise InvalidInput(
-            f"images have shape {values.shape}. Pass (number of images, height, width), none of "
-            f"them 0."
+            f"images have shape {values.shape}. Pass (number of images, height, width), all at "
+            f"least 1."
         )
-    ink = values / (values.max() or 1.0)
-    framed = np.pad(ink, ((0, 0), (1, 1), (1, 1)))  # ink that touches the edge is hard to read
+    scaled = values / (values.max() or 1.0)
+    # A blank frame: a drawing that touches the edge is hard to read.
+    framed = np.pad(scaled, ((0, 0), (1, 1), (1, 1)))
     grey: NDArray[np.uint8] = np.rint(255 * (1 - framed)).astype(np.uint8)
     return grey
 
@@ -137,7 +138,7 @@ def _as_shares(mass: Any) -> Doubles:
     if shares.ndim != 1 or (shares > 1).any():
         raise InvalidInput(
             f"mass has shape {shares.shape} and a largest value of {shares.max(initial=0):.6g}. "
-            f"Pass one share an image, between 0 and 1."
+            f"Pass one share per image, between 0 and 1."
         )
     return shares
 
@@ -145,18 +146,20 @@ def _as_shares(mass: Any) -> Doubles:
 def _as_numbers(values: Any, name: str) -> Doubles:
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise InvalidInput(f"{name} hold a negative or non-finite value. Pass finite numbers >= 0.")
+        raise InvalidInput(
+            f"{name} contain a negative or non-finite value. Pass finite numbers >= 0."
+        )
     return numbers
 
 
 def _columns(n: int) -> int:
-    """Return how many columns make rows of nearly equal length."""
-    n_lines = -(-n // _MOST_COLUMNS)
-    return -(-n // n_lines)
+    """Return the number of columns that makes rows of nearly equal length."""
+    n_rows = -(-n // _MOST_COLUMNS)
+    return -(-n // n_rows)
 
 
 def _width(n_columns: int, **lines: str) -> int:
-    """Return a width that holds the cards and, up to that of full rows, the lines of text."""
+    """Return the width that the cards need, or the lines of text up to the width of full rows."""
     widest, cards = (2 * _MARGIN + n * _CARD[0] - _GAP for n in (_MOST_COLUMNS, n_columns))
     text = 2 * _MARGIN + max(len(line) * _ADVANCE[kind] for kind, line in lines.items())
     return max(cards, min(widest, int(text)))
@@ -194,8 +197,9 @@ def _text(kind: str, x: int, y: int, content: str) -> str:
 
 
 def _description(shares: Doubles, names: Sequence[str]) -> str:
-    told = (f"{name} ({_percent(share)})" for name, share in zip(names, shares, strict=True))
-    return "; ".join(told)
+    return "; ".join(
+        f"{name} ({_percent(share)})" for name, share in zip(names, shares, strict=True)
+    )
 
 
 def _percent(share: float) -> str:
@@ -203,5 +207,5 @@ def _percent(share: float) -> str:
 
 
 def _safe(text: str) -> str:
-    """Escape markup, and replace what XML cannot hold even escaped."""
+    """Escape markup, and replace characters that XML does not allow."""
     return escape(_NOT_XML.sub("\ufffd", text))

@@ -1,4 +1,4 @@
-"""Which rows each prototype stands for: the nearest ones, and those it covers badly."""
+"""The target rows nearest to each prototype: the closest of them, and the farthest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Members:
-    """For each prototype, positions in the sample: of the nearest rows, and of the farthest.
+    """The nearest and the farthest members of each prototype, as positions in the sample.
 
-    Both have a row a prototype and end in -1 where there are fewer; no row is in both. ``counts``
-    are the rows nearest to each, ``means`` their weighted mean distances (NaN where there are
-    none).
+    Attributes
+    ----------
+    nearest, farthest
+        One row per prototype, filled up with -1. No member is in both.
+    counts
+        The number of members of each prototype.
+    means
+        Their weighted mean distance; NaN for a prototype without members.
     """
 
     nearest: Ids
@@ -27,8 +32,8 @@ class Members:
     means: Doubles
 
 
-def gather(sample: ReportSample, *, k: int, most: int) -> Members:
-    """Return up to ``most`` nearest and ``most`` farthest rows of each of ``k`` prototypes."""
+def find_members(sample: ReportSample, *, k: int, most: int) -> Members:
+    """Return up to ``most`` nearest and ``most`` farthest members of each of ``k`` prototypes."""
     order = np.lexsort((sample.distances, sample.labels))
     counts = np.bincount(sample.labels, minlength=k)
     nearest, farthest = (np.full((k, most), NONE, dtype=np.int64) for _ in range(2))

@@ -1,10 +1,10 @@
-"""Findings as one HTML page that needs nothing but itself.
+"""A report as one self-contained HTML page.
 
 Rules
 -----
-1. The page loads nothing: its policy forbids every request, and allows the one style sheet and the
-   one script whose digests it names.
-2. What comes from data is text: escaped here, or data that the script writes with textContent.
+1. The page loads nothing. Its content security policy forbids every request and allows only the one
+   style sheet and the one script whose digests it contains.
+2. Values from data are always text: escaped here, or written by the script with textContent.
 """
 
 from __future__ import annotations
@@ -18,65 +18,72 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from protobandit.result.report.findings import ReportData
-from protobandit.result.report.numerals import count, n_rows, percent, ratio, time
-from protobandit.result.report.page_data import pack
-from protobandit.result.report.summary import About
-from protobandit.result.report.text import as_json, rounded_up
+from protobandit.foundation.checks import rounded_up
+from protobandit.result.report.number_format import (
+    format_count,
+    format_duration,
+    format_percent,
+    format_ratio,
+    format_rows,
+)
+from protobandit.result.report.report_data import ReportData
+from protobandit.result.report.safe_text import script_json
+from protobandit.result.report.script_data import script_data
+from protobandit.result.report.summary import SelectionSummary
 
 _SCRIPTS = (
     "dom.js",
-    "look.js",
+    "rows.js",
     "panel.js",
     "gallery.js",
     "chart.js",
     "curve.js",
-    "spread.js",
-    "shares.js",
+    "distances.js",
+    "composition.js",
     "map.js",
     "main.js",
 )
-_PAIRS = "|S|\u2060·\u2060|T|"  # in one piece
+_PAIRS = "|S|\u2060·\u2060|T|"  # word joiners prevent a line break
 _EXACT = f"k\u2060·\u2060{_PAIRS}"
-_BLANK = re.compile(r"\{\{(\w+)\}\}")
-_ALIKE = 1e-5  # a mean of single precision and the cost it should be
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_SAME_MEAN = 1e-5  # relative; distances may have single precision
 
 
-def page(found: ReportData) -> str:
+def page(report: ReportData) -> str:
     """Return the report as one self-contained HTML page.
 
     Examples
     --------
     >>> import protobandit as pb
-    >>> from protobandit.result.report.exhibit import Exhibit
-    >>> from protobandit.result.report.findings import findings
+    >>> from protobandit.result.report.report_data import report_data
+    >>> from protobandit.result.report.row_display import RowDisplay
     >>> rows = [[0.0], [1.0], [9.0], [10.0]]
-    >>> look = Exhibit(kind="records", take=lambda ids: {"x": [rows[i][0] for i in ids]})
-    >>> found = findings(pb.select(rows, k=2), rows, source=look, target=look)
-    >>> page(found).startswith("<!doctype html>")
+    >>> display = RowDisplay(kind="records", take=lambda ids: {"x": [rows[i][0] for i in ids]})
+    >>> report = report_data(pb.select(rows, k=2), rows, source=display, target=display)
+    >>> page(report).startswith("<!doctype html>")
     True
     """
     style, script = _asset("page.css"), _script()
-    about = found.about
+    summary = report.summary
     return _filled(
         _asset("page.html"),
         {
             "policy": _policy(style, script),
             "style": style,
             "script": script,
-            "data": as_json(pack(found)),
-            "title": _title(about),
-            "lead": _lead(about),
-            "status": escape(about.status),
-            "facts": _facts(found),
-            "details": _details(about),
-            "command": _command(about),
-            "map_note": escape(found.plane.note),
-            "agreement": escape(_agreement(found)),
-            "distances_note": escape(_distances_note(found)),
-            "notes": "".join(f"<li>{escape(note)}</li>" for note in found.notes),
-            "shares_hidden": "" if found.compositions else " hidden",
-            "notes_hidden": "" if found.notes else " hidden",
+            "data": script_json(script_data(report)),
+            "title": _title(summary),
+            "lead": _lead(summary),
+            "status": escape(summary.status),
+            "facts": _facts(report),
+            "details": _details(summary),
+            "command": _command(summary),
+            "map_note": escape(report.projection.note),
+            "agreement": escape(_agreement(report)),
+            "distances_note": escape(_distances_note(report)),
+            "notes": "".join(f"<li>{escape(note)}</li>" for note in report.notes),
+            "shares_hidden": "" if report.compositions else " hidden",
+            "notes_hidden": "" if report.notes else " hidden",
         },
     )
 
@@ -103,32 +110,37 @@ def _digest(text: str) -> str:
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """Fill every blank once: what is filled in is not looked at again."""
-    return _BLANK.sub(lambda blank: parts[blank.group(1)], template)
+    """Fill in every placeholder in one pass, so that text filled in is never filled in again."""
+    return _PLACEHOLDER.sub(lambda found: parts[found.group(1)], template)
 
 
-def _title(about: About) -> str:
-    return f"{about.k:,} prototype{'' if about.k == 1 else 's'} for {n_rows(about.n_target)}"
+def _title(summary: SelectionSummary) -> str:
+    prototypes = format_rows(summary.k, "prototype")
+    return f"{prototypes} for {format_rows(summary.n_target)}"
 
 
-def _lead(about: About) -> str:
-    whence = "" if about.n_source is None else f" from {n_rows(about.n_source)}"
-    how = f"by {about.method}, {about.metric} distance, in {time(about.seconds)}"
-    return escape(f"Chosen{whence} {how}.")
+def _lead(summary: SelectionSummary) -> str:
+    origin = "" if summary.n_source is None else f" from {format_rows(summary.n_source)}"
+    how = f"by {summary.method}, {summary.metric} distance, in {format_duration(summary.seconds)}"
+    return escape(f"Chosen{origin} {how}.")
 
 
-def _facts(found: ReportData) -> str:
-    about = found.about
+def _facts(report: ReportData) -> str:
+    summary = report.summary
     facts = [
-        ("Cost", f"{about.cost:.5g}", f"mean distance to the nearest prototype, {_error(about)}"),
-        ("Evaluations", count(about.searched), _against_exact(about)),
+        (
+            "Cost",
+            f"{summary.cost:.5g}",
+            f"mean distance to the nearest prototype, {_error(summary)}",
+        ),
+        ("Evaluations", format_count(summary.search_evaluations), _against_exact(summary)),
     ]
-    if about.certified is not None:
-        bound = f"≤ {rounded_up(about.certified)} ×"
-        facts.append(("Certificate", bound, f"the best possible cost, {about.certainty}"))
-    if found.agreement is not None:
-        same = f"{_of_rows(found)} carry their prototype's label"
-        facts.append(("Same label", percent(found.agreement.share), same))
+    if summary.certified is not None:
+        bound = f"≤ {rounded_up(summary.certified)} ×"
+        facts.append(("Certificate", bound, f"the best possible cost, {summary.confidence}"))
+    if report.agreement is not None:
+        same = f"{_of_rows(report)} have their prototype's label"
+        facts.append(("Same label", format_percent(report.agreement.share), same))
     return "".join(
         f'<div class="fact"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b>'
         f"<span>{escape(note)}</span></dd></div>"
@@ -136,32 +148,32 @@ def _facts(found: ReportData) -> str:
     )
 
 
-def _against_exact(about: About) -> str:
-    if about.n_exact is None or about.n_pairs is None:
+def _against_exact(summary: SelectionSummary) -> str:
+    if summary.n_exact is None or summary.n_pairs is None:
         return "dissimilarities computed"
     return (
-        f"{ratio(about.searched, about.n_exact)} exact greedy's {_EXACT}, "
-        f"{ratio(about.searched, about.n_pairs)} all {_PAIRS} pairs"
+        f"{format_ratio(summary.search_evaluations, summary.n_exact)} exact greedy's {_EXACT}, "
+        f"{format_ratio(summary.search_evaluations, summary.n_pairs)} all {_PAIRS} pairs"
     )
 
 
-def _details(about: About) -> str:
-    phases = ", ".join(f"{name} {n:,}" for name, n in about.evaluations_by_phase.items() if n)
+def _details(summary: SelectionSummary) -> str:
+    phases = ", ".join(f"{name} {n:,}" for name, n in summary.evaluations_by_phase.items() if n)
     entries = {
-        "Source rows": "not known" if about.n_source is None else f"{about.n_source:,}",
-        "Target rows": f"{about.n_target:,}",
-        "Method": about.method,
-        "Metric": about.metric,
-        "Preparation": about.preparation,
-        "Classes": about.classes,
-        "Spent": about.spent,
-        "Evaluations": f"{about.evaluations:,}" + (f" ({phases})" if phases else ""),
-        "Lookups": f"{about.lookups:,}",
-        _EXACT: "" if about.n_exact is None else f"{about.n_exact:,}",
-        _PAIRS: "" if about.n_pairs is None else f"{about.n_pairs:,}",
-        "Guarantee": about.guarantee or "none",
-        "Certificate": about.certificate or "none asked for",
-    } | {f"parameter {name}": value for name, value in about.parameters.items()}
+        "Source rows": "not known" if summary.n_source is None else f"{summary.n_source:,}",
+        "Target rows": f"{summary.n_target:,}",
+        "Method": summary.method,
+        "Metric": summary.metric,
+        "Preparation": summary.preparation,
+        "Classes": summary.classes,
+        "Spent": summary.spent,
+        "Evaluations": f"{summary.evaluations:,}" + (f" ({phases})" if phases else ""),
+        "Lookups": f"{summary.lookups:,}",
+        _EXACT: "" if summary.n_exact is None else f"{summary.n_exact:,}",
+        _PAIRS: "" if summary.n_pairs is None else f"{summary.n_pairs:,}",
+        "Guarantee": summary.guarantee or "none",
+        "Certificate": summary.certificate or "none requested",
+    } | {f"parameter {name}": value for name, value in summary.parameters.items()}
     return "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
         for name, value in entries.items()
@@ -169,55 +181,58 @@ def _details(about: About) -> str:
     )
 
 
-def _command(about: About) -> str:
-    if not about.command:
+def _command(summary: SelectionSummary) -> str:
+    if not summary.command:
         return ""
     return (
         '<div class="command"><pre id="command" tabindex="0" aria-label="Command to repeat this">'
-        f'<code>{escape(about.command)}</code></pre><button type="button" id="copy">Copy</button>'
+        f'<code>{escape(summary.command)}</code></pre><button type="button" id="copy">Copy</button>'
         "</div>"
     )
 
 
-def _error(about: About) -> str:
-    if about.cost_error == 0:
+def _error(summary: SelectionSummary) -> str:
+    if summary.cost_error == 0:
         return "exact"
-    if math.isnan(about.cost_error):
-        return "its error is not known"
-    return f"± {about.cost_error:.2g} standard error"
+    if math.isnan(summary.cost_error):
+        return "with unknown error"
+    return f"± {summary.cost_error:.2g} standard error"
 
 
-def _of_rows(found: ReportData) -> str:
-    """Say of which target rows, and how they count."""
-    sample = found.sample
-    of = "of target rows" if sample.is_whole else f"of {n_rows(len(sample))} drawn from the target"
+def _of_rows(report: ReportData) -> str:
+    """Return a phrase for the rows that a share refers to."""
+    sample = report.sample
+    of = (
+        "of target rows"
+        if sample.is_whole
+        else f"of {format_rows(len(sample))} drawn from the target"
+    )
     return f"{of}, by weight," if sample.is_weighted else of
 
 
-def _agreement(found: ReportData) -> str:
-    if found.agreement is None:
+def _agreement(report: ReportData) -> str:
+    if report.agreement is None:
         return ""
-    share, n_left_out = found.agreement
-    without = f"; {n_rows(n_left_out)} without a label left out" if n_left_out else ""
-    return (
-        f"{percent(share)} {_of_rows(found)} carry the label of their nearest prototype{without}."
-    )
+    share, n_left_out = report.agreement
+    without = f"; {format_rows(n_left_out)} without a label left out" if n_left_out else ""
+    subject = f"{format_percent(share)} {_of_rows(report)}"
+    return f"{subject} have the label of their nearest prototype{without}."
 
 
-def _distances_note(found: ReportData) -> str:
-    sample, about = found.sample, found.about
+def _distances_note(report: ReportData) -> str:
+    sample, summary = report.sample, report.summary
     of = "All" if sample.is_whole else "A random sample of"
     weighted = ", by weight" if sample.is_weighted else ""
-    rows = n_rows(len(sample)) + " of the target"
-    rows += "" if sample.n_all == sample.n_target else " that have weight"
-    how = f"{about.metric} distance" + (" of prepared rows" if about.preparation else "")
+    rows = format_rows(len(sample)) + " of the target"
+    rows += "" if sample.n_all == sample.n_target else " with positive weight"
+    how = f"{summary.metric} distance" + (" of prepared rows" if summary.preparation else "")
     note = f"{of} {rows}{weighted}; {how}."
-    if math.isclose(found.spread.mean, about.cost, rel_tol=_ALIKE):
+    if math.isclose(report.distances.mean, summary.cost, rel_tol=_SAME_MEAN):
         return note
-    ours = "these rows" if sample.is_whole else "this sample"
-    theirs = "the rows the selection was made for"
-    if about.cost_error != 0:
-        theirs = "other rows, which the method drew"
+    mean_rows = "these rows" if sample.is_whole else "this sample"
+    cost_rows = "the rows the selection was made for"
+    if summary.cost_error != 0:
+        cost_rows = "other rows that the method drew"
     elif not sample.is_whole:
-        theirs = "all rows"
-    return f"{note} The mean is that of {ours}, the cost above that of {theirs}."
+        cost_rows = "all rows"
+    return f"{note} The mean is that of {mean_rows}; the cost above is that of {cost_rows}."

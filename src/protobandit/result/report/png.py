@@ -1,4 +1,4 @@
-"""An image as PNG bytes, with the standard library alone."""
+"""Write an image as PNG bytes, with the standard library only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_NONE, _UP = 0, 2  # filters: a line as it is, or less the line above it
-_KINDS = {2: (0, _NONE), 3: (2, _UP)}  # grey or colour: its type, and the filter that suits it
+_NONE, _UP = 0, 2  # filters: a line unchanged, or minus the line above it
+# By the number of dimensions, grey or colour: the colour type and the filter that compresses well.
+_KINDS = {2: (0, _NONE), 3: (2, _UP)}
 
-HEAD = len(_SIGNATURE) + 25  # bytes that all images of one shape have in common
+HEAD = len(_SIGNATURE) + 25  # the first bytes, equal for all images of one shape
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
@@ -24,7 +25,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     colour, kind = _KINDS[pixels.ndim]
     flat = pixels.reshape(height, -1)
     lines = np.empty((height, flat.shape[1] + 1), dtype=np.uint8)
-    lines[:, 0] = kind  # each line opens with its filter
+    lines[:, 0] = kind  # each line starts with its filter
     lines[:, 1:] = flat
     if kind == _UP:
         lines[1:, 1:] -= flat[:-1]

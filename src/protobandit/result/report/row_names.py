@@ -1,4 +1,4 @@
-"""What rows are called: by name, or else by number, with their label and group."""
+"""Names, labels and groups of prototypes and target rows, as text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.result.report.composition import told
-from protobandit.result.report.exhibit import RowDisplay, picked
+from protobandit.foundation.checks import is_missing
+from protobandit.result.report.composition import label_texts
+from protobandit.result.report.reported_selection import ReportedSelection
+from protobandit.result.report.row_display import RowDisplay, values_at
+from protobandit.result.report.safe_text import integral_as_int, shortened
 from protobandit.result.report.sample import Nearest
-from protobandit.result.report.text import is_missing, plain, shortened
 
 _MOST_NAME = 120  # characters
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowNames:
-    """What rows are called: number, name (None: the number), label and group (None: none)."""
+    """Numbers of rows with their names, labels and groups; each of these is None if there are none.
+
+    Without names, rows are shown by number.
+    """
 
     ids: Ids
     names: list[str] | None
@@ -27,52 +32,54 @@ class RowNames:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NamedRows(RowNames):
-    """What target rows are called, the prototype nearest to each, and the distance to it."""
+class TargetRowNames(RowNames):
+    """Names of target rows, the nearest prototype of each, and the distance to it."""
 
     nearest: Ids
     distances: Doubles
 
 
-def prototypes_called(selection: Any, source: RowDisplay, groups: Any) -> RowNames:
-    """Return what prototypes are called."""
+def prototype_names(selection: ReportedSelection, source: RowDisplay, groups: Any) -> RowNames:
+    """Return the names, labels and groups of the prototypes."""
     ids = np.asarray(selection.indices, dtype=np.int64)
     labels = prototype_labels(selection, source)
     return RowNames(
         ids=ids,
-        names=_named(source, ids),
-        labels=None if labels is None else told(labels),
-        groups=None if groups is None else told(picked(groups, ids) or []),
+        names=_names(source, ids),
+        labels=None if labels is None else label_texts(labels),
+        groups=None if groups is None else label_texts(values_at(groups, ids) or []),
     )
 
 
-def prototype_labels(selection: Any, source: RowDisplay) -> list[Any] | None:
-    """Return the labels of prototypes as they were given: the source's, or else the classes."""
-    labels = picked(source.labels, selection.indices)
-    if labels is None and getattr(selection, "prototype_labels", None) is not None:
+def prototype_labels(selection: ReportedSelection, source: RowDisplay) -> list[Any] | None:
+    """Return the labels of the prototypes: those of the source, or else the classes of ``by``."""
+    labels = values_at(source.labels, selection.indices)
+    if labels is None and selection.prototype_labels is not None:
         labels = list(selection.prototype_labels)
     return labels
 
 
-def rows_called(target: RowDisplay, found: Nearest) -> NamedRows:
-    """Return what target rows are called."""
-    labels = picked(target.labels, found.ids)
-    return NamedRows(
+def target_row_names(target: RowDisplay, found: Nearest) -> TargetRowNames:
+    """Return the names and labels of target rows."""
+    labels = values_at(target.labels, found.ids)
+    return TargetRowNames(
         ids=found.ids,
-        names=_named(target, found.ids),
-        labels=None if labels is None else told(labels),
+        names=_names(target, found.ids),
+        labels=None if labels is None else label_texts(labels),
         nearest=found.labels,
         distances=found.distances,
     )
 
 
-def _named(exhibit: RowDisplay, ids: Ids) -> list[str] | None:
-    """Return names; a row whose name is missing or blank has its number for one."""
-    names = picked(exhibit.names, ids)
+def _names(display: RowDisplay, ids: Ids) -> list[str] | None:
+    """Return names; the number where a name is missing or blank."""
+    names = values_at(display.names, ids)
     if names is None:
         return None
-    words = ("" if is_missing(name) else shortened(plain(name), _MOST_NAME) for name in names)
+    texts = (
+        "" if is_missing(name) else shortened(integral_as_int(name), _MOST_NAME) for name in names
+    )
     return [
-        word if word.strip() else f"row {row:,}"
-        for word, row in zip(words, ids.tolist(), strict=True)
+        text if text.strip() else f"row {row:,}"
+        for text, row in zip(texts, ids.tolist(), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The target rows a report looks at: all that have weight, or some of them drawn evenly."""
+"""The target rows a report reads: all rows with weight, or a uniform sample of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
+from protobandit.result.report.reported_selection import ReportedSelection
 
 N_SAMPLE = 20_000
-_LEAST, _MOST_CALLS = 1_000, 2_000_000  # rows, and calls of a function of the user's own
+# Where a metric is expensive: the fewest rows to draw, and the most calls of the metric.
+_LEAST_ROWS, _MOST_CALLS = 1_000, 2_000_000
 
 
 class Nearest(NamedTuple):
@@ -21,18 +24,28 @@ class Nearest(NamedTuple):
     labels: Ids
     distances: Doubles
 
-    def of(self, ids: Ids) -> Nearest:
-        """Return some of them, in the order given."""
-        at = np.searchsorted(self.ids, ids)
-        return Nearest(ids, self.labels[at], self.distances[at])
+    def at(self, ids: Ids) -> Nearest:
+        """Return the entries of these target rows, in the order given."""
+        places = np.searchsorted(self.ids, ids)
+        return Nearest(ids, self.labels[places], self.distances[places])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportSample:
     """Target rows, each with its nearest prototype, the distance to it, and its weight.
 
-    ``ids`` ascend; ``weights`` are positive and sum to 1 over the sample. There are ``n_target``
-    rows in all; ``n_weighted`` of them have weight, or all where it is None.
+    Attributes
+    ----------
+    ids
+        Numbers of target rows, ascending.
+    labels, distances
+        The nearest prototype of each row and the distance to it.
+    weights
+        Positive, with sum 1 over the sample.
+    n_target
+        The number of target rows.
+    n_weighted
+        The number of target rows with positive weight; None if all have.
     """
 
     ids: Ids
@@ -47,39 +60,43 @@ class ReportSample:
 
     @property
     def n_all(self) -> int:
-        """Return how many rows it could have been drawn from."""
+        """Return the number of rows the sample was drawn from."""
         return self.n_target if self.n_weighted is None else self.n_weighted
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every target row that has weight is in it."""
+        """Return whether the sample contains every target row with positive weight."""
         return len(self) == self.n_all
 
     @property
     def is_weighted(self) -> bool:
-        """Return whether some rows count more than others."""
+        """Return whether weights differ."""
         return bool(np.ptp(self.weights) > 0)
 
 
-def draw(
-    selection: Any, rows: Any, *, weights: Any, n_sample: int | None, random: np.random.Generator
+def draw_sample(
+    selection: ReportedSelection,
+    rows: Any,
+    *,
+    weights: Any,
+    n_sample: int | None,
+    random: np.random.Generator,
 ) -> ReportSample:
-    """Draw target rows without replacement and ask which prototype is nearest to each.
+    """Draw target rows without replacement and find the nearest prototype of each.
 
-    Rows of weight 0 are no part of what prototypes stand for, and never drawn.
-    Cost: k evaluations a row drawn.
+    Rows of weight 0 do not contribute to the cost and are never drawn.
+    Cost: k evaluations per row drawn.
     """
-    n_target = length(rows)
+    n_target = count_rows(rows)
     given = _as_weights(weights, n_target)
-    most = _fitting(selection) if n_sample is None else n_sample
-    if most < 1:
-        raise InvalidInput(f"n_sample={n_sample!r} is not a number of rows. Pass 1 or more.")
+    require_integer(n_sample, "n_sample", allows_none=True)
+    most = _default_size(selection) if n_sample is None else n_sample
     weighted = np.flatnonzero(given)
     ids = weighted
     if most < len(weighted):
         ids = weighted[np.sort(random.choice(len(weighted), most, replace=False))]
-    found = nearest(selection, rows, ids)
-    own = given[ids] / given[ids].max()  # so that no sum overflows
+    found = find_nearest(selection, rows, ids)
+    own = given[ids] / given[ids].max()  # so that the sum does not overflow
     return ReportSample(
         ids=ids,
         labels=found.labels,
@@ -90,21 +107,23 @@ def draw(
     )
 
 
-def nearest(selection: Any, rows: Any, ids: Ids) -> Nearest:
-    """Ask which prototype is nearest to these rows. Cost: k evaluations a row."""
-    labels, distances = selection.assign(taken(rows, ids))
+def find_nearest(selection: ReportedSelection, rows: Any, ids: Ids) -> Nearest:
+    """Return the nearest prototypes of the target rows ``ids``. Cost: k evaluations per row."""
+    labels, distances = selection.assign(rows_at(rows, ids))
     return Nearest(ids, np.asarray(labels, dtype=np.int64), np.asarray(distances, dtype=np.float64))
 
 
-def with_others(sample: ReportSample, others: Ids, selection: Any, rows: Any) -> Nearest:
-    """Return the rows of a sample and others with the prototypes nearest to them.
+def with_others(
+    sample: ReportSample, others: Ids, selection: ReportedSelection, rows: Any
+) -> Nearest:
+    """Return the nearest prototypes of the rows of a sample and of some other rows.
 
-    Cost: k evaluations for each of the others that is not in the sample.
+    Cost: k evaluations for each of the other rows that is not in the sample.
     """
     missing = np.setdiff1d(others, sample.ids)
     if len(missing) == 0:
         return Nearest(sample.ids, sample.labels, sample.distances)
-    found = nearest(selection, rows, missing)
+    found = find_nearest(selection, rows, missing)
     ids = np.concatenate([sample.ids, missing])
     order = np.argsort(ids)
     return Nearest(
@@ -114,15 +133,15 @@ def with_others(sample: ReportSample, others: Ids, selection: Any, rows: Any) ->
     )
 
 
-def length(rows: Any) -> int:
-    """Return how many rows there are."""
+def count_rows(rows: Any) -> int:
+    """Return the number of target rows; raise if there are none."""
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if n < 1:
         raise InvalidInput("The target has no rows. Pass at least one.")
     return int(n)
 
 
-def taken(rows: Any, ids: Ids) -> Any:
+def rows_at(rows: Any, ids: Ids) -> Any:
     """Return some rows of an array, memory map, CSR matrix, frame, list or table of columns."""
     if isinstance(rows, (list, tuple)):
         return [rows[int(i)] for i in ids]
@@ -131,10 +150,12 @@ def taken(rows: Any, ids: Ids) -> Any:
     return rows[ids] if hasattr(rows, "__getitem__") else rows.take(ids)
 
 
-def _fitting(selection: Any) -> int:
-    if not getattr(selection.metric, "is_expensive", False):
+def _default_size(selection: ReportedSelection) -> int:
+    """Return how many rows to draw if the user does not say."""
+    metric = selection.metric
+    if isinstance(metric, str) or not metric.is_expensive:
         return N_SAMPLE
-    return int(np.clip(_MOST_CALLS // len(selection.indices), _LEAST, N_SAMPLE))
+    return int(np.clip(_MOST_CALLS // len(selection.indices), _LEAST_ROWS, N_SAMPLE))
 
 
 def _as_weights(weights: Any, n: int) -> Doubles:
@@ -143,9 +164,9 @@ def _as_weights(weights: Any, n: int) -> Doubles:
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInput(
-            f"weights have shape {values.shape} for {n} target rows, or hold a negative or "
-            f"non-finite value. Pass one finite number >= 0 a target row."
+            f"weights have shape {values.shape} for {n} target rows, or contain a negative or "
+            f"non-finite value. Pass one finite number >= 0 per target row."
         )
     if not values.any():
-        raise InvalidInput("weights are all 0. Give at least one target row some weight.")
+        raise InvalidInput("weights are all 0. Pass a positive weight for at least one target row.")
     return values

@@ -1,4 +1,4 @@
-"""What was selected from what, at which cost, as words and numbers."""
+"""The facts of a selection at the top of a report."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.result.report.text import clean, plain, shortened
+from protobandit.result.report.reported_selection import (
+    ReportedCertificate,
+    ReportedMetric,
+    ReportedSelection,
+)
+from protobandit.result.report.safe_text import clean, integral_as_int, shortened
 
 _MOST_VALUE = 200  # characters
-# How sure a certificate is, by its kind.
-_SURELY = {
+# The confidence of a certificate, by its kind.
+_CONFIDENCE = {
     "exact": "for certain",
     "rigorous": "with probability ≥ {:g}",
     "asymptotic": "with probability of about {:g}",
@@ -20,13 +25,35 @@ _SURELY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
-    """The facts of a selection.
+class SelectionSummary:
+    """The facts of a selection; texts are "" where there is nothing to show.
 
-    ``n_source`` is None where it is not known. ``guarantee``, ``certificate``, ``certainty`` (how
-    sure the certificate is), ``preparation``, ``classes``, ``spent`` and ``command`` are "" where
-    there is none; ``metric`` has its parameters with it; ``certified`` is the certificate's bound
-    on cost / best cost.
+    Attributes
+    ----------
+    k, n_source, n_target
+        The numbers of prototypes, source rows (None if not known) and target rows.
+    method, metric, parameters
+        The method with its parameters, and the metric, followed by its parameters.
+    preparation
+        How rows were prepared.
+    classes
+        The number of classes, if prototypes were selected by class.
+    spent
+        The cost of the prototypes and the budget.
+    cost, cost_error
+        The cost and its standard error.
+    evaluations, evaluations_by_phase, lookups, seconds
+        What the selection took.
+    status
+        How the search ended.
+    guarantee, certificate
+        What is proven.
+    certified
+        The certificate's bound on cost / best cost.
+    confidence
+        The confidence of the certificate.
+    command
+        The command that repeats the selection.
     """
 
     k: int
@@ -47,41 +74,42 @@ class About:
     guarantee: str
     certificate: str
     certified: float | None
-    certainty: str
+    confidence: str
     parameters: Mapping[str, str]
     command: str
 
     @property
-    def searched(self) -> int:
+    def search_evaluations(self) -> int:
         """Return the evaluations of the search, without those of the certificate."""
         return self.evaluations - self.evaluations_by_phase.get("certify", 0)
 
     @property
     def n_pairs(self) -> int | None:
-        """Return |S||T|, where both are known."""
+        """Return |S||T|, or None if |S| is not known."""
         return None if self.n_source is None else self.n_source * self.n_target
 
     @property
     def n_exact(self) -> int | None:
-        """Return k|S||T|: what exact greedy computes without a matrix."""
+        """Return k|S||T|, the evaluations of exact greedy without a matrix."""
         return None if self.n_pairs is None else self.k * self.n_pairs
 
 
-def describe(selection: Any, *, n_source: int | None, n_target: int, command: str) -> About:
+def summarize(
+    selection: ReportedSelection, *, n_source: int | None, n_target: int, command: str
+) -> SelectionSummary:
     """Return the facts of a selection."""
     certificate = selection.certificate
-    problem = getattr(selection, "problem", None)
-    if n_source is None and problem is not None:
-        n_source = len(problem.source)
-    return About(
+    if n_source is None and selection.problem is not None:
+        n_source = len(selection.problem.source)
+    return SelectionSummary(
         k=len(selection.indices),
         n_source=n_source,
         n_target=n_target,
         method=clean(selection.method),
         metric=_metric(selection.metric),
-        preparation=_words(getattr(selection, "preparation", None)),
-        classes=_classes(getattr(selection, "prototype_labels", None)),
-        spent=_spent(selection, problem),
+        preparation=_text(selection.preparation),
+        classes=_classes(selection.prototype_labels),
+        spent=_spent(selection),
         cost=float(selection.cost),
         cost_error=float(selection.cost_error),
         evaluations=int(selection.evaluations),
@@ -89,53 +117,56 @@ def describe(selection: Any, *, n_source: int | None, n_target: int, command: st
         lookups=int(selection.lookups),
         seconds=float(selection.seconds),
         status=clean(selection.status),
-        guarantee=_words(selection.guarantee),
-        certificate=_words(certificate),
+        guarantee=_text(selection.guarantee),
+        certificate=_text(certificate),
         certified=_bound(certificate),
-        certainty="" if certificate is None else _certainty(certificate),
-        parameters={clean(name): _told(value) for name, value in selection.parameters.items()},
+        confidence="" if certificate is None else _confidence(certificate),
+        parameters={clean(name): _parameter(value) for name, value in selection.parameters.items()},
         command=clean(command),
     )
 
 
-def _words(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else clean(value)
 
 
-def _metric(metric: Any) -> str:
-    """Return a metric's name, with its parameters if it has any."""
-    name = clean(getattr(metric, "name", metric))
-    given = getattr(metric, "parameters", None) or {}
-    told = ", ".join(f"{clean(key)}={_told(plain(value))}" for key, value in given.items())
-    return f"{name} ({told})" if told else name
+def _metric(metric: ReportedMetric | str) -> str:
+    """Return a metric's name, followed by its parameters if it has any."""
+    if isinstance(metric, str):
+        return clean(metric)
+    name = clean(metric.name)
+    shown = ", ".join(
+        f"{clean(key)}={_parameter(integral_as_int(value))}"
+        for key, value in metric.parameters.items()
+    )
+    return f"{name} ({shown})" if shown else name
 
 
 def _classes(labels: Any) -> str:
     if labels is None:
         return ""
     n = len({clean(label) for label in labels})
-    return f"Prototypes were chosen class by class (by=), for {n:,} class{'' if n == 1 else 'es'}."
+    return f"Prototypes were selected per class (by=), for {n:,} class{'' if n == 1 else 'es'}."
 
 
-def _spent(selection: Any, problem: Any) -> str:
-    spent = getattr(selection, "spent", None)
-    if spent is None:
+def _spent(selection: ReportedSelection) -> str:
+    if selection.spent is None:
         return ""
-    budget = getattr(getattr(problem, "feasibility", None), "budget", None)
-    return f"{spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
+    budget = selection.budget
+    return f"{selection.spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
 
 
-def _bound(certificate: Any) -> float | None:
+def _bound(certificate: ReportedCertificate | None) -> float | None:
     if certificate is None or not np.isfinite(certificate.cost_ratio):
         return None
     return float(certificate.cost_ratio)
 
 
-def _certainty(certificate: Any) -> str:
-    return _SURELY[certificate.kind].format(certificate.confidence)
+def _confidence(certificate: ReportedCertificate) -> str:
+    return _CONFIDENCE[certificate.kind].format(certificate.confidence)
 
 
-def _told(value: Any) -> str:
+def _parameter(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return clean(value.__name__)
     if isinstance(value, np.ndarray) and value.size > 1:

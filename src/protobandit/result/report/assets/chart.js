@@ -1,4 +1,4 @@
-// Axes, and reading a chart by pointer or by arrow keys.
+// Axes of a chart, and reading its values by pointer or by arrow keys.
 
 function ticks(low, high, n) {
   const raw = (high - low) / n || 1;
@@ -11,7 +11,7 @@ function ticks(low, high, n) {
   return found;
 }
 
-// Draws now and whenever the width changes; `draw(svg, width, height)` gets an empty svg.
+// Draw now and whenever the width changes; `draw(svg, width, height)` receives an empty svg.
 function chart(hostId, height, draw) {
   const host = byId(hostId);
   const svg = host.querySelector("svg");
@@ -31,29 +31,30 @@ function axes(svg, frame, x, y, names) {
   const { left, right, bottom } = frame;
   for (const t of y.ticks) {
     svg.append(svgEl("line", { class: "grid", x1: left, x2: right, y1: y.at(t), y2: y.at(t) }),
-      svgEl("text", { class: "tick", x: left - 8, y: y.at(t) + 4, "text-anchor": "end" }, y.say(t)));
+      svgEl("text", { class: "tick", x: left - 8, y: y.at(t) + 4, "text-anchor": "end" }, y.format(t)));
   }
   for (const t of x.ticks) {
-    svg.append(svgEl("text", { class: "tick", x: x.at(t), y: bottom + 18, "text-anchor": "middle" }, x.say(t)));
+    svg.append(svgEl("text", { class: "tick", x: x.at(t), y: bottom + 18, "text-anchor": "middle" }, x.format(t)));
   }
   svg.append(svgEl("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
     svgEl("text", { class: "name", x: right, y: bottom + 36, "text-anchor": "end" }, names.x),
     svgEl("text", { class: "name", x: left, y: 20 }, names.y));
 }
 
-// A slider over n places: `nearest(px)` finds one, `show(i)` marks it and returns what to say.
-function scrub(svg, n, name, { nearest, show, hide }) {
+// Make the svg a slider over n places: `nearest(px)` finds the place at a pixel; `show(i)` marks a
+// place and returns its position and the lines of its tooltip.
+function makeSlider(svg, n, name, { nearest, show, hide }) {
   let at = 0;
   put(svg, { tabindex: "0", role: "slider", "aria-label": name, "aria-valuemin": 1,
     "aria-valuemax": n, "aria-valuenow": 1 }, []);
   const go = (i, x, y) => {
     at = Math.max(0, Math.min(n - 1, i));
-    const said = show(at);
+    const shown = show(at);
     svg.setAttribute("aria-valuenow", at + 1);
-    svg.setAttribute("aria-valuetext", said.lines.join(", "));
+    svg.setAttribute("aria-valuetext", shown.lines.join(", "));
     const box = svg.getBoundingClientRect();
-    showTip(x ?? box.left + said.x, y ?? box.top + said.y,
-      ...said.lines.map((line, l) => el(l ? "div" : "b", {}, line)));
+    showTip(x ?? box.left + shown.x, y ?? box.top + shown.y,
+      ...shown.lines.map((line, l) => el(l ? "div" : "b", {}, line)));
   };
   const leave = () => {
     hide();

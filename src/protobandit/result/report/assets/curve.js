@@ -7,8 +7,8 @@ function drawCurve(svg, width, height) {
   const top = Math.max(...everything);
   const frame = { left: 58, right: width - 14, top: 34, bottom: height - 46 };
   const x = { at: (k) => n === 1 ? (frame.left + frame.right) / 2
-    : frame.left + ((k - 1) / (n - 1)) * (frame.right - frame.left), say: whole.format };
-  const y = { at: (c) => frame.bottom - (c / (top || 1)) * (frame.bottom - frame.top), say: inline };
+    : frame.left + ((k - 1) / (n - 1)) * (frame.right - frame.left), format: whole.format };
+  const y = { at: (c) => frame.bottom - (c / (top || 1)) * (frame.bottom - frame.top), format: inline };
   const steps = ticks(1, n, Math.min(n, Math.max(3, Math.floor(width / 110))));
   x.ticks = n === 1 ? [1] : [1, ...steps.filter((t) => Number.isInteger(t) && x.at(t) - x.at(1) > 24)];
   y.ticks = ticks(0, top || 1, 4);
@@ -23,7 +23,7 @@ function drawCurve(svg, width, height) {
   const guide = svgEl("line", { class: "guide", y1: frame.top, y2: frame.bottom, visibility: "hidden" });
   const dot = svgEl("circle", { class: "dot", r: 5, visibility: "hidden" });
   svg.append(guide, dot);
-  scrub(svg, costs.length, "Cost by number of prototypes", {
+  makeSlider(svg, costs.length, "Cost by number of prototypes", {
     nearest: (px) => Math.round(((px - frame.left) / (frame.right - frame.left)) * (n - 1)),
     show: (i) => {
       const at = { x: x.at(i + 1), y: y.at(costs[i]) };
@@ -46,14 +46,14 @@ function drawKnee(svg, frame, x, y, knee) {
       "text-anchor": isLeft ? "end" : "start" }, `knee at ${whole.format(knee)}`));
 }
 
-// Knees are looked for in the first half of the curve; of a short one, none says nothing.
+// A knee is searched in the first half of the curve; a short curve is not expected to have one.
 const LEAST_FOR_KNEE = 8;
 
 function curveNote({ costs, wider, knee }) {
-  if (knee) return `The cost bends most at ${whole.format(knee)}: beyond, each prototype brings much less.`;
+  if (knee) return `The cost bends most at ${whole.format(knee)}: each further prototype lowers it much less.`;
   const n = (wider ?? costs).length;
-  const none = `It has no clear knee up to ${whole.format(Math.floor(n / 2))}; later, too few follow to tell.`;
-  return `The cost after each pick.${n < LEAST_FOR_KNEE ? "" : ` ${none}`}`;
+  const none = `It has no clear knee up to ${whole.format(Math.floor(n / 2))}; a later one cannot be recognised.`;
+  return `The cost after each prototype.${n < LEAST_FOR_KNEE ? "" : ` ${none}`}`;
 }
 
 function startCurve() {

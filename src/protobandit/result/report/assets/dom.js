@@ -1,5 +1,5 @@
-// What every part of the page uses: the data, elements, numbers as words, one floating note.
-// Text from data goes through textContent or text nodes, never through markup.
+// Shared by all parts of the page: the data, elements, number formats, the tooltip.
+// Text from data is written by textContent or text nodes, never as markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
@@ -29,8 +29,8 @@ const inline = (value) => {
   return String(Number(value.toPrecision(4)));
 };
 
-// A value of a record as it stands in the data: no digits grouped, nine or more of them kept, three
-// behind the point. Single precision has the fewest that tell a value from its neighbours.
+// A value of a record as in the data: digits are not grouped; at least nine of them and three after
+// the point are kept. Values of single precision have the fewest digits that identify them.
 const cell = (value) => {
   if (value === null) return "–";
   if (typeof value !== "number" || Number.isSafeInteger(value)) return String(value);
@@ -49,7 +49,7 @@ const percent = (share) => {
   return (100 * share).toFixed(1) + "\u00a0%";
 };
 
-// Keys with a modifier belong to the browser.
+// Keys with a modifier are left to the browser.
 const isPlain = (event) => !(event.altKey || event.ctrlKey || event.metaKey);
 
 const tip = byId("tip");
@@ -67,7 +67,7 @@ function hideTip() {
   tip.hidden = true;
 }
 
-// A value that style sheets decide, as the canvas needs it.
+// The value of a style sheet variable, for the canvas.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const onRepaint = [];
 const repaint = () => onRepaint.forEach((paint) => paint());

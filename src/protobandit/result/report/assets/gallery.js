@@ -1,10 +1,10 @@
-// The prototypes as cards: search, filter, sort, walk with arrow keys, open.
+// The prototypes as cards: search, filter, sort, move by arrow keys, open.
 
 const FIRST = 60; // cards before "show all"
 const cards = [];
 let order = []; // prototypes that match, in the order shown
 let isAll = data.k <= FIRST;
-let stop = 0; // the prototype that Tab stops at
+let tabStop = 0; // the prototype that Tab moves to
 
 const COMPARE = {
   rank: (a, b) => a - b,
@@ -23,25 +23,25 @@ function card(i, most) {
   const p = data.prototypes;
   const label = labelOf(p, i);
   const gain = i === 0 || p.gains[i] === null ? "" : inline(Number(p.gains[i].toPrecision(3)));
-  const aria = `Prototype ${i + 1}, ${called(p, i)}` + (label === null ? "" : `, label ${label}`) +
-    `, stands for ${percent(p.mass[i])}. Show its members.`;
+  const aria = `Prototype ${i + 1}, ${nameOf(p, i)}` + (label === null ? "" : `, label ${label}`) +
+    `, represents ${percent(p.mass[i])} of the target. Show its members.`;
   const button = el("button", { type: "button", class: "card", tabindex: "-1", "aria-label": aria,
-    "aria-haspopup": "dialog", onclick: (event) => openPanel(i, event.currentTarget), onfocus: () => setStop(i) },
-    brief(p, i),
+    "aria-haspopup": "dialog", onclick: (event) => openPanel(i, event.currentTarget), onfocus: () => setTabStop(i) },
+    preview(p, i),
     el("span", { class: "line" }, el("b", {}, String(i + 1)),
       label === null ? null : textSpan(label, "chip"), el("b", { class: "mass" }, percent(p.mass[i]))),
     bar(p.mass[i], most),
-    el("span", { class: "line muted" }, textSpan(shortly(p, i), "name"), gain === "" ? null : el("span", { class: "gain", title: "gain: how much it lowered the cost" }, gain)));
+    el("span", { class: "line muted" }, textSpan(shortNameOf(p, i), "name"), gain === "" ? null : el("span", { class: "gain", title: "gain: by how much it lowered the cost" }, gain)));
   return el("li", {}, button);
 }
 
-function setStop(i) {
-  cards[stop].firstChild.tabIndex = -1;
-  stop = i;
-  cards[stop].firstChild.tabIndex = 0;
+function setTabStop(i) {
+  cards[tabStop].firstChild.tabIndex = -1;
+  tabStop = i;
+  cards[tabStop].firstChild.tabIndex = 0;
 }
 
-function returnTo(i) {
+function focusCard(i) {
   if (!order.includes(i)) return;
   if (!isAll && order.indexOf(i) >= FIRST) showAll();
   cards[i].firstChild.focus();
@@ -55,7 +55,7 @@ function matches() {
   return p.ids.map((_, i) => i).filter((i) =>
     (!p.labels || label === "" || p.labels[i] === Number(label)) &&
     (!p.groups || group === "" || p.groups[i] === Number(group)) &&
-    (cards[i].words.includes(wanted) || String(i + 1) === wanted));
+    (cards[i].searchText.includes(wanted) || String(i + 1) === wanted));
 }
 
 function arrange() {
@@ -68,10 +68,10 @@ function arrange() {
   byId("count").textContent = order.length === data.k && !hasMore
     ? `${whole.format(data.k)} shown`
     : `${whole.format(shown.length)} shown of ${whole.format(order.length)}` +
-      (order.length < data.k ? ` that match, ${whole.format(data.k)} in all` : "");
+      (order.length < data.k ? ` that match, ${whole.format(data.k)} in total` : "");
   byId("more").hidden = !hasMore;
   byId("more").textContent = `Show all ${whole.format(order.length)}`;
-  if (shown.length) setStop(shown.includes(stop) ? stop : shown[0]);
+  if (shown.length) setTabStop(shown.includes(tabStop) ? tabStop : shown[0]);
 }
 
 function showAll() {
@@ -79,7 +79,7 @@ function showAll() {
   arrange();
 }
 
-function step(event) {
+function moveByKey(event) {
   const shown = [...byId("gallery").children];
   const at = shown.indexOf(event.target.closest("li"));
   if (at < 0 || !isPlain(event)) return;
@@ -105,7 +105,7 @@ function startGallery() {
   const most = Math.max(...p.mass);
   p.ids.forEach((_, i) => {
     cards.push(card(i, most));
-    cards[i].words = words(p, i);
+    cards[i].searchText = searchText(p, i);
   });
   byId("gallery").classList.add(p.look.kind);
   fillFilter("label", p.labels, data.labels);
@@ -113,7 +113,7 @@ function startGallery() {
   byId("search").addEventListener("input", arrange);
   for (const name of ["label", "group", "sort"]) byId(name).addEventListener("change", arrange);
   byId("tools").addEventListener("submit", (event) => event.preventDefault());
-  byId("gallery").addEventListener("keydown", step);
+  byId("gallery").addEventListener("keydown", moveByKey);
   byId("more").addEventListener("click", () => {
     const next = order[FIRST];
     showAll();

@@ -1,15 +1,15 @@
-// Light or dark, copying, printing; then every part starts.
+// Theme, copying and printing; then start every part.
 
-const darkly = window.matchMedia("(prefers-color-scheme: dark)");
+const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function startTheme() {
   const root = document.documentElement;
   byId("theme").addEventListener("click", () => {
-    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : darkly.matches;
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches;
     root.dataset.theme = isDark ? "light" : "dark";
     repaint();
   });
-  darkly.addEventListener("change", repaint);
+  prefersDark.addEventListener("change", repaint);
 }
 
 function startCopy() {
@@ -42,8 +42,8 @@ startPanel();
 startGallery();
 startCurve();
 startMap();
-startShares();
-startSpread();
+startComposition();
+startDistances();
 startCriticisms();
 window.addEventListener("scroll", hideTip, { passive: true });
 document.documentElement.dataset.ready = Math.round(performance.now());

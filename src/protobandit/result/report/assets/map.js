@@ -1,10 +1,11 @@
-// Target rows as points, prototypes as rings. Two canvases: points, drawn seldom, and marks.
+// Target rows as points, prototypes as rings. Points and marks have separate canvases, because the
+// points are drawn rarely.
 
 const N_COLOURS = 10;
-const map = { width: 0, height: 0, at: null, scheme: null, only: null, hovered: null, stood: 0 };
+const map = { width: 0, height: 0, at: null, scheme: null, only: null, hovered: null, current: 0 };
 
-// A scheme gives every map point a class (a colour, or -1 for grey) and names the classes; one
-// without a name has no points.
+// A colour scheme gives every point of the map a class (a colour, or -1 for grey) and names the
+// classes. A class without a name has no points.
 const SCHEMES = {
   label: () => {
     const { codes, values } = data.compositions.find((c) => c.name === "label");
@@ -15,12 +16,12 @@ const SCHEMES = {
   },
   distance: () => {
     const { quantiles } = data.spread;
-    const said = quantiles.map(inline);
-    const limits = said.map((text) => quantiles[said.lastIndexOf(text)]); // those that read alike are one
+    const texts = quantiles.map(inline);
+    const limits = texts.map((text) => quantiles[texts.lastIndexOf(text)]); // merge limits with equal text
     const own = (r) => limits.filter((limit) => data.rows.distances[r] > limit).length;
     const hasBeyond = data.map.rows.some((r) => own(r) === limits.length);
-    const names = [...said.map((text, i) => (text === said[i - 1] ? null : `≤ ${text}`)),
-      hasBeyond ? `> ${said.at(-1)}` : null];
+    const names = [...texts.map((text, i) => (text === texts[i - 1] ? null : `≤ ${text}`)),
+      hasBeyond ? `> ${texts.at(-1)}` : null];
     return { name: "s", of: own, ofPrototype: () => -1, names, hasRest: false };
   },
 };
@@ -141,15 +142,15 @@ function mapNote(h) {
   const p = data.prototypes;
   if (h.prototype !== undefined) {
     const i = h.prototype;
-    return [el("b", {}, `Prototype ${i + 1}`), brief(p, i), el("div", {}, textSpan(called(p, i))),
-      p.labels ? el("div", {}, "label ", textSpan(labelOf(p, i))) : null, el("div", {}, `stands for ${percent(p.mass[i])}`)];
+    return [el("b", {}, `Prototype ${i + 1}`), preview(p, i), el("div", {}, textSpan(nameOf(p, i))),
+      p.labels ? el("div", {}, "label ", textSpan(labelOf(p, i))) : null, el("div", {}, `represents ${percent(p.mass[i])}`)];
   }
   const r = data.map.rows[h.row];
   const of = data.rows.of[r];
-  const own = [el("div", { class: "who" }, brief(data.rows, r), el("b", {}, textSpan(called(data.rows, r))),
+  const own = [el("div", { class: "who" }, preview(data.rows, r), el("b", {}, textSpan(nameOf(data.rows, r))),
     data.rows.labels ? el("div", {}, "label ", textSpan(labelOf(data.rows, r))) : null,
     el("div", {}, `distance ${inline(data.rows.distances[r])}`))];
-  return [...own, el("div", { class: "who" }, brief(p, of), el("b", {}, `of prototype ${of + 1}`),
+  return [...own, el("div", { class: "who" }, preview(p, of), el("b", {}, `of prototype ${of + 1}`),
     p.labels ? el("div", {}, "label ", textSpan(labelOf(p, of))) : null)];
 }
 
@@ -161,7 +162,7 @@ function hoverMap(h, x, y) {
   showTip(x, y, el("div", { class: "pair" }, mapNote(h)));
 }
 
-function watchMap(canvas) {
+function handlePointer(canvas) {
   const find = (event) => {
     const box = canvas.getBoundingClientRect();
     return nearestMark(event.clientX - box.left, event.clientY - box.top);
@@ -177,38 +178,38 @@ function watchMap(canvas) {
     touched = h;
     hoverMap(h, event.clientX, event.clientY);
     if (!h || isFirstTouch) return;
-    stand(canvas, h.prototype ?? data.rows.of[data.map.rows[h.row]]);
-    openPanel(map.stood, canvas);
+    setCurrent(canvas, h.prototype ?? data.rows.of[data.map.rows[h.row]]);
+    openPanel(map.current, canvas);
   });
 }
 
-// Arrow keys go on from where the reader stood last, by key or by click.
-function walkMap(canvas) {
+// Arrow keys continue from the current prototype, set by the last key or click.
+function handleKeys(canvas) {
   const mark = () => {
-    const [x, y] = map.at(data.prototypes.at, map.stood);
+    const [x, y] = map.at(data.prototypes.at, map.current);
     const box = canvas.getBoundingClientRect();
-    hoverMap({ prototype: map.stood }, box.left + x, box.top + y);
+    hoverMap({ prototype: map.current }, box.left + x, box.top + y);
   };
   put(canvas, { "aria-valuemin": 1, "aria-valuemax": data.k }, []);
-  stand(canvas, 0);
+  setCurrent(canvas, 0);
   canvas.addEventListener("focus", () => canvas.matches(":focus-visible") && mark());
   canvas.addEventListener("keydown", (event) => {
     if (!isPlain(event)) return;
-    if (event.key === "Enter") openPanel(map.stood, canvas);
+    if (event.key === "Enter") openPanel(map.current, canvas);
     if (event.key === "Escape") hoverMap(null);
-    const at = map.stood;
+    const at = map.current;
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: data.k - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    stand(canvas, to);
+    setCurrent(canvas, to);
     mark();
   });
 }
 
-function stand(canvas, i) {
-  map.stood = Math.max(0, Math.min(data.k - 1, i));
-  const said = `Prototype ${map.stood + 1}, ${called(data.prototypes, map.stood)}`;
-  put(canvas, { "aria-valuenow": map.stood + 1, "aria-valuetext": said }, []);
+function setCurrent(canvas, i) {
+  map.current = Math.max(0, Math.min(data.k - 1, i));
+  const text = `Prototype ${map.current + 1}, ${nameOf(data.prototypes, map.current)}`;
+  put(canvas, { "aria-valuenow": map.current + 1, "aria-valuetext": text }, []);
 }
 
 function setScheme(name) {
@@ -237,8 +238,8 @@ function startMap() {
   byId("colour").addEventListener("change", () => setScheme(byId("colour").value));
   fitMap();
   setScheme(names[0]);
-  watchMap(byId("map-marks"));
-  walkMap(byId("map-marks"));
+  handlePointer(byId("map-marks"));
+  handleKeys(byId("map-marks"));
   onRepaint.push(paintMap);
   new ResizeObserver(() => {
     if (byId("map-host").clientWidth === map.width) return;

@@ -1,15 +1,15 @@
-// The panel of one prototype: what it stands for, and what it covers badly.
+// The panel of one prototype: its facts, its nearest and its farthest members.
 
 const panel = byId("panel");
 let opened = null;
-let opener = null; // what the reader left to open the panel
+let opener = null; // the element that opened the panel
 
 function facts(i) {
   const p = data.prototypes;
   const entries = [
-    ["Stands for", percent(p.mass[i]) + " of the target"],
+    ["Represents", percent(p.mass[i]) + " of the target"],
     ...(data.coefficients ? [["Coefficient", inline(data.coefficients[i])]] : []),
-    ["Gain", i === 0 ? "– (the first has none to compare with)" : inline(p.gains[i])],
+    ["Gain", i === 0 ? "– (there is no cost before the first)" : inline(p.gains[i])],
     ["Mean distance of its rows", inline(p.means[i])],
     [data.isWhole ? "Rows" : "Rows in the sample", whole.format(p.counts[i])],
   ];
@@ -19,7 +19,7 @@ function facts(i) {
     [el("dt", {}, name), el("dd", {}, textSpan(value))]));
 }
 
-// Long texts and records scroll on their own, so Tab stops at them.
+// Long texts and records scroll separately, so they must be reachable by Tab.
 function portrait(i) {
   const { kind } = data.prototypes.look;
   const region = { tabindex: "0", role: "region", "aria-label": "The whole row" };
@@ -34,49 +34,49 @@ function memberSection(title, note, rows) {
 
 function openPanel(i, from) {
   opener = from;
-  fillPanel(i);
+  renderPanel(i);
   hideTip();
   panel.showModal();
 }
 
-function fillPanel(i) {
+function renderPanel(i) {
   opened = i;
   const p = data.prototypes;
   const body = byId("panel-body");
   const isInside = body.contains(document.activeElement);
   byId("panel-title").replaceChildren("Prototype " + whole.format(i + 1),
-    el("span", { class: "muted" }, textSpan(called(p, i))));
+    el("span", { class: "muted" }, textSpan(nameOf(p, i))));
   body.replaceChildren(
     el("div", { class: "about-one" }, portrait(i), facts(i)),
-    memberSection("Nearest members", "The rows it stands for best, with their distances.", p.near[i]),
-    memberSection("Farthest members", "The rows it covers badly: no other prototype is nearer.", p.far[i]));
+    memberSection("Nearest members", "The rows it represents best, with their distances.", p.near[i]),
+    memberSection("Farthest members", "The rows it covers badly, though no other prototype is nearer.", p.far[i]));
   const at = order.indexOf(i);
   byId("previous").setAttribute("aria-disabled", at <= 0);
   byId("next").setAttribute("aria-disabled", at < 0 || at === order.length - 1);
   body.scrollTop = 0;
-  if (isInside) body.focus(); // what had the focus is gone
+  if (isInside) body.focus(); // the element with the focus was removed
 }
 
-function walk(step) {
+function movePanel(step) {
   const at = order.indexOf(opened);
-  if (at >= 0 && order[at + step] !== undefined) fillPanel(order[at + step]);
+  if (at >= 0 && order[at + step] !== undefined) renderPanel(order[at + step]);
 }
 
 function leavePanel() {
-  if (opener.matches(".card")) returnTo(opened);
+  if (opener.matches(".card")) focusCard(opened);
   else opener.focus({ preventScroll: true });
 }
 
 function startPanel() {
-  byId("panel-body").autofocus = true; // of the dialog; in the markup it would be of the page
+  byId("panel-body").autofocus = true; // in the markup, autofocus would apply to the page, not to the dialog
   byId("close").addEventListener("click", () => panel.close());
-  byId("previous").addEventListener("click", () => walk(-1));
-  byId("next").addEventListener("click", () => walk(1));
+  byId("previous").addEventListener("click", () => movePanel(-1));
+  byId("next").addEventListener("click", () => movePanel(1));
   panel.addEventListener("click", (event) => event.target === panel && panel.close());
   panel.addEventListener("keydown", (event) => {
     if (!isPlain(event) || event.target.closest(".scroll")) return;
-    if (event.key === "ArrowLeft") walk(-1);
-    if (event.key === "ArrowRight") walk(1);
+    if (event.key === "ArrowLeft") movePanel(-1);
+    if (event.key === "ArrowRight") movePanel(1);
   });
   panel.addEventListener("close", leavePanel);
 }

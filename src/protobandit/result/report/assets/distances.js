@@ -1,15 +1,15 @@
-// Distances to the nearest prototype: a histogram, quantiles, the rows that are worst off,
-// and those that the method set apart.
+// Distances to the nearest prototype: a histogram, quantiles and the worst-covered rows; and the
+// criticisms that the method found.
 
-function drawSpread(svg, width, height) {
+function drawHistogram(svg, width, height) {
   const { edges, heights, counts, shares, quantiles } = data.spread;
   const n = heights.length;
   const [low, high] = [edges[0], edges[n]];
   const top = Math.max(...heights);
   const frame = { left: 58, right: width - 14, top: 62, bottom: height - 46 };
-  const x = { at: (d) => frame.left + ((d - low) / (high - low)) * (frame.right - frame.left), say: inline,
+  const x = { at: (d) => frame.left + ((d - low) / (high - low)) * (frame.right - frame.left), format: inline,
     ticks: ticks(low, high, Math.max(4, Math.floor(width / 110))) };
-  const y = { at: (h) => frame.bottom - (h / top) * (frame.bottom - frame.top), say: percent,
+  const y = { at: (h) => frame.bottom - (h / top) * (frame.bottom - frame.top), format: percent,
     ticks: ticks(0, top, 4) };
   axes(svg, frame, x, y, { x: "distance", y: "share of the target" });
   const bars = heights.map((h, i) => svgEl("rect", { class: "bin", x: x.at(edges[i]) + 0.5, y: y.at(h),
@@ -23,7 +23,7 @@ function drawSpread(svg, width, height) {
   });
   let marked = null;
   const hide = () => marked !== null && bars[marked].classList.remove("marked");
-  scrub(svg, n, "Distances to the nearest prototype", {
+  makeSlider(svg, n, "Distances to the nearest prototype", {
     nearest: (px) => Math.floor(((px - frame.left) / (frame.right - frame.left)) * n),
     show: (i) => {
       hide();
@@ -36,17 +36,17 @@ function drawSpread(svg, width, height) {
   });
 }
 
-function startSpread() {
+function startDistances() {
   const s = data.spread;
-  const lines = [["least", s.least], ...s.shares.map((share, i) => [share === 0.5 ? "median" : `${100 * share}\u00a0%`, s.quantiles[i]]),
+  const lines = [["smallest", s.least], ...s.shares.map((share, i) => [share === 0.5 ? "median" : `${100 * share}\u00a0%`, s.quantiles[i]]),
     ["largest", s.most], ["mean", s.mean]];
   byId("quantiles").append(el("tbody", {}, lines.map(([name, value]) =>
     el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, inline(value))))));
-  chart("spread-host", 290, drawSpread);
+  chart("spread-host", 290, drawHistogram);
   byId("worst").append(coveredRows(s.worst));
 }
 
-// Rows with their distances; "of 3" opens their prototype.
+// Rows with their distances and a link that opens their prototype, such as "of 3".
 function coveredRows(rows) {
   const opening = (of) => (event) => openPanel(of, event.currentTarget);
   return rowList(rows, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",

@@ -1,4 +1,4 @@
-"""What a reader must know of the findings is said, and nothing else."""
+"""Notes appear exactly where they apply."""
 
 from dataclasses import replace
 
@@ -6,39 +6,39 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.result.report.exhibit import RowDisplay
-from protobandit.result.report.findings import report_data as make_findings
+from protobandit.result.report.report_data import report_data
+from protobandit.result.report.row_display import RowDisplay
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 SELECTION = pb.select(ROWS, k=12, method="lazygreedy")
 
 
 def notes(selection=SELECTION, *, labels=None, **options):
-    look = RowDisplay(kind="texts", take=lambda ids: ["x" for _ in ids], labels=labels)
+    display = RowDisplay(kind="texts", take=lambda ids: ["x" for _ in ids], labels=labels)
     options = {"layout": "pca", **options}
-    return make_findings(selection, ROWS, source=look, target=look, **options).notes
+    return report_data(selection, ROWS, source=display, target=display, **options).notes
 
 
-def test_of_a_whole_target_nothing_is_said():
+def test_a_whole_target_needs_no_notes():
     assert notes() == ()
     assert notes(replace(SELECTION, cost_error=0.1)) == ()
 
 
-def test_a_sample_is_said_to_be_one():
+def test_a_sample_is_noted():
     assert notes(n_sample=20) == (
-        "Members, distances and worst-covered rows are those of 20 target rows drawn at random "
-        "from 60.",
+        "Members, distances and worst-covered rows are computed from 20 target rows drawn at "
+        "random from 60.",
     )
     assert notes(n_sample=20, labels=["a"] * 60) == (
-        "Members, distances, worst-covered rows and how many carry their prototype's label are "
-        "those of 20 target rows drawn at random from 60.",
+        "Members, distances, worst-covered rows and label agreement are computed from 20 target "
+        "rows drawn at random from 60.",
     )
 
 
 @pytest.mark.parametrize("error", [0.1, np.nan])
-def test_a_mass_that_is_an_estimate_is_said_to_be_one(error):
+def test_estimated_mass_is_noted(error):
     assert any(
-        note.startswith("The share of the target that a prototype stands for is an estimate")
+        note.startswith("The share of the target that each prototype represents is an estimate")
         for note in notes(replace(SELECTION, cost_error=error), n_sample=20)
     )
 
@@ -58,8 +58,8 @@ def test_rows_without_weight_or_label_are_counted():
     )
 
 
-def test_criticisms_beyond_the_first_are_said_to_be_left_out(monkeypatch):
-    monkeypatch.setattr("protobandit.result.report.findings._MOST_CRITICISMS", 2)
+def test_criticisms_that_are_left_out_are_noted(monkeypatch):
+    monkeypatch.setattr("protobandit.result.report.report_data._MOST_CRITICISMS", 2)
     assert notes(replace(SELECTION, criticisms=np.array([5, 3, 1]))) == (
         "The first 2 of 3 criticisms are shown.",
     )

@@ -1,4 +1,4 @@
-"""The page in a headless browser: what a reader types, points at and presses."""
+"""The page in a headless browser: typing, pointing and clicking."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from browsing import Keys, Select
 
 
-def test_search_finds_and_clears(visit):
+def test_search_filters_and_can_be_cleared(visit):
     page = visit("images")
     box = page.find("#search")
     box.send_keys("class 1")
@@ -21,7 +21,7 @@ def test_search_finds_and_clears(visit):
     assert len(page.ranks()) == 60
 
 
-def test_labels_and_groups_filter(visit):
+def test_filters_by_label_and_group(visit):
     page = visit("images")
     Select(page.find("#label")).select_by_visible_text("class 2")
     assert set(page.texts("#gallery .chip")) == {"class 2"}
@@ -30,7 +30,7 @@ def test_labels_and_groups_filter(visit):
     assert 0 < len(page.ranks()) < before
 
 
-def test_sorting(visit):
+def test_sort_orders(visit):
     page = visit("images")
     mass = page.data()["prototypes"]["mass"]
     assert page.ranks() == [*range(1, 61)]
@@ -41,7 +41,7 @@ def test_sorting(visit):
     assert page.ranks() == [i + 1 for i in np.argsort(-np.array(means), kind="stable")[:60]]
 
 
-def test_all_are_shown_on_demand(visit):
+def test_all_prototypes_are_shown_on_request(visit):
     page = visit("images")
     page.find("#more").click()
     assert len(page.ranks()) == 70
@@ -49,7 +49,7 @@ def test_all_are_shown_on_demand(visit):
     assert page.focused().startswith("Prototype 61,")
 
 
-def test_a_click_opens_members_and_escape_closes(visit):
+def test_a_click_opens_the_panel_and_escape_closes_it(visit):
     page = visit("images")
     page.find("#gallery li:nth-child(3) .card").click()
     assert page.is_open()
@@ -68,12 +68,12 @@ def test_a_click_opens_members_and_escape_closes(visit):
     assert page.focused().startswith("Prototype 1,")
 
 
-def test_the_keyboard_alone_is_enough(visit):
+def test_everything_works_by_keyboard(visit):
     page = visit("images")
     page.press(Keys.TAB)
     assert page.run("return document.activeElement.textContent") == "Skip to the prototypes"
     page.press(Keys.ENTER)
-    for _ in range(5):  # search, label, group, sort, and then the gallery as one stop
+    for _ in range(5):  # search, label, group, sort; then the gallery, which is one tab stop
         page.press(Keys.TAB)
     assert page.focused().startswith("Prototype 1,")
     line = page.run(
@@ -94,7 +94,7 @@ def test_the_keyboard_alone_is_enough(visit):
     assert page.focused().startswith("Prototype 60,")
 
 
-def test_the_curve_reads_out_by_pointer_and_by_keys(visit):
+def test_the_curve_shows_values_by_pointer_and_by_keys(visit):
     page = visit("images")
     curve = page.find("#curve")
     page.show(curve)
@@ -117,19 +117,19 @@ def test_the_knee_is_marked(visit):
 
 
 @pytest.mark.parametrize("name", ["constant", "colour"])
-def test_a_short_curve_is_not_judged(visit, name):
-    assert visit(name).find("#gains-note").text == "The cost after each pick."
+def test_a_short_curve_has_no_note_on_a_knee(visit, name):
+    assert visit(name).find("#gains-note").text == "The cost after each prototype."
 
 
-def test_a_longer_curve_without_a_knee_says_how_far_it_was_looked_for(visit):
+def test_the_note_of_a_curve_without_a_knee_says_how_far_it_was_searched(visit):
     assert "no clear knee up to 500;" in visit("thousand").find("#gains-note").text
 
 
-def test_limits_of_the_map_are_said_once_and_only_where_points_are(visit):
+def test_the_legend_shows_each_limit_with_points_once(visit):
     assert visit("constant").texts("#map-legend button") == ["≤ 0"]
 
 
-def test_the_histogram_reads_out(visit):
+def test_the_histogram_shows_values(visit):
     page = visit("images")
     bars = page.find("#spread")
     page.show(bars)
@@ -138,7 +138,7 @@ def test_the_histogram_reads_out(visit):
     assert len(page.all("#spread .marked")) == 1
 
 
-def test_the_map_reads_out_prototypes_and_rows(visit):
+def test_the_map_shows_prototypes_and_rows(visit):
     page = visit("images")
     canvas = page.find("#map-marks")
     page.show(canvas)
@@ -165,8 +165,8 @@ def test_a_point_of_the_map_opens_its_prototype(visit):
     assert page.find("#panel-title").text.startswith("Prototype 3")
 
 
-def ink(page):
-    """Return how many pixels of the map are drawn on."""
+def n_drawn_pixels(page):
+    """Return the number of pixels that are drawn on the map."""
     return page.run(
         "const c = document.getElementById('map-rows'), copy = document.createElement('canvas');"
         "copy.width = c.width; copy.height = c.height;"
@@ -176,16 +176,16 @@ def ink(page):
     )
 
 
-def test_the_map_is_drawn_and_its_legend_sets_a_class_apart(visit):
+def test_the_map_is_drawn_and_its_legend_highlights_a_class(visit):
     page = visit("images")
-    everything = ink(page)
+    everything = n_drawn_pixels(page)
     assert everything > 1000
     page.find("#map-legend button").click()
     assert page.find("#map-legend button").get_attribute("aria-pressed") == "true"
-    assert ink(page) < everything
+    assert n_drawn_pixels(page) < everything
     Select(page.find("#colour")).select_by_value("distance")
     assert len(page.all("#map-legend button")) == 5  # more than half are prototypes: one limit is 0
-    assert abs(ink(page) - everything) < 0.1 * everything
+    assert abs(n_drawn_pixels(page) - everything) < 0.1 * everything
 
 
 def test_shares_have_bars_and_a_table(visit):

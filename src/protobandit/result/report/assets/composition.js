@@ -1,4 +1,4 @@
-// Shares of source, target and prototypes by label or by group: bars, and a table on demand.
+// Shares of source, target and prototypes by label or by group: bars, and a table on request.
 
 const SIDES = [["source", "source rows"], ["target", "target"], ["mass", "mass of prototypes"]];
 
@@ -22,7 +22,7 @@ function shareTable(c, sides) {
         sides.map(([side]) => el("td", {}, percent(c[side][i]))), el("td", {}, whole.format(c.counts[i]))))))));
 }
 
-function startShares() {
+function startComposition() {
   for (const c of data.compositions) {
     const sides = SIDES.filter(([side]) => c[side]);
     byId("shares-host").append(el("div", { class: "composition" },

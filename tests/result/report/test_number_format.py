@@ -1,10 +1,16 @@
 import pytest
 
-from protobandit.result.report.numerals import count, n_rows, percent, ratio, time
+from protobandit.result.report.number_format import (
+    format_count,
+    format_duration,
+    format_percent,
+    format_ratio,
+    format_rows,
+)
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "said"),
+    ("part", "whole", "expected"),
     [
         (0, 5, "none of"),
         (5, 5, "as many as"),
@@ -17,12 +23,12 @@ from protobandit.result.report.numerals import count, n_rows, percent, ratio, ti
         (1_234_000, 1_000, "1,234 times"),
     ],
 )
-def test_ratios_read_well(part, whole, said):
-    assert ratio(part, whole) == said
+def test_ratios(part, whole, expected):
+    assert format_ratio(part, whole) == expected
 
 
 @pytest.mark.parametrize(
-    ("n", "said"),
+    ("n", "expected"),
     [
         (7, "7"),
         (1234, "1,234"),
@@ -34,12 +40,12 @@ def test_ratios_read_well(part, whole, said):
         (4.2e15, "4,200 trillion"),
     ],
 )
-def test_counts_read_well(n, said):
-    assert count(n) == said
+def test_counts(n, expected):
+    assert format_count(n) == expected
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [
         (0.02, "20 ms"),
         (3.14159, "3.14 s"),
@@ -50,11 +56,11 @@ def test_counts_read_well(n, said):
         (1e9, "11,574 days"),
     ],
 )
-def test_times_read_well(seconds, said):
-    assert time(seconds) == said
+def test_durations(seconds, expected):
+    assert format_duration(seconds) == expected
 
 
-def test_shares_and_rows_read_well():
-    assert percent(0.1234) == "12.3\u00a0%"
-    assert n_rows(1) == "1 row"
-    assert n_rows(1200) == "1,200 rows"
+def test_shares_and_rows():
+    assert format_percent(0.1234) == "12.3\u00a0%"
+    assert format_rows(1) == "1 row"
+    assert format_rows(1200) == "1,200 rows"

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from protobandit.result.report.text import (
-    as_json,
-    cell,
+from protobandit.result.report.safe_text import (
+    cell_value,
     clean,
-    is_missing,
-    number,
-    plain,
-    rounded_up,
+    integral_as_int,
+    rounded,
+    script_json,
     shortened,
 )
 
@@ -34,7 +32,7 @@ from protobandit.result.report.text import (
         (3.5, "3.5"),
     ],
 )
-def test_text_is_kept_and_what_a_page_would_obey_is_shown(given, kept):
+def test_text_is_kept_and_control_characters_are_made_visible(given, kept):
     assert clean(given) == kept
     clean(given).encode("utf-8")
 
@@ -46,7 +44,7 @@ def test_a_long_text_ends_in_an_ellipsis():
 
 def test_json_can_stand_inside_a_script_element():
     hostile = ["</script><!--", "&lt;", "\u2028\u2029", 'q"\\']
-    text = as_json(hostile)
+    text = script_json(hostile)
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == hostile
 
@@ -77,35 +75,21 @@ def test_json_can_stand_inside_a_script_element():
         ("x" * 5, "xxx…"),
     ],
 )
-def test_a_cell_keeps_its_value(given, kept):
-    found = cell(given, 3)
+def test_cells_keep_their_value(given, kept):
+    found = cell_value(given, 3)
     assert found == kept
     assert type(found) is type(kept)
 
 
 def test_numbers_keep_six_digits():
-    assert number(123456.789) == 123457
-    assert number(1.23456789e-8) == 1.23457e-8
+    assert rounded(123456.789) == 123457
+    assert rounded(1.23456789e-8) == 1.23457e-8
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT])
-def test_what_is_missing_is_recognised(missing):
-    assert is_missing(missing)
-
-
-@pytest.mark.parametrize("value", ["", 0, False, math.inf, np.arange(2), [None], "nan"], ids=str)
-def test_what_is_there_is_not_missing(value):
-    assert not is_missing(value)
-
-
-def test_whole_floats_are_whole():
-    values = [plain(value) for value in (2.0, np.float32(3), 2.5, -0.0, 1e300, math.inf, "4.0")]
+def test_floats_without_fraction_become_integers():
+    values = [
+        integral_as_int(value) for value in (2.0, np.float32(3), 2.5, -0.0, 1e300, math.inf, "4.0")
+    ]
     assert values == [2, 3, 2.5, 0, 1e300, math.inf, "4.0"]
     assert [type(value) for value in values[:2]] == [int, int]
-    assert math.isnan(plain(math.nan))
-
-
-def test_a_bound_is_never_rounded_down():
-    assert rounded_up(1.0) == "1.0000"
-    assert rounded_up(1.00004) == "1.0001"
-    assert rounded_up(1.5 + 1e-12) == "1.5000"  # no more than the rounding of a sum
+    assert math.isnan(integral_as_int(math.nan))

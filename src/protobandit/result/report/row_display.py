@@ -1,4 +1,4 @@
-"""What rows look like: images, texts or records, what they are called and which class they have."""
+"""How to show rows: as images, texts or records, with names and labels."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.checks import require_choice
 from protobandit.foundation.errors import InvalidInput
-
-KINDS = ("images", "texts", "records")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowDisplay:
-    """How to show rows of the source or of the target.
+    """How to show the rows of the source or of the target.
 
     Parameters
     ----------
     kind
         "images", "texts" or "records".
     take
-        ``take(ids)`` returns these rows: images as uint8 of shape (n, height, width) or (n, height,
-        width, 3), texts as a list, records as a dictionary of columns. It is called with a few
-        hundred ascending numbers at a time.
+        ``take(ids)`` returns the rows with these numbers: images as uint8 of shape (n, height,
+        width) or (n, height, width, 3), texts as a list, records as a dictionary of columns. It is
+        called with a few hundred ascending numbers at a time.
     names
-        What each row is called; its number by default.
+        The name of each row; its number by default.
     labels
         The class of each row, if there are classes.
     n
-        How many rows there are; by default as many as names or labels.
+        The number of rows; by default the number of names or labels.
     """
 
     kind: str
@@ -41,8 +40,7 @@ class RowDisplay:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidInput(f"kind={self.kind!r} is not a kind of exhibit. Use one of {KINDS}.")
+        require_choice(self.kind, "kind", _CHECKS)
         if not callable(self.take):
             raise InvalidInput(
                 f"take is a {type(self.take).__name__}. Pass a function of row numbers."
@@ -51,23 +49,23 @@ class RowDisplay:
         lengths |= set() if self.n is None else {self.n}
         if len(lengths) > 1:
             raise InvalidInput(
-                f"names, labels and n speak of {' and '.join(map(str, sorted(lengths)))} rows. "
-                f"Pass one name and one label a row."
+                f"names, labels and n disagree: {' and '.join(map(str, sorted(lengths)))} rows. "
+                f"Pass one name and one label per row."
             )
 
     @property
     def n_rows(self) -> int | None:
-        """Return how many rows there are, where that is known."""
+        """Return the number of rows, or None if it is not known."""
         given = self.names if self.names is not None else self.labels
         return self.n if given is None else len(given)
 
     def rows(self, ids: Ids) -> Any:
-        """Return these rows as ``take`` gives them, checked."""
+        """Return the rows with these numbers from ``take``, after checking them."""
         return _CHECKS[self.kind](self.take(ids), len(ids))
 
 
-def picked(values: Sequence[Any] | None, ids: Ids) -> list[Any] | None:
-    """Return some of the values, if there are values."""
+def values_at(values: Sequence[Any] | None, ids: Ids) -> list[Any] | None:
+    """Return the values at these positions, or None if there are no values."""
     if values is None:
         return None
     if hasattr(values, "iloc"):
@@ -75,7 +73,7 @@ def picked(values: Sequence[Any] | None, ids: Ids) -> list[Any] | None:
     return [values[int(i)] for i in ids]
 
 
-def _images(rows: Any, n: int) -> Any:
+def _checked_images(rows: Any, n: int) -> Any:
     pixels = np.asarray(rows)
     is_image = pixels.ndim == 3 or (pixels.ndim == 4 and pixels.shape[3] == 3)
     if not is_image or pixels.dtype != np.uint8 or len(pixels) != n or 0 in pixels.shape[1:]:
@@ -86,29 +84,34 @@ def _images(rows: Any, n: int) -> Any:
     return pixels
 
 
-def _texts(rows: Any, n: int) -> Any:
-    if isinstance(rows, (str, bytes)) or len(rows) != n:
-        raise InvalidInput(f"take returned {len(rows)} texts for {n} rows. Return one a row.")
+def _checked_texts(rows: Any, n: int) -> Any:
+    if isinstance(rows, (str, bytes)):
+        raise InvalidInput(
+            f"take returned a single {type(rows).__name__} for {n} rows of texts. Return a list of "
+            f"{n} texts."
+        )
+    if len(rows) != n:
+        raise InvalidInput(f"take returned {len(rows)} texts for {n} rows. Return one per row.")
     return list(rows)
 
 
-def _records(rows: Any, n: int) -> Any:
+def _checked_records(rows: Any, n: int) -> Any:
     if not isinstance(rows, Mapping) or not rows:
+        got = f"a {type(rows).__name__}" if not isinstance(rows, Mapping) else "no columns"
         raise InvalidInput(
-            f"take returned a {type(rows).__name__} for records, or one without columns. Return a "
-            f"dictionary of columns, one at least."
+            f"take returned {got} for records. Return a dictionary with at least one column."
         )
     for name, values in rows.items():
         if len(values) != n:
             raise InvalidInput(
                 f"take returned {len(values)} values of column {name!r} for {n} rows. Return one "
-                f"a row."
+                f"per row."
             )
     return dict(rows)
 
 
 _CHECKS: dict[str, Callable[[Any, int], Any]] = {
-    "images": _images,
-    "texts": _texts,
-    "records": _records,
+    "images": _checked_images,
+    "texts": _checked_texts,
+    "records": _checked_records,
 }

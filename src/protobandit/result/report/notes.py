@@ -1,0 +1,88 @@
+"""Notes under a report: what was sampled, estimated or left out."""
+
+from __future__ import annotations
+
+from protobandit.foundation.array_types import Ids
+from protobandit.result.report.composition import Agreement
+from protobandit.result.report.members import Members
+from protobandit.result.report.number_format import format_rows
+from protobandit.result.report.reported_selection import ReportedSelection
+from protobandit.result.report.sample import ReportSample
+
+_ESTIMATED_MASS = (
+    "The share of the target that each prototype represents is an estimate from target rows that "
+    "the method drew. It may differ from the share of its members."
+)
+
+
+def report_notes(
+    selection: ReportedSelection,
+    sample: ReportSample,
+    *,
+    points: Ids,
+    members: Members,
+    agreement: Agreement | None,
+    n_criticisms: int,
+) -> list[str]:
+    """Return the notes of a report, as sentences.
+
+    Parameters
+    ----------
+    selection, sample
+        The selection, and the target rows that the report reads.
+    points
+        The positions of the rows on the map.
+    members, agreement
+        Further results from the sample.
+    n_criticisms
+        The number of criticisms shown.
+    """
+    most = members.nearest.shape[1]
+    n_unlabelled = 0 if agreement is None else agreement.n_left_out
+    n_all_criticisms = 0 if selection.criticisms is None else len(selection.criticisms)
+    n_weightless = sample.n_target - sample.n_all
+    notes = (
+        (not sample.is_whole, _sampled(sample, has_labels=agreement is not None)),
+        (n_weightless > 0, _weightless(n_weightless)),
+        (has_estimated_mass(selection, sample), _ESTIMATED_MASS),
+        (n_unlabelled > 0, _unlabelled(n_unlabelled)),
+        (len(points) < len(sample), f"The map shows {len(points):,} target rows drawn at random."),
+        (
+            int(members.counts.max()) > 2 * most,
+            f"At most {most} nearest and {most} farthest members of each prototype are shown.",
+        ),
+        (
+            n_criticisms < n_all_criticisms,
+            f"The first {n_criticisms:,} of {n_all_criticisms:,} criticisms are shown.",
+        ),
+    )
+    return [sentence for applies, sentence in notes if applies]
+
+
+def has_estimated_mass(selection: ReportedSelection, sample: ReportSample) -> bool:
+    """Return whether the mass shown is an estimate.
+
+    It is exact if the sample has all rows, or if the selection's mass is of all rows.
+    """
+    return not sample.is_whole and float(selection.cost_error) != 0
+
+
+def _sampled(sample: ReportSample, *, has_labels: bool) -> str:
+    subjects = "Members, distances and worst-covered rows"
+    if has_labels:
+        subjects = "Members, distances, worst-covered rows and label agreement"
+    n, n_all = f"{len(sample):,}", f"{sample.n_all:,}"
+    return f"{subjects} are computed from {n} target rows drawn at random from {n_all}."
+
+
+def _unlabelled(n: int) -> str:
+    have = "has no label and is" if n == 1 else "have no label and are"
+    return f"{_target_rows(n)} {have} left out where labels are compared."
+
+
+def _weightless(n: int) -> str:
+    return f"{_target_rows(n)} of weight 0 {'is' if n == 1 else 'are'} left out."
+
+
+def _target_rows(n: int) -> str:
+    return format_rows(n, "target row")
