@@ -50,11 +50,11 @@ from protobandit.oracle.tasks import (
 from protobandit.problem.problem import Problem
 
 _LOOKUP_RUN = 64  # kept rows of one task
-_SMALL_WORK = 4_000_000  # multiplications below which a second thread costs more than it brings
+_SMALL_WORK = 4_000_000  # multiplications below which a second thread does not pay
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 22
 _CENTRE_ROWS = 2048
-_OWN_EFFORT = 1e5  # multiplications in the time of one call of a caller's own function
+_OWN_EFFORT = 1e5  # multiplications in the time of one call of a user's own function
 
 
 class BlockLog(Protocol):
@@ -140,12 +140,12 @@ class Oracle:
             self.phase = before
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Hold BLAS to one thread, unless the metric is the caller's own function."""
+        """Limit BLAS to one thread, unless the metric is the user's own function."""
         return nullcontext() if self._metric.is_expensive else one_blas_thread()
 
     @property
     def matrix_bytes(self) -> int:
-        """Return what keeping every dissimilarity would take."""
+        """Return the bytes of all dissimilarities."""
         return len(self.problem.source) * len(self.problem.target) * self.dtype.itemsize
 
     def keep(self) -> None:
@@ -166,26 +166,26 @@ class Oracle:
 
     @property
     def kept(self) -> Floats | None:
-        """Return all dissimilarities, one row a source row, if every one has been kept."""
+        """Return all dissimilarities, one row per source row, if every one has been kept."""
         return self._kept if self._kept is not None and self._is_kept.all() else None
 
     # -- rows -----------------------------------------------------------------------------------
 
     def targets(self, where: Where) -> Operand:
-        """Return these target rows as the metric reads them; costs no evaluation."""
+        """Return the operand of these target rows; costs no evaluation."""
         if self.problem.target is self.problem.source:
             return self.sources(where)
         return self._metric.prepare(self.problem.target.take(where), self._centre)
 
     def sources(self, where: Where) -> Operand:
-        """Return these source rows as the metric reads them; costs no evaluation."""
+        """Return the operand of these source rows; costs no evaluation."""
         if self._all_sources is not None:
             return self._all_sources.take(where)
         return self._metric.prepare(self.problem.source.take(where), self._centre)
 
     @cached_property
     def _all_sources(self) -> Operand | None:
-        """Hold the source prepared once and for all, if it is small enough to hold twice."""
+        """Return the operand of the whole source, if it is small enough to be kept twice."""
         source = self.problem.source
         if source.n_cells > _CACHED_CELLS:
             return None
@@ -200,7 +200,7 @@ class Oracle:
     # -- answers --------------------------------------------------------------------------------
 
     def distances(self, sources: Ids, targets: Operand) -> Floats:
-        """Return d(target, source), one row a source row."""
+        """Return d(target, source), one row per source row."""
         out = np.empty((len(sources), len(targets)), dtype=self.dtype)
         n = self._count(len(sources) * len(targets))
 
@@ -220,7 +220,7 @@ class Oracle:
         return nearest
 
     def visit(self, sources: Ids, targets: Operand, visit: Callable[[Floats, slice], None]) -> None:
-        """Compute d(target, source) in tiles of source rows and hand each to ``visit``."""
+        """Compute d(target, source) in tiles of source rows and pass each to ``visit``."""
         n = self._count(len(sources) * len(targets))
 
         def fill(tile: slice) -> None:
@@ -269,7 +269,7 @@ class Oracle:
     ) -> None:
         """Compute d(target, source) for many small sets of source rows and target rows.
 
-        ``visit`` gets each block, one row a source row, and the number of its patch.
+        ``visit`` gets each block, one row per source row, and the number of its patch.
         """
         n = self._count(sum(len(sources) * len(targets) for sources, targets in patches))
 
@@ -282,7 +282,7 @@ class Oracle:
         self._run(fill, range(len(patches)), n)
 
     def look_up(self, n: int) -> None:
-        """Count answers that were served from a table."""
+        """Count answers from a table as lookups."""
         self.lookups[self.phase] += n
 
     def share(
@@ -292,9 +292,9 @@ class Oracle:
         n: int,
         may_halt: bool = False,
     ) -> None:
-        """Run ``function`` on every task; on this thread alone when ``n`` numbers are few.
+        """Run ``function`` on every task; on this thread alone if there are few numbers, ``n``.
 
-        An interruption ends it between two tasks only where it ``may_halt``.
+        An interruption ends it between two tasks only if ``may_halt``.
         """
         workers = self._workers if n > _SMALL_WORK else 1
         if may_halt:
@@ -308,10 +308,10 @@ class Oracle:
         visit: Callable[[Floats, slice], None],
         rows: Ids | None = None,
     ) -> None:
-        """Show ``visit`` the distances to all ``sources`` at once, chunk by chunk of target rows.
+        """Pass the distances to all ``sources`` to ``visit``, chunk by chunk of target rows.
 
-        ``rows`` are the target rows to go through (all by default); ``visit`` gets the block, one
-        row a source row, and which of ``rows`` it is about.
+        ``rows`` are the target rows (all by default). ``visit`` gets the block, one row per source
+        row, and the slice of ``rows`` it belongs to.
         """
         n_rows = len(self.problem.target) if rows is None else len(rows)
         n = self._count(len(sources) * n_rows)
@@ -327,7 +327,7 @@ class Oracle:
         self._run(fill, cuts(n_rows, size), n)
 
     def scan(self, sources: Ids, visit: Visit) -> None:
-        """Show ``visit`` the distances of the whole target to each of ``sources``."""
+        """Pass the distances of the whole target to each of ``sources`` to ``visit``, in tiles."""
         is_known = np.zeros(len(sources), bool) if self._kept is None else self._is_kept[sources]
         known, new = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         self._look_up(sources, known, visit)
@@ -423,7 +423,7 @@ class Oracle:
         return n * (_OWN_EFFORT if self._metric.is_expensive else columns)
 
     def _tile(self, sources: Ids, targets: Operand, columns: slice) -> tuple[Floats, Ids, int]:
-        """Compute one tile, in place if it is to be kept; return matrix, rows and first column."""
+        """Compute a tile, in place if it is kept; return the matrix, its rows and first column."""
         place = as_slice(sources)
         rows = self.sources(place)
         if self._kept is not None and isinstance(place, slice):

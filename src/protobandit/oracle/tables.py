@@ -1,12 +1,12 @@
-"""Tables: distances that have been computed and are kept, of arms to the rows of a target order.
+"""Tables of kept distances, from arms to the rows of a target order.
 
-Reading a table costs lookups only. The arms of a table are numbered 0, 1, …; ``arms`` says which
-source rows they are.
+Reading a table costs lookups only. The arms of a table are numbered 0, 1, …; ``arms`` holds their
+source rows.
 
-`FullTable` has every arm at every row. In a `RaggedTable` an arm is measured at the first few rows
-and, of the later ones, only at those in its own neighbourhood, since far rows would stay with
-their prototypes whatever became of that arm; and what is out of reach may be forgotten. The first
-rows stay known in full; at later ones an arm can be measured again.
+A `FullTable` has every arm at every row. In a `RaggedTable` an arm is measured at the first few
+rows, and at later rows only in its own neighbourhood: rows far from an arm stay with their
+prototypes whatever happens to that arm. Entries that no swap can use may be dropped. The first rows
+stay known in full; at later rows an arm can be measured again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protobandit.oracle.tasks import CHUNK, Tile, Visit
 
 _TASK_ENTRIES = 1 << 16
 _ARMS_AT_ONCE = 512
-_ENTRY_WORK = 4  # numbers in a row that are read in the time of an entry
+_ENTRY_WORK = 4  # contiguous numbers that are read in the time of one entry
 
 
 def _none() -> Ids:
@@ -36,10 +36,10 @@ def _none() -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Target rows that were added together: how many were before them, and their prepared form.
+    """Target rows that were added together: their number before, operand and weights.
 
-    ``rows`` are their numbers as they were read, and ``order`` is how they have been put in order
-    since, if they were: needed only to read them again.
+    ``rows`` are their numbers as they were read, and ``order`` is the order they were put in
+    afterwards, if any. Both are needed only to read the rows again.
     """
 
     start: int
@@ -50,7 +50,7 @@ class RowBatch:
 
     @property
     def stop(self) -> int:
-        """Return how many rows there are up to the end of this batch."""
+        """Return the number of rows up to the end of this batch."""
         return self.start + len(self.targets)
 
 
@@ -98,9 +98,9 @@ class FullTable:
         return distances
 
     def ragged(self, batch: RowBatch, limits: Floats | None = None) -> RaggedTable:
-        """Return the same as a patchwork of one batch: every distance, or those below limits.
+        """Return this table as a ragged table of one batch: all distances, or those below limits.
 
-        Of each arm at least the least is kept. Without ``limits`` the distances are not copied.
+        The smallest distance of each arm is always kept. Without ``limits`` nothing is copied.
         """
         n_arms, n_rows = self.matrix.shape
         if limits is not None:
@@ -119,7 +119,7 @@ class FullTable:
         )
 
     def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
-        """Return starts, columns and values of the distances below limits, and each arm's least."""
+        """Return starts, columns, values of distances below limits and of each arm's smallest."""
         tasks = list(cuts(len(self.arms), max(1, CHUNK * CHUNK // 8 // self.matrix.shape[1])))
         parts: list[Any] = [None] * len(tasks)
 
@@ -140,7 +140,7 @@ class FullTable:
 class RaggedTable:
     """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances.
 
-    ``table`` has the first batch in full, for all arms there ever were, in ascending order.
+    ``table`` has the first batch in full, for all arms that ever took part, in ascending order.
     """
 
     table: FullTable
@@ -155,12 +155,12 @@ class RaggedTable:
 
     @property
     def oracle(self) -> Oracle:
-        """Return where distances come from."""
+        """Return the oracle that computes the distances."""
         return self.table.oracle
 
     @cached_property
     def groups(self) -> Ids:
-        """Return the group of each arm, by the problem's rules."""
+        """Return the group of each arm, for quotas."""
         return self.oracle.problem.feasibility.groups[self.arms]
 
     @property
@@ -175,13 +175,13 @@ class RaggedTable:
 
     @property
     def entries(self) -> tuple[Ids, Any, Floats]:
-        """Return starts, columns and values, as kernels take them."""
+        """Return starts, columns and values: the arguments of kernels."""
         return self.starts, self.columns, self.values
 
     def distances(self, arms: Ids) -> Floats:
         """Return the distances of some arms to every row; beyond the first batch they are computed.
 
-        Few of these were measured before, and one product costs less than a choice.
+        Few of these were measured before, and one product costs less than selecting the others.
         """
         out = np.empty((len(arms), self.n_rows), dtype=self.values.dtype)
         first, *others = self.batches
@@ -201,7 +201,7 @@ class RaggedTable:
         is_measured: Any,
         limits: Floats,
     ) -> RaggedTable:
-        """Return the arms ``kept``, measured at more rows too: those of their home cells.
+        """Return the arms ``kept``, also measured at the new rows of their home cells.
 
         Parameters
         ----------
@@ -210,13 +210,13 @@ class RaggedTable:
         batch
             The target rows to add, those of cell 0 first, then those of cell 1, and so on.
         cell_starts
-            Where each cell starts among them; one more than there are cells.
+            Where each cell starts among them, and the end of the last cell.
         homes
-            For each arm kept, its home cells, without repetition; -1 where it has fewer.
+            For each arm kept, its distinct home cells; -1 where it has fewer.
         is_measured
-            For each arm kept, whether it needs more rows at all.
+            For each arm kept, whether it needs more rows.
         limits
-            For each row there was, the distance from which on nothing needs to be kept.
+            For each earlier row, the distance from which on nothing is kept.
         """
         before = np.empty(len(kept), dtype=np.int64)
         nowhere = self.columns[:0], self.values[:0]
@@ -228,7 +228,7 @@ class RaggedTable:
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.values.dtype)
         self._keep(kept, limits, before, starts[:-1], columns, values)
-        # Each arm's patches stand one after the other, in the order of its homes.
+        # The patches of an arm are stored one after the other, in the order of its home cells.
         places = ((starts[:-1] + before)[:, None] + np.cumsum(added, axis=1) - added).ravel()
         arms = self.arms[kept]
         patches = []
@@ -254,7 +254,7 @@ class RaggedTable:
     def _keep(
         self, arms: Ids, limits: Floats, counts: Ids, places: Ids, columns: Any, values: Floats
     ) -> None:
-        """Count the arms' entries within the limits, and copy them unless there is nowhere to."""
+        """Count the arms' entries within the limits, and copy them if ``columns`` has room."""
 
         def keep(cut: slice) -> None:
             to = counts[cut], places[cut], columns, values
@@ -263,21 +263,22 @@ class RaggedTable:
         self._each_cut(arms, keep)
 
     def _each_cut(self, arms: Ids, compute: Callable[[slice], None]) -> None:
-        """Call ``compute`` with cuts of these arms of about as many entries each."""
+        """Call ``compute`` with slices of these arms that have about the same number of entries."""
         n = int(np.diff(self.starts)[arms].sum())
         size = max(1, _TASK_ENTRIES * len(arms) // max(n, 1))
         self.oracle.share(compute, cuts(len(arms), size), _ENTRY_WORK * n)
 
     def show(self, arms: Ids, compute: Callable[[slice], None]) -> None:
-        """Call ``compute`` with cuts of these arms, and count their entries as looked up."""
+        """Call ``compute`` with slices of these arms, and count their entries as lookups."""
         self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
         self._each_cut(arms, compute)
 
 
 def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:
-    """Yield rows that stand together, and where in ``homes``, flattened, they are an arm's to meet.
+    """Yield slices of rows, and which entries of the flattened ``homes`` are to be measured there.
 
-    That is cell by cell; or all rows for some arms after the other, where these are at home in all.
+    The slices are cells; if every cell is a home of every arm, they are all rows, for a few arms at
+    a time.
     """
     n_cells, n_homes = len(cell_starts) - 1, homes.shape[1]
     if n_homes == n_cells:
@@ -285,7 +286,7 @@ def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[s
         measured = np.flatnonzero(is_measured) * n_homes
         yield from ((whole, measured[cut]) for cut in cuts(len(measured), _ARMS_AT_ONCE))
         return
-    # Short integers are sorted by their digits, several times faster.
+    # NumPy sorts short integers by radix sort, several times faster.
     flat = homes.ravel().astype(np.uint16 if n_cells < 1 << 16 else np.int64)
     order = np.flatnonzero(np.repeat(is_measured, n_homes) & (homes.ravel() >= 0))
     order = order[np.argsort(flat[order], kind="stable")]

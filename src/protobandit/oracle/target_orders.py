@@ -1,8 +1,8 @@
-"""Chance: which target rows come next.
+"""Target orders: in which order target rows are sampled.
 
-A target order is a sequence of row numbers that can be read from any position to any other. Uniform
-weights give a `RandomOrder`: every row once, in random order, without ever holding them all. Uneven
-weights give `WeightedOrder`: independent draws by weight.
+A target order is a sequence of row numbers that can be read from any position to any other one.
+Uniform weights give a `RandomOrder`: every row once, in random order, without ever holding them
+all. Uneven weights give `WeightedOrder`: independent draws by weight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SMALL = 4096
 
 
 class TargetOrder(Protocol):
-    """Target rows in the order in which arms meet them."""
+    """Target rows in the order in which arms are measured at them."""
 
     def read(self, start: int, stop: int) -> Ids:
         """Return the row numbers at these positions."""
@@ -27,17 +27,17 @@ class TargetOrder(Protocol):
 
 
 class RowOrder:
-    """Target rows as they come, for whoever reads all of them at once."""
+    """Target rows in their own order, for callers that read all of them at once."""
 
     def read(self, start: int, stop: int) -> Ids:
         return np.arange(start, stop)
 
 
 class RandomOrder:
-    """Every number below ``n`` once, in random order, in memory that does not grow with ``n``.
+    """Every number below ``n`` once, in random order; its memory does not grow with ``n``.
 
     Above a few thousand rows the order is a keyed Feistel network over the next power of four,
-    walked until the number falls below ``n`` (Black and Rogaway 2002).
+    applied until the number is below ``n`` (Black and Rogaway 2002).
     """
 
     def __init__(self, n: int, random: np.random.Generator) -> None:
@@ -55,7 +55,7 @@ class RandomOrder:
 
 
 class WeightedOrder:
-    """Independent draws, each row as likely as its weight; remembered as far as they were read."""
+    """Independent draws in proportion to weights; draws that were read are kept."""
 
     def __init__(self, lottery: WeightedSampler, random: np.random.Generator) -> None:
         self._lottery = lottery
@@ -69,7 +69,7 @@ class WeightedOrder:
         return self._drawn[start:stop]
 
     def recall(self, drawn: Ids) -> None:
-        """Go on after what another run has drawn."""
+        """Continue after the draws of an earlier run."""
         self._drawn = drawn
 
 
@@ -86,7 +86,7 @@ class WeightedSampler:
     def draw(self, n: int, random: np.random.Generator) -> Ids:
         """Return ``n`` independent draws."""
         ladder = self._ladder
-        last = int(np.searchsorted(ladder, ladder[-1]))  # where rounding up to the total must end
+        last = int(np.searchsorted(ladder, ladder[-1]))  # rounding must not go beyond this row
         drawn = np.searchsorted(ladder, random.random(n) * ladder[-1], side="right")
         rows: Ids = np.minimum(drawn, last).astype(np.int64)
         return rows

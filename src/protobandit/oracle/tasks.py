@@ -25,9 +25,10 @@ ScanTask: TypeAlias = "tuple[int, slice]"  # a group of target rows, and some of
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """``matrix[rows[i], first:]`` starts with d(target, source) for the target rows ``columns``.
+    """A block of distances, as ``visit`` gets it.
 
-    ``positions[i]`` is where that source row stands among those asked for.
+    ``matrix[rows[i], first:]`` starts with d(target, source) for the target rows ``columns``, where
+    the source row is the one at ``positions[i]`` of those requested.
     """
 
     matrix: Floats
@@ -43,18 +44,18 @@ Visit: TypeAlias = Callable[[Tile], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scan:
-    """Shows ``visit`` the distances of the whole target to ``sources[positions]``.
+    """Passes the distances of the whole target to ``sources[positions]`` to ``visit``.
 
     Attributes
     ----------
     targets
-        Prepares target rows.
+        Returns the operand of target rows.
     tile
-        Computes the distances of some source rows to prepared target rows, which are ``columns``;
-        returns a matrix, where in it they are, and its first column.
+        Computes the distances of some source rows to the target rows ``columns``; returns a
+        matrix, their rows in it, and its first column.
     size
-        How many source rows a task has. Tiles, and so all sums, are the same for every multiple
-        of ``TILE``.
+        The number of source rows of a task. Tiles, and so all sums, are the same for every
+        multiple of ``TILE``.
     is_lookup
         For each position, whether its distances count as lookups: an earlier run had kept them.
     """
@@ -74,7 +75,7 @@ class Scan:
         return [(group, some) for group in range(len(self.groups)) for some in runs]
 
     def fill(self, task: ScanTask) -> None:
-        """Compute the tiles of a task, and show each while it is still in cache."""
+        """Compute the tiles of a task, and pass on each while it is still in cache."""
         group, cut = task
         some = self.positions[cut]
         for columns in cuts_of(self.groups[group], CHUNK):
@@ -93,7 +94,7 @@ class Scan:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableFill:
-    """Fills ``out`` with d(target, source), one row a source row, block by block."""
+    """Fills ``out`` with d(target, source), one row per source row, block by block."""
 
     sources: Ids
     targets: Operand
@@ -117,13 +118,13 @@ class TableFill:
 
 
 def groups_of(n: int) -> list[slice]:
-    """Return the groups of ``n`` target rows, each of whole chunks but for the last."""
+    """Return the groups of ``n`` target rows; all but the last consist of whole chunks."""
     chunks = -(-n // CHUNK)
     return list(cuts(n, CHUNK * -(-chunks // _MOST_GROUPS)))
 
 
 def rows_of_task(metric: Metric, groups: list[slice], is_observed: bool) -> int:
-    """Return how many source rows a task of a scan has: fewer under an active observer."""
+    """Return the number of source rows of a scan's task: fewer under an active observer."""
     if metric.is_expensive:
         return _FEW if is_observed and metric.is_by_pairs else TILE
     if not is_observed:

@@ -17,7 +17,7 @@ from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
 from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.run.settings import Step
+from protobandit.run.outcome import Step
 
 FORMAT = "protobandit selection"
 VERSION = 1

@@ -1,4 +1,4 @@
-"""How goals end a search: what can be reached, and what is kept of what was found."""
+"""How goals end a search: which goals can be reached, and which prototypes are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protobandit.problem.problem import Problem
 from protobandit.run.knee import KneePoint, find_knee, prune, ranked
 from protobandit.search.objectives.coverage import ExactCoverage
 
-_CURVE_ROWS = 1 << 14  # target rows on which a knee is looked for
+_CURVE_ROWS = 1 << 14  # target rows on which the knee is searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class AtKnee:
 
 
 def at_knee(oracle: Oracle, coverage: ExactCoverage, random: np.random.Generator) -> AtKnee:
-    """Return as many prototypes as the knee of the curve says, of those that were built.
+    """Return as many of the built prototypes as the knee of the curve says.
 
-    They are the first of those built, or those left when the others were removed one by one,
-    whichever cost less.
+    They are the first ones built, or those left after the others were removed one by one, whichever
+    cost less.
     """
     built, n_fixed = coverage.prototypes, len(oracle.problem.feasibility.fixed)
     distances, weights = _distances(oracle, built, random)
@@ -49,9 +49,9 @@ def at_knee(oracle: Oracle, coverage: ExactCoverage, random: np.random.Generator
 
 
 def require_reachable(oracle: Oracle) -> None:
-    """Refuse a share that not even all rows reach, before any is chosen.
+    """Raise before the search if not even all rows together reach the requested share.
 
-    Cost: one evaluation a pair, which an oracle that keeps them does not compute again.
+    Cost: one evaluation per pair; an oracle that keeps them does not compute them again.
     """
     problem = oracle.problem
     if isinstance(problem.goal, CoverageGoal) and problem.k == problem.feasibility.capacity:
@@ -59,11 +59,14 @@ def require_reachable(oracle: Oracle) -> None:
 
 
 def remark_on(problem: Problem, coverage: ExactCoverage) -> str:
-    """Say how a goal was met; refuse one that all rows that may be chosen together do not meet."""
+    """Return how a goal was met; raise if not even all feasible rows together meet it."""
     goal, k = problem.goal, len(coverage.prototypes)
     if isinstance(goal, MinGain):
-        words = "The next would have lowered" if k < problem.k else "No prototype lowered"
-        return f"{words} the cost by less than {goal.gain:g}."
+        words = (
+            "The next prototype would have lowered" if k < problem.k else "Every prototype lowered"
+        )
+        amount = "less than" if k < problem.k else "at least"
+        return f"{words} the cost by {amount} {goal.gain:g}."
     assert isinstance(goal, CoverageGoal)
     covered = goal.covered(coverage.nearest, coverage.weights)
     if problem.k == problem.feasibility.capacity:
@@ -73,18 +76,18 @@ def remark_on(problem: Problem, coverage: ExactCoverage) -> str:
 
 
 def _knee_remark(found: KneePoint, costs: Doubles) -> str:
-    curve = f"the curve of the costs of 1 to {len(costs)} prototypes"
+    curve = f"curve of costs of 1 to {len(costs)} prototypes"
     if found.is_clear:
-        return f"There {curve} has its knee."
+        return f"The knee of the {curve} is there."
     if found.k < len(costs) and costs[found.k - 1] <= costs[-1]:
-        return f"Beyond, {curve} falls no more; it has no clear knee."
-    return f"But {curve} has no clear knee: there may be no such number."
+        return f"More prototypes do not lower the cost; the {curve} has no clear knee."
+    return f"The {curve} has no clear knee: there may be no natural number of prototypes."
 
 
 def _distances(
     oracle: Oracle, prototypes: Ids, random: np.random.Generator
 ) -> tuple[Floats, Doubles]:
-    """Return d(target, prototype), one row a prototype, on many target rows or all, and weights."""
+    """Return d(target, prototype), a row per prototype, on many or all target rows, and weights."""
     problem = oracle.problem
     n, weights = len(problem.target), _weights(problem)
     ids = None
@@ -102,7 +105,7 @@ def _distances(
 
 
 def _nearest_of_all(oracle: Oracle) -> Floats:
-    """Return the distance of each target row to the nearest row that may be chosen."""
+    """Return the distance of each target row to the nearest feasible source row."""
     feasibility = oracle.problem.feasibility
     nearest = np.full(len(oracle.problem.target), np.inf, dtype=oracle.dtype)
     lock = Lock()

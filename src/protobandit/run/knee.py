@@ -2,20 +2,20 @@
 
 Theory of operation
 -------------------
-Greedy alone does not show the number of clusters: it may spend a prototype between two of them, and
-its curve then bends too late, or not at all. So of the prototypes that greedy built, the one whose
-removal costs least is removed, again and again (reverse greedy; Chrobak, Kenyon, Young 2006), and
-the curve is that of what is left. Where every cluster has one, the next removal is dear: that is
-the knee.
+Greedy alone does not show the number of clusters: it may place a prototype between two clusters,
+and its curve then bends too late, or not at all. So the prototypes that greedy built are removed
+again, one by one, always the one whose removal costs least (reverse greedy; Chrobak, Kenyon, Young
+2006), and the curve is that of the remaining ones. Once every cluster has one prototype, the next
+removal is expensive: that is the knee.
 
-On rows without structure in D dimensions the cost falls like k^(-1/D), so that the gain of the k-th
-prototype times k^2 never falls for any D >= 1. The knee is where this product falls most, measured
-against the largest of the next three, which evens out chance.
+On rows without structure in D dimensions the cost falls like k^(-1/D), so the gain of the k-th
+prototype times k^2 never falls for any D >= 1. The knee is where this product falls most, compared
+with the largest of the next three, which smooths random variation.
 
 Measured: 216 sets of 3 to 30 normal clusters in 2, 10 and 50 dimensions, centres at least 4, 6 and
 10 sigma sqrt(D) apart, half of them of very uneven sizes. The number was found in 71, 92 and 96 %
-in two dimensions (every miss a cluster far smaller than the others, whose loss costs less than
-splitting a large one gains) and in all cases in 10 and 50 dimensions, 95 % in all. On greedy's own
+in two dimensions (every miss was a cluster far smaller than the others, whose loss costs less than
+splitting a large one gains) and in all cases in 10 and 50 dimensions, 95 % overall. On greedy's own
 curve the same rule finds 78 %, kneedle 65 %, the largest second difference of log cost 73 %. Of 80
 sets without clusters (normal and uniform, 1 to 50 dimensions) the largest fall was 1.8; of those
 where the number was found, 98 % fell by 1.97 or more. Hence a knee is called clear from 2 on.
@@ -30,13 +30,13 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 
 _CLEAR = 2.0
-_NEXT = 3  # gains that the knee's is measured against
-_ROUNDING = 1e-9  # of the first cost, below which a gain is none
+_NEXT = 3  # later gains with which the gain at the knee is compared
+_ROUNDING = 1e-9  # of the first cost; a smaller gain is rounding
 
 
 @dataclass(frozen=True)
 class KneePoint:
-    """After how many prototypes, and whether that is a knee or merely the least smooth place."""
+    """The number of prototypes at the knee, and whether it is clear or only the best guess."""
 
     k: int
     is_clear: bool
@@ -44,10 +44,10 @@ class KneePoint:
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """What is left of some prototypes as the one that costs least to lose goes, again and again.
+    """Prototypes in the reverse order of their removal, always the one that costs least.
 
-    ``order`` are their positions, the last to go first: the first m are the m that were left.
-    ``costs`` are those of 1, 2, … that were left.
+    ``order`` holds their positions: the first m are the m that were left. ``costs`` are the costs
+    of 1, 2, … prototypes.
     """
 
     order: Ids
@@ -55,10 +55,10 @@ class Pruned:
 
 
 def find_knee(costs: Doubles, *, least: int = 1) -> KneePoint:
-    """Return where a curve of the costs of 1, 2, … prototypes bends most, at ``least`` or more.
+    """Return where the curve of the costs of 1, 2, … prototypes bends most, at ``least`` or more.
 
-    Beyond half of the curve there is too little of it left to tell. Nor is it ever beyond the
-    first prototype after which nothing is gained.
+    The knee lies in the first half of the curve, since the rest is too short to compare with, and
+    not after the first prototype beyond which nothing is gained.
     """
     n = len(costs)
     floor = _ROUNDING * max(float(costs[0]), np.finfo(np.float64).tiny)
@@ -77,10 +77,10 @@ def find_knee(costs: Doubles, *, least: int = 1) -> KneePoint:
 
 
 def prune(distances: Floats, weights: Doubles, *, n_fixed: int = 0) -> Pruned:
-    """Remove prototypes one by one; the first ``n_fixed`` go last, in turn.
+    """Remove prototypes one by one; the first ``n_fixed`` are removed last, in reverse order.
 
-    ``distances`` has a row a prototype. Only target rows that lose their nearest or second nearest
-    prototype are looked at again: about 2 passes over ``distances`` in all.
+    ``distances`` has one row per prototype. Only target rows that lose their nearest or second
+    nearest prototype are compared again: about 2 passes over ``distances`` overall.
     """
     n, n_target = distances.shape
     is_left = np.ones(n, dtype=bool)

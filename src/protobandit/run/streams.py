@@ -1,4 +1,4 @@
-"""How much of a stream a search reads."""
+"""How many rows of a stream a search reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protobandit.run.assessment import ASSESSED_ROWS
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import as_method
 
-_ROWS = 50_000  # of the target, for methods that do not say how many they read
+_ROWS = 50_000  # rows of the target for methods that do not know how many they read
 
 
 def read_stream(
@@ -28,17 +28,19 @@ def read_stream(
     preparation: Any,
     limits: Limits,
 ) -> tuple[Any, StreamRows]:
-    """Read as many rows of a stream as this search needs, and those on which it is judged.
+    """Read the rows of a stream that the search needs, and those on which its result is judged.
 
-    Returns the source too, opened if it was a path.
+    Return the source too, opened if it was a path.
     """
     measure = as_metric(metric)
     if weights is not None:
         raise InvalidInput(
-            "weights are given for a Stream, whose rows count alike. Leave them out."
+            "weights are given for a Stream, whose rows all count alike. Leave weights out."
         )
     if measure.name == "precomputed":
-        raise InvalidInput("metric='precomputed' takes no target rows. Pass the Stream a metric.")
+        raise InvalidInput(
+            "metric='precomputed' does not support a Stream as target. Pass another metric."
+        )
     source = opened(source, name="source", has_categories=preparation is not None)
     most = _rows_needed(source, k, measure, as_method(method), limits)
     n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)

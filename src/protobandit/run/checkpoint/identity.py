@@ -1,4 +1,4 @@
-"""What call a checkpoint belongs to, in words and digests."""
+"""The call that a checkpoint belongs to, as text and digests that can be compared."""
 
 from __future__ import annotations
 

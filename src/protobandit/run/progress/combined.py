@@ -1,4 +1,4 @@
-"""How far a call with several searches has come, told as if it were one."""
+"""Progress of a call with several searches, reported as if it were one."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from protobandit.run.progress.reporter import EVERY, Listener, Progress
 
 
 class CombinedProgress:
-    """Tells a listener of searches that follow one another.
+    """Reports searches that follow one another to one listener.
 
     Parameters
     ----------
     listener
-        Whom to tell.
+        The user's function.
     sizes
-        How many prototypes each search is to find.
+        The number of prototypes of each search.
     planned
-        How many evaluations each is expected to take.
+        The expected number of evaluations of each search.
     """
 
     def __init__(self, listener: Listener, sizes: Sequence[int], planned: Sequence[int]) -> None:
         self._listener = listener
         self._sizes = sizes
         self._planned = planned
-        self._told = -math.inf
+        self._last_call = -math.inf
         self._last: Progress | None = None
-        self._before = (0, 0, 0.0)  # prototypes, evaluations and seconds of the searches before
+        self._before = (0, 0, 0.0)  # prototypes, evaluations, seconds of earlier searches
 
     def on(self, place: int, label: Any) -> Listener:
-        """Return the listener of one search, which begins when the one before has ended."""
+        """Return the listener of one search; the search before it has ended."""
         if self._last is not None:
             own = (self._last.n_picked, self._last.evaluations, self._last.seconds)
             self._before = tuple(a + b for a, b in zip(self._before, own, strict=True))  # type: ignore[assignment]
@@ -42,15 +42,17 @@ class CombinedProgress:
         def hear(progress: Progress) -> None:
             self._last = progress
             is_end = progress.doing == "done" and place + 1 == len(self._sizes)
-            if is_end or perf_counter() - self._told >= EVERY:
-                self._told = perf_counter()
+            if is_end or perf_counter() - self._last_call >= EVERY:
+                self._last_call = perf_counter()
                 self._listener(self._whole(progress, place, label))
 
         return hear
 
     def _whole(self, progress: Progress, place: int, label: Any) -> Progress:
         n_picked, evaluations, seconds = self._before
-        total = sum(self._planned) + len(self._planned)  # a search without evaluations counts too
+        total = sum(self._planned) + len(
+            self._planned
+        )  # so that a search without evaluations counts
         done = sum(self._planned[:place]) + place
         share = (done + progress.share * (self._planned[place] + 1)) / total
         spent = evaluations + progress.evaluations
