@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Coverage, MinGain
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.result.selection import Selection
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
@@ -168,7 +168,7 @@ def _noted(selection: Selection) -> Selection:
         return selection
     return replace(
         selection,
-        preparation=problem.preparation,
+        preparation=cast("FittedPreparation | None", problem.preparation),
         columns=problem.columns,
         status=f"{selection.status} {problem.remark}".rstrip(),
     )

@@ -20,7 +20,7 @@ from protobandit.certificate import certificate as certificate_module
 from protobandit.certificate import certify, dual
 from protobandit.kernels import dual as loops
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 
 N_TARGET = 3000
 N_ROWS = 100  # of the target, at most a thirtieth

@@ -11,7 +11,7 @@ import protobandit as pb
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.objectives.coverage import ExactCoverage

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from protobandit import InvalidInput, Target, block_metric
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 
 N = 10
 ROWS = np.random.default_rng(0).normal(size=(N, 3))

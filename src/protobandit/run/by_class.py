@@ -19,7 +19,8 @@ from protobandit.foundation.labels import as_labels, numbered
 from protobandit.oracle.oracle import PHASES, Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import Problem, as_count
+from protobandit.problem.posing import as_count
+from protobandit.problem.problem import Problem
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.progress.combined import CombinedProgress
 from protobandit.run.search import Status, assessed_rows, call_of, fingerprints, search
