@@ -542,7 +542,7 @@ BAD = {
     "endless": ({"evaluations": math.inf}, r"evaluations=inf is not a budget"),
     "text": ({"evaluations": "many"}, r"evaluations='many' is not a budget"),
     "chance": ({"random_state": "dice"}, r"random_state='dice' is not a valid random_state"),
-    "threads": ({"n_jobs": 0}, r"n_jobs=0 asks for no worker"),
+    "threads": ({"n_jobs": 0}, r"n_jobs=0 is not allowed"),
 }
 
 

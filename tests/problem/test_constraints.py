@@ -361,7 +361,7 @@ REFUSED = {
     "groups unhashable": (
         Constraints(groups=[[1]] * 8, at_most=1),
         2,
-        r"labels that cannot be told apart",
+        r"labels that cannot be hashed",
     ),
     "quota unknown": (
         Constraints(groups=GROUPS, at_least={"x": 1}),
