@@ -65,7 +65,7 @@ REFUSED = [
     ("k is None", select(ROWS, k=None), r"k=None is not a number"),
     ("no k", lambda: pb.select(ROWS), r"k=None needs until= or a budget"),
     ("k is True", select(ROWS, k=True), r"k=True is not a number"),
-    ("k is 2.5", select(ROWS, k=2.5), r"k=2\.5 is neither a whole number nor a fraction"),
+    ("k is 2.5", select(ROWS, k=2.5), r"k=2\.5 is neither an integer nor a fraction"),
     ("k is 1.0", select(ROWS, k=1.0), r"k=1\.0 is neither"),
     ("k is nan", select(ROWS, k=float("nan")), r"k=nan is neither"),
     # source and target
@@ -101,7 +101,7 @@ REFUSED = [
     ("target has no rows", select(ROWS, ROWS[:0]), r"target has 0 rows"),
     ("target has other columns", select(ROWS, ROWS[:, :2]), r"target has 2 columns.*source has 3"),
     ("target holds NaN", select(ROWS, with_cell(np.nan)), r"target contains nan at row 4"),
-    ("target is sparse", select(ROWS, sparse.csr_array(ROWS)), r"source.*target.*both alike"),
+    ("target is sparse", select(ROWS, sparse.csr_array(ROWS)), r"source.*target.*same format"),
     ("a Target holds a word", select(ROWS, Target("rows")), r"target: rows does not exist"),
     # weights
     ("too few weights", select(ROWS, weights=[1, 2]), r"weights have shape \(2,\).*12 rows"),
@@ -184,7 +184,7 @@ REFUSED = [
     (
         "a dense metric on sparse rows",
         select(sparse.csr_array(ROWS), metric="haversine"),
-        r"source holds sparse rows, which metric='haversine' does not take",
+        r"source holds sparse rows, which metric='haversine' does not support",
     ),
     # the rest of select
     ("an unknown method", select(ROWS, method="greedy"), r"method='greedy' is not known.*auto"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,79 +35,78 @@ def pose(
     until: Any = None,
     preparation: Any = None,
 ) -> Problem:
-    """Validate what the user passed and return the `Problem`."""
-    measure = as_metric(metric)
-    arrived = target if isinstance(target, StreamRows) else None
-    if arrived is not None:
-        target = arrived.rows
+    """Check the arguments that the user passed and return the `Problem`."""
+    chosen = as_metric(metric)
+    stream = target if isinstance(target, StreamRows) else None
+    if stream is not None:
+        target = stream.rows
     if isinstance(target, Target):
         if weights is not None and target.weights is not None:
             raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
         target, weights = target.rows, target.weights if weights is None else weights
     if isinstance(target, Stream):
         raise InvalidInput(
-            "target is a Stream, which is taken by select() only, not by=, and without weights. "
-            "Pass its rows."
+            "target is a Stream, which only select() supports, without by= and without weights. "
+            "Pass the rows of the stream instead."
         )
-    is_one, is_prepared = target is None or target is source, preparation is not None
+    is_same, is_prepared = target is None or target is source, preparation is not None
     source = opened(source, name="source", has_categories=is_prepared)
-    target = source if is_one else opened(target, name="target", has_categories=is_prepared)
-    remarked = [
-        each for each in (source, target, arrived) if isinstance(each, (Opened, StreamRows))
+    target = source if is_same else opened(target, name="target", has_categories=is_prepared)
+    remarks = [
+        each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
-    sides, columns = _prepared(source, target, preparation, measure), None
+    sides, columns = _prepared_sides(source, target, preparation, chosen), None
     if sides is not None:
         source, target = sides.source, sides.target
-    elif measure.name != "precomputed":
+        remarks.append(sides.remark)
+    elif chosen.name != "precomputed":
         columns = names_of(source)
-        target = source if is_one else matched(target, columns, name="target")
-    if measure.name == "precomputed":
+        target = source if is_same else matched(target, columns, name="target")
+    if chosen.name == "precomputed":
         sources, targets = _matrix_sides(source, target)
     else:
-        sources, targets = _sides(source, target, measure)
+        sources, targets = _sides(source, target, chosen)
     feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
-    count = _most(k, feasibility, goal)
-    _require_one_end(feasibility, goal)
+    count = _largest_k(k, feasibility, goal)
+    _require_one_stop(feasibility, goal)
     feasibility.require_feasible(count)
     return Problem(
         source=sources,
         target=targets,
-        metric=measure,
+        metric=chosen,
         weights=_as_weights(weights, len(targets)),
         k=count,
         feasibility=feasibility,
         goal=goal,
-        fresh=None if arrived is None else _fresh(arrived, sides, targets, measure),
+        fresh=None if stream is None else _fresh_rows(stream, sides, targets, chosen),
         preparation=None if sides is None else sides.preparation,
         columns=columns,
-        remark=_joined_remarks(remarked if sides is None else [*remarked, sides]),
+        remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
     )
 
 
-def _joined_remarks(parts: Sequence[Any]) -> str:
-    return " ".join(dict.fromkeys(part.remark for part in parts if part.remark))
-
-
-def _fresh(arrived: StreamRows, sides: Sides | None, targets: Rows, metric: Metric) -> Rows | None:
-    if arrived.fresh is None:
+def _fresh_rows(
+    stream: StreamRows, sides: Sides | None, targets: Rows, metric: Metric
+) -> Rows | None:
+    if stream.fresh is None:
         return None
-    rows = arrived.fresh if sides is None else sides.preparation.transform(arrived.fresh)
+    rows = stream.fresh if sides is None else sides.preparation.transform(stream.fresh)
     fresh = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
-    return _widened(fresh, targets.dtype)
+    return _with_dtype(fresh, targets.dtype)
 
 
-def _prepared(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
+def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
     if preparation is None:
         return None
     if metric.name == "precomputed":
         raise InvalidInput(
-            "preparation is given with metric='precomputed', where there are no rows to prepare. "
-            "Leave it out, or pass the rows and another metric."
+            "preparation is given with metric='precomputed', but a matrix has no rows to prepare. "
+            "Leave preparation out, or pass the rows and another metric."
         )
     sides = prepare_sides(source, target, preparation)
     if sides.preparation.is_gower and metric.name != "manhattan":
         raise InvalidInput(
-            f"categories='gower' makes rows whose manhattan distance is Gower's, but "
+            f"categories='gower' requires metric='manhattan', which then is Gower's distance, but "
             f"metric={metric.name!r}. Pass metric='manhattan', or use categories='one-hot'."
         )
     return sides
@@ -122,39 +120,40 @@ def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
     else:
         targets = as_rows(target, name="target", takes_objects=takes_objects)
     if takes_objects and targets.kind != sources.kind:
-        sources, targets = _listed(sources, source), _listed(targets, target)
+        sources, targets = _as_objects(sources, source), _as_objects(targets, target)
     for rows in (sources, targets):
         if rows.kind not in metric.kinds:
             allowed = " or ".join(sorted(metric.kinds))
             raise InvalidInput(
-                f"{rows.name} holds {rows.kind} rows, which metric={metric.name!r} does not take "
-                f"(it takes {allowed}). Convert the rows or choose another metric."
+                f"{rows.name} holds {rows.kind} rows, which metric={metric.name!r} does not "
+                f"support (it supports {allowed}). Convert the rows or choose another metric."
             )
     if targets.kind != sources.kind:
         raise InvalidInput(
-            f"source holds {sources.kind} rows and target {targets.kind} rows. Pass both alike."
+            f"source holds {sources.kind} rows and target {targets.kind} rows. Pass both in the "
+            f"same format."
         )
     if targets.n_columns != sources.n_columns:
         raise InvalidInput(
             f"target has {targets.n_columns} columns but source has {sources.n_columns}. "
             f"Pass rows of the same features, in the same order."
         )
-    return _in_one_dtype(sources, targets)
+    return _with_common_dtype(sources, targets)
 
 
-def _listed(rows: Rows, data: Any) -> Rows:
-    """Return a list that happened to make a table of numbers as the list it was."""
+def _as_objects(rows: Rows, data: Any) -> Rows:
+    """Return a list that was read as a table of numbers as a list of objects again."""
     return ObjectRows(data, name=rows.name) if isinstance(data, (list, tuple)) else rows
 
 
-def _in_one_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
+def _with_common_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
     wide = np.promote_types(sources.dtype, targets.dtype)
     if targets is sources or sources.dtype == targets.dtype:
         return sources, targets
-    return _widened(sources, wide), _widened(targets, wide)
+    return _with_dtype(sources, wide), _with_dtype(targets, wide)
 
 
-def _widened(rows: Rows, dtype: np.dtype[Any]) -> Rows:
+def _with_dtype(rows: Rows, dtype: np.dtype[Any]) -> Rows:
     if rows.dtype == dtype:
         return rows
     if isinstance(rows, DenseRows):
@@ -164,7 +163,8 @@ def _widened(rows: Rows, dtype: np.dtype[Any]) -> Rows:
     if isinstance(rows, PreparedRows):
         return rows.widened(dtype)
     raise InvalidInput(
-        f"{rows.name} gives {rows.dtype} rows where the other side gives {dtype}. Make both alike."
+        f"{rows.name} has dtype {rows.dtype} and the other rows have {dtype}. Convert both to the "
+        f"same dtype."
     )
 
 
@@ -186,9 +186,9 @@ def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:
 def _as_weights(weights: Any, n: int) -> Doubles | None:
     if weights is None:
         return None
-    values = _as_doubles(weights)
+    values = _as_float64(weights)
     if values is None:
-        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers.")
+        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers >= 0.")
     if values.shape != (n,):
         raise InvalidInput(
             f"weights have shape {values.shape} but target has {n} rows. Pass one per target row."
@@ -203,24 +203,25 @@ def _as_weights(weights: Any, n: int) -> Doubles | None:
     with np.errstate(over="ignore"):
         if values.sum() == np.inf:
             raise InvalidInput(
-                "weights sum to infinity, each being finite. Divide them by the largest."
+                "weights sum to infinity, although each is finite. Divide them by the largest."
             )
     return none_if_equal(values)
 
 
-def _as_doubles(values: Any) -> Doubles | None:
+def _as_float64(values: Any) -> Doubles | None:
     try:
         numbers = as_numbers(np.asarray(values))
-    except (ValueError, OverflowError):  # a ragged list, or numbers beyond float64
+    except (ValueError, OverflowError):  # a ragged list, or numbers too large for float64
         return None
     if numbers.dtype.kind not in "fiub":
         return None
-    # Strided memory would have the kernels compiled once more, to other bits.
+    # For strided arrays the kernels would be compiled again, and their results could differ in the
+    # last bits.
     return np.asarray(numbers, dtype=np.float64, order="C")
 
 
-def _most(k: Any, feasibility: Feasibility, goal: Goal | None) -> int:
-    """Return how many prototypes there may be."""
+def _largest_k(k: Any, feasibility: Feasibility, goal: Goal | None) -> int:
+    """Return the largest number of prototypes that the search may choose."""
     n = len(feasibility.groups)
     if isinstance(goal, Knee):
         return min(MOST_TRIED, feasibility.capacity)
@@ -231,28 +232,28 @@ def _most(k: Any, feasibility: Feasibility, goal: Goal | None) -> int:
     return as_count(k, n)
 
 
-def _require_one_end(feasibility: Feasibility, goal: Goal | None) -> None:
+def _require_one_stop(feasibility: Feasibility, goal: Goal | None) -> None:
     if goal is None:
         return
     shown = "k='auto'" if isinstance(goal, Knee) else f"until={goal}"
     if feasibility.budget is not None:
         raise InvalidInput(
-            f"{shown} is given with budget={feasibility.budget:g}, and each would end the search. "
-            f"Pass one of them."
+            f"{shown} is given with budget={feasibility.budget:g}, but both end the search. Pass "
+            f"one of them."
         )
     if feasibility.least.any():
         raise InvalidInput(
-            f"{shown} may end the search before at_least is fulfilled. Pass k as a number, or "
+            f"{shown} may end the search before at_least is satisfied. Pass k as a number, or "
             f"at_most only."
         )
 
 
 def as_count(k: Any, n: int) -> int:
-    """Return how many of ``n`` source rows ``k`` asks for."""
+    """Return the number of prototypes that ``k`` means for ``n`` source rows."""
     if isinstance(k, (float, np.floating)):
         if not 0 < k < 1:
             raise InvalidInput(
-                f"k={k} is neither a whole number nor a fraction. Pass an int from 1 to {n}, or a "
+                f"k={k} is neither an integer nor a fraction. Pass an int from 1 to {n}, or a "
                 f"fraction of the source rows in (0, 1)."
             )
         return max(1, round(float(k) * n))
@@ -262,8 +263,8 @@ def as_count(k: Any, n: int) -> int:
         count = None
     if count is None or isinstance(k, (bool, np.bool_)):
         raise InvalidInput(
-            f"k={k!r:.40} is not a number of prototypes. Pass an int from 1 to {n}, several, a "
-            f"fraction, or 'auto'; k=None needs until= or a budget."
+            f"k={k!r:.40} is not a number of prototypes. Pass an int from 1 to {n}, a list of "
+            f"ints, a fraction, or 'auto'; k=None needs until= or a budget."
         )
     if count < 1:
         raise InvalidInput(f"k={count} is less than 1. Pass an int from 1 to {n}.")

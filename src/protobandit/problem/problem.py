@@ -20,17 +20,17 @@ from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, Spa
 
 
 class Target:
-    """Target rows with their weights, as one value without a length.
+    """Target rows with their weights, in one object that has no length.
 
-    Cross-validation slices whatever has the length of ``X``; a `Target` has none, so it reaches
-    every fold whole.
+    Cross-validation splits every argument that has as many entries as ``X``. A `Target` has no
+    length, so every fold receives all of it.
 
     Parameters
     ----------
     rows
-        The rows to be represented.
+        The rows to represent.
     weights
-        How much each row counts; None means all alike.
+        One weight per row; None means equal weights.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Problem:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what a method must support to solve this: "fixed", "groups", "costs", "until"."""
+        """Return what a method must support: any of "fixed", "groups", "costs" and "until"."""
         return self.feasibility.needs | ({"until"} if self.goal is not None else set())
 
     @property
@@ -134,15 +134,15 @@ class Problem:
         return float(self.n_target) if self.weights is None else float(self.weights.sum())
 
     def part(self, sources: Ids, targets: Ids, k: int) -> Problem:
-        """Return the problem of choosing ``k`` of some source rows for some target rows."""
-        matrix = self.metric.name == "precomputed"
-        is_one = self.target is self.source and np.array_equal(sources, targets)
-        own = _rows_of(self.source, sources)
-        others = own if is_one else _rows_of(self.target, targets, sources if matrix else None)
+        """Return the problem of choosing ``k`` of the source rows ``sources`` for ``targets``."""
+        is_same = self.target is self.source and np.array_equal(sources, targets)
+        columns = sources if self.metric.name == "precomputed" else None
+        source = _rows_of(self.source, sources)
+        target = source if is_same else _rows_of(self.target, targets, columns)
         weights = None if self.weights is None else self.weights[targets]
         return Problem(
-            source=own,
-            target=others,
+            source=source,
+            target=target,
             metric=self.metric,
             weights=none_if_equal(weights),
             k=k,
@@ -151,7 +151,7 @@ class Problem:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the type in which dissimilarities are kept."""
+        """Return the dtype in which dissimilarities are stored."""
         is_narrow = self.target.kind == "dense" and self.target.dtype == np.float32
         return np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
 
@@ -162,7 +162,7 @@ def none_if_equal(weights: Doubles | None) -> Doubles | None:
 
 
 def _rows_of(rows: Rows, ids: Ids, columns: Ids | None = None) -> Rows:
-    """Return some rows as a new `Rows`; of a matrix, optionally only some columns."""
+    """Return the rows ``ids``, and of these only some columns if ``columns`` is given."""
     if isinstance(rows, DenseRows):
         array = rows.array[ids] if columns is None else rows.array[np.ix_(ids, columns)]
         return DenseRows(array, name=rows.name, dtype=rows.dtype, is_checked=rows.is_checked)
