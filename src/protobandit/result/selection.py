@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.certificate.certificate import Certificate
-from protobandit.certificate.certify import Claim, certify
+from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import as_generator
@@ -301,14 +301,14 @@ class Selection(Plots, Attachable, Answers):
         For certain, the cost is at most 1.0000 times that of the best 2 source rows
         """
         problem = self._solved("Certify a selection before it is saved; its JSON keeps the result.")
-        claim = Claim(
+        solution = Solution(
             problem=problem,
             prototypes=self.indices,
             cost=self.cost,
             is_exact=self.cost_error == 0,
         )
         return certify(
-            claim,
+            solution,
             confidence=confidence,
             kind=kind,
             evaluations=evaluations,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import protobandit as pb
-from protobandit.certificate.certificate import rounded_up
+from protobandit.foundation.checks import rounded_up
 from protobandit.result.report.exhibit import RowDisplay
 from protobandit.result.report.findings import report_data as make_findings
 from protobandit.result.report.page import page as render_page
