@@ -6,7 +6,7 @@ Rules
    writes to its own part of the output. So one worker and many give the same bits.
 2. Inside `one_blas_thread` every BLAS library runs on one thread, also on the calling thread. Most
    libraries can only be limited for the whole process. Overlapping users then share one limit: the
-   first sets it and the last restores it, whatever their threads. Other libraries are limited per
+   first sets it and the last restores it, on any thread. Other libraries are limited per
    thread; there each user, and each thread of the pool, sets its own limit.
 3. The pool starts when it is first needed and never inside one of its own threads. A forked child
    does not inherit it. Inside joblib's workers everything runs on one thread.
