@@ -132,7 +132,7 @@ def _swaps(
 ) -> tuple[float, int, np.ndarray]:
     """Return seconds a pass, passes and prototypes of our swaps from this start on."""
     from protobandit.oracle.oracle import Oracle
-    from protobandit.problem.problem import pose
+    from protobandit.problem.posing import pose
     from protobandit.search.drivers.full_swaps import best_passes
     from protobandit.search.methods.swap_passes import whole_table
     from protobandit.search.objectives.medoids import Medoids

@@ -1,4 +1,4 @@
-"""The problem solved by its definition: plain float64 loops, slow and obvious."""
+"""The problem solved from its definition, by slow float64 loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def normal(n, columns=3, *, seed=0, dtype=np.float64):
 
 
 def whole(n, columns=3, *, seed=0, top=9):
-    """Return rows of small whole numbers, whose sums and differences are exact."""
+    """Return rows of small integers, whose sums and differences are exact."""
     return np.random.default_rng(seed).integers(0, top, size=(n, columns)).astype(np.float64)
 
 
@@ -47,7 +47,7 @@ class CountedPairs:
 
 
 class CountedBlocks(CountedPairs):
-    """A block metric that counts the pairs it was asked for."""
+    """A block metric that counts the pairs it computes."""
 
     def __call__(self, targets, sources):
         self.calls += len(targets) * len(sources)
@@ -66,7 +66,7 @@ def distances(metric, target, source):
     return np.array([[float(metric(t, s)) for s in source] for t in target], dtype=np.float64)
 
 
-# -- every metric of the table, by its definition -------------------------------------------------
+# -- every metric of the table, from its definition -----------------------------------------------
 
 
 def _pairs(target, source):
@@ -88,7 +88,7 @@ def _correlation(target, source):
 
 
 def _table(target, source):
-    """Return in how many columns both are set, only the target, only the source, neither."""
+    """Return the number of columns in which both, only target, only source, or neither is set."""
     pairs = [(a != 0, b != 0) for a, b in _pairs(target, source)]
     kinds = (True, True), (True, False), (False, True), (False, False)
     return [pairs.count(kind) for kind in kinds]
@@ -150,13 +150,13 @@ _OF_FLAGS = {"hamming", "jaccard", "dice", "rogerstanimoto", "russellrao", "soka
 
 
 def rows_for(metric, n, *, seed=0):
-    """Return rows that the metric of this name is meant for."""
+    """Return rows for which the metric of this name is defined."""
     random = np.random.default_rng(seed)
     if metric == "haversine":
         return random.uniform([-1.5, -3.1], [1.5, 3.1], size=(n, 2))
     if metric in _OF_FLAGS:
         rows = random.integers(0, 2, size=(n, 9)).astype(np.float64)
-        rows[:, 0], rows[:, 1] = 1, 0  # neither empty nor full
+        rows[:, 0], rows[:, 1] = 1, 0  # no row is all 0 or all 1
         return rows
     if metric in {"jensenshannon", "braycurtis"}:
         return random.uniform(0.01, 1, size=(n, 5))
@@ -183,7 +183,7 @@ def costs(d, weights, chosen):
 
 
 def mass(d, weights, chosen):
-    """Return the share of each chosen row; a tie goes to the one chosen first."""
+    """Return the share of each chosen row; ties go to the row chosen first."""
     shares = [0.0] * len(chosen)
     for j in range(len(d)):
         nearest = min(range(len(chosen)), key=lambda n: d[j, chosen[n]])
@@ -192,9 +192,9 @@ def mass(d, weights, chosen):
 
 
 def gains(d, weights, chosen):
-    """Return what each source row would bring; minus infinity for those chosen already.
+    """Return the gain of each source row; minus infinity for rows that are already chosen.
 
-    Before the first pick: minus the mean distance, which differs from the gain by a constant.
+    Before the first pick it is minus the mean distance, which differs from the gain by a constant.
     """
     nearest = [min(d[j, m] for m in chosen) for j in range(len(d))] if len(chosen) else None
     found = np.full(d.shape[1], -np.inf)
@@ -212,7 +212,7 @@ def gains(d, weights, chosen):
 
 
 def greedy(d, weights, k, r=1):
-    """Return the picks of greedy, lowest index first among equals, until every gain is zero."""
+    """Return the picks of greedy until every gain is zero; ties go to the lowest index."""
     chosen = []
     while len(chosen) < k:
         worth = gains(d, weights, chosen)
@@ -225,7 +225,7 @@ def greedy(d, weights, k, r=1):
 
 
 def decided(d, weights, k, *, gap=1e-9):
-    """Return greedy's picks as far as each is the best by more than ``gap`` times the cost."""
+    """Return the picks of greedy up to the first whose lead is at most ``gap`` times the cost."""
     chosen = []
     while len(chosen) < k:
         worth = gains(d, weights, chosen)
@@ -241,7 +241,7 @@ def decided(d, weights, k, *, gap=1e-9):
 
 
 def regret(d, weights, chosen):
-    """Return by how much the worst pick fell short of the best, in units of the cost by then."""
+    """Return the largest shortfall of a pick against the best one, relative to the cost then."""
     worst = 0.0
     for n, i in enumerate(chosen):
         worth = gains(d, weights, list(chosen[:n]))
@@ -276,7 +276,7 @@ _VARIED = {
 
 
 def variants():
-    """Return every method of the table, and each again for every value worth varying."""
+    """Return every method of the table, with default parameters and with each variation."""
     found = []
     for method in METHODS.values():
         assert all(field.default is not MISSING for field in fields(method)), method
@@ -288,7 +288,7 @@ def variants():
 
 
 def with_kernel(method, kernel):
-    """Return the method with this kernel, if it is one that works by a kernel."""
+    """Return the method with this kernel, if it has one."""
     return replace(method, kernel=kernel) if hasattr(method, "kernel") else method
 
 

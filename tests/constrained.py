@@ -1,4 +1,4 @@
-"""Constraints by their definitions: every set of k rows, every swap, every purchase."""
+"""Constraints from their definitions, by enumerating all sets of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import brute
 
 
 def is_allowed(chosen, groups, least, most, fixed=()):
-    """Tell whether a whole selection keeps the rules; least and most map labels to numbers."""
+    """Return whether a selection satisfies the constraints; least and most map labels to ints."""
     labels = [groups[i] for i in chosen]
     return set(fixed) <= set(chosen) and all(
         least.get(label, 0) <= labels.count(label) <= most.get(label, len(groups))
@@ -20,15 +20,15 @@ def is_allowed(chosen, groups, least, most, fixed=()):
 
 
 def allowed_sets(n, k, groups, least, most, fixed=()):
-    """Return every set of k rows that keeps the rules."""
+    """Return every set of k rows that satisfies the constraints."""
     sets = combinations(range(n), k)
     return [set(s) for s in sets if is_allowed(s, groups, least, most, fixed)]
 
 
 def greedy(d, weights, k, allowed, fixed=()):
-    """Return greedy's picks, each of which some allowed set has with the picks before it.
+    """Return the picks of greedy; each extends the earlier picks to a subset of an allowed set.
 
-    Of equals the lowest; it ends where no such row gains anything.
+    Ties go to the lowest index; greedy ends when no such row has a positive gain.
     """
     chosen = list(fixed)
     while len(chosen) < k:
@@ -44,7 +44,7 @@ def greedy(d, weights, k, allowed, fixed=()):
 
 
 def bought(d, weights, prices, budget, k, fixed=()):
-    """Return what is bought: by gain per cost, or the best single row and then by gain per cost."""
+    """Return the better of two orders: by gain per cost, or the best single row first."""
     n = d.shape[1]
     constant = 2 * max(brute.cost(d, weights, [i]) for i in range(n) if prices[i] <= budget)
 
@@ -77,7 +77,7 @@ def bought(d, weights, prices, budget, k, fixed=()):
 
 
 def best_affordable(d, weights, prices, budget):
-    """Return the least cost of any rows that the budget pays for."""
+    """Return the smallest cost of any rows within the budget."""
     n = d.shape[1]
     sets = (s for m in range(1, n + 1) for s in combinations(range(n), m))
     costs = [brute.cost(d, weights, s) for s in sets if sum(prices[i] for i in s) <= budget]

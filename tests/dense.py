@@ -1,4 +1,4 @@
-"""Kernel methods by their definitions: whole matrices in float64, every set evaluated afresh."""
+"""Kernel methods from their definitions: full float64 matrices, no incremental updates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def matrix(kernel, rows, others):
 
 
 def median_gamma(source, target, weights):
-    """Return 1 / (2 m): m the median of squared distances above 0, each target row repeated."""
+    """Return 1 / (2 m), m the weighted median of the positive squared distances."""
     squares = []
     for row, times in zip(target, weights, strict=True):
         for other in source:
@@ -48,49 +48,49 @@ def mmd_value(across, within, weights, chosen):
 
 
 def _best(worth, taken):
-    """Return the row of largest worth and by how much it is ahead of the next."""
+    """Return the row of largest worth and its lead over the second."""
     free = [i for i in range(len(worth)) if i not in taken]
     order = sorted(free, key=lambda i: -worth[i])
-    ahead = worth[order[0]] - worth[order[1]] if len(order) > 1 else math.inf
-    return order[0], ahead
+    lead = worth[order[0]] - worth[order[1]] if len(order) > 1 else math.inf
+    return order[0], lead
 
 
 def mmd_greedy(across, within, weights, k, *, gap=1e-10):
-    """Return the picks of greedy as far as each is the best by more than ``gap``."""
+    """Return the greedy picks up to the first whose lead is at most ``gap``."""
     chosen = []
     while len(chosen) < k:
         worth = [
             -math.inf if i in chosen else mmd_value(across, within, weights, [*chosen, i])
             for i in range(len(within))
         ]
-        best, ahead = _best(worth, chosen)
-        if not ahead > gap * max(1, abs(worth[best])):
+        best, lead = _best(worth, chosen)
+        if not lead > gap * max(1, abs(worth[best])):
             break
         chosen.append(best)
     return chosen
 
 
 def witness(own, across, weights, chosen):
-    """Return mean k(row, target) - mean k(row, chosen) of every target row."""
+    """Return mean k(row, target) - mean k(row, chosen) for every target row."""
     return own @ weights / sum(weights) - across[:, chosen].mean(axis=1)
 
 
 def criticisms(own, values, n, *, is_diverse, closed=(), gap=1e-9):
-    """Return the rows that greedily raise sum |values| + log det, as far as that is clear."""
+    """Return the rows that greedily maximise sum |values| + log det, up to the first near tie."""
     chosen = []
     while len(chosen) < n:
         worth = [
-            -math.inf if t in closed else _criticised(own, values, [*chosen, t], is_diverse)
+            -math.inf if t in closed else _criticism_value(own, values, [*chosen, t], is_diverse)
             for t in range(len(own))
         ]
-        best, ahead = _best(worth, {*chosen, *closed})
-        if not ahead > gap or worth[best] == -math.inf:
+        best, lead = _best(worth, {*chosen, *closed})
+        if not lead > gap or worth[best] == -math.inf:
             break
         chosen.append(best)
     return chosen
 
 
-def _criticised(own, values, some, is_diverse):
+def _criticism_value(own, values, some, is_diverse):
     total = sum(abs(values[t]) for t in some)
     if not is_diverse:
         return total
@@ -108,7 +108,7 @@ def value(within, means, w):
 
 
 def best_coefficients(within, means):
-    """Return the w >= 0 of largest `value`: the best of every set of positive ones."""
+    """Return the w >= 0 of largest `value`, by trying every set of positive entries."""
     n = len(means)
     best = np.zeros(n)
     for size in range(1, n + 1):
@@ -121,14 +121,14 @@ def best_coefficients(within, means):
 
 
 def protodash(within, means, k, *, gap=1e-9):
-    """Return the picks by largest gradient as far as they are clear, and their coefficients."""
+    """Return the picks by largest gradient up to the first near tie, and their coefficients."""
     chosen, w = [], np.empty(0)
     while len(chosen) < k:
         gradient = means - within[:, chosen] @ w
-        best, ahead = _best(
+        best, lead = _best(
             [-math.inf if i in chosen else g for i, g in enumerate(gradient)], chosen
         )
-        if not ahead > gap:
+        if not lead > gap:
             break
         chosen.append(best)
         w = best_coefficients(within[np.ix_(chosen, chosen)], means[chosen])

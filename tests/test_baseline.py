@@ -1,4 +1,4 @@
-"""Every method chooses, costs and counts what was written down of it."""
+"""Every method returns the recorded indices, costs and counts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ RECORDED = json.loads(baseline.FILE.read_text(encoding="utf-8"))
 CASES = baseline.cases()
 
 
-def test_every_case_is_written_down():
+def test_every_case_is_recorded():
     assert sorted(CASES) == sorted(RECORDED)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_nothing_has_changed(name):
+def test_the_result_is_the_recorded_one(name):
     assert baseline.differences(RECORDED[name], baseline.outcome(CASES[name])) == []
 
 
-def test_a_difference_is_seen():
+def test_differences_are_detected():
     recorded = {"indices": [1, 2], "costs": [1.0, math.nan], "is_stopped": False}
     assert baseline.differences(recorded, {**recorded, "costs": [1.0 + 1e-8, math.nan]}) == []
     for changed in (

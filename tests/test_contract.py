@@ -1,4 +1,4 @@
-"""What every method of the table owes, whatever it does inside."""
+"""The contract of every method in the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "w
 
 
 def pose(n_source, n_target, k, is_weighted=False):
-    """Return the arguments of `select` for whole-numbered rows."""
+    """Return the arguments of `select` for rows of integers."""
     weights = np.random.default_rng(n_target).integers(1, 5, size=n_target)
     return {
         "source": brute.whole(n_source, seed=n_source),
@@ -35,7 +35,7 @@ def pose(n_source, n_target, k, is_weighted=False):
 @every
 @shaped
 @weighted
-def test_indices_are_distinct_rows_of_the_source(method, n_source, n_target, k, is_weighted):
+def test_indices_are_distinct_source_rows(method, n_source, n_target, k, is_weighted):
     problem = pose(n_source, n_target, k, is_weighted)
     selection = pb.select(**problem, method=method, random_state=0)
     assert selection.indices.dtype == np.int64
@@ -66,7 +66,7 @@ def test_evaluations_equal_the_calls_of_a_counting_metric(
 
 
 @every
-def test_evaluations_are_counted_on_rows_that_are_not_numbers(method):
+def test_evaluations_are_counted_on_rows_of_strings(method):
     metric, kernel = brute.CountedPairs(brute.edits), brute.CountedBlocks(brute.likeness)
     method = brute.with_kernel(method, kernel)
     words = ["tree", "free", "three", "house", "mouse", "hose", "moss", "trees", "houses"]
@@ -77,19 +77,19 @@ def test_evaluations_are_counted_on_rows_that_are_not_numbers(method):
 
 @every
 @weighted
-def test_a_seed_gives_the_same_answer(method, is_weighted):
+def test_a_seed_gives_the_same_result(method, is_weighted):
     problem = pose(30, 40, 6, is_weighted)
-    answers = [pb.select(**problem, method=method, random_state=11) for _ in range(2)]
-    assert answers[0].indices.tolist() == answers[1].indices.tolist()
-    assert answers[0].costs.tobytes() == answers[1].costs.tobytes()
-    assert answers[0].evaluations == answers[1].evaluations
+    results = [pb.select(**problem, method=method, random_state=11) for _ in range(2)]
+    assert results[0].indices.tolist() == results[1].indices.tolist()
+    assert results[0].costs.tobytes() == results[1].costs.tobytes()
+    assert results[0].evaluations == results[1].evaluations
 
 
 @every
-def test_every_source_of_chance_is_taken(method):
+def test_every_type_of_random_state_is_accepted(method):
     problem = pose(12, 20, 3)
-    sources = (None, 5, np.int64(5), np.random.default_rng(5), np.random.RandomState(5))
-    for random_state in sources:
+    states = (None, 5, np.int64(5), np.random.default_rng(5), np.random.RandomState(5))
+    for random_state in states:
         assert pb.select(**problem, method=method, random_state=random_state).k == 3
     by_seed = pb.select(**problem, method=method, random_state=5)
     by_generator = pb.select(**problem, method=method, random_state=np.random.default_rng(5))
@@ -99,7 +99,7 @@ def test_every_source_of_chance_is_taken(method):
 @every
 @weighted
 def test_any_number_of_threads_gives_the_same_bits(method, is_weighted):
-    """The problem is large enough to be cut into several tasks on both sides."""
+    """The problem is large enough for several tasks along source and target."""
     random = np.random.default_rng(0)
     rows = random.normal(size=(4300, 32)).astype(np.float32)
     weights = random.integers(1, 5, size=3500) if is_weighted else None
@@ -164,7 +164,7 @@ def test_a_name_means_the_default_parameters(name):
 
 
 @every
-def test_the_inputs_are_left_alone(method):
+def test_the_inputs_are_not_modified(method):
     problem = pose(12, 20, 3, is_weighted=True)
     before = {name: np.copy(problem[name]) for name in ("source", "target", "weights")}
     for name in before:
@@ -175,7 +175,7 @@ def test_the_inputs_are_left_alone(method):
 
 @every
 @pytest.mark.parametrize("stop_after", [1, 2, 4])
-def test_a_callback_stops_there(method, stop_after):
+def test_a_callback_stops_the_search(method, stop_after):
     seen = []
     problem = pose(20, 30, 6)
     selection = pb.select(
@@ -199,7 +199,7 @@ def test_a_callback_stops_there(method, stop_after):
 
 
 @every
-def test_a_callback_that_stops_at_the_end_stops_nothing(method):
+def test_a_callback_that_stops_at_the_last_step_changes_nothing(method):
     seen = []
     selection = pb.select(
         **pose(20, 30, 4),

@@ -1,4 +1,4 @@
-"""Rows that break implementations: few, equal, huge, narrow, framed, sparse, not numbers."""
+"""Unusual rows: few, equal, huge, of low precision, in frames, sparse, or not numbers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ of_matrices = pytest.mark.parametrize(
 EXACT = pytest.mark.parametrize("name", ["spotgreedy", "lazygreedy"])
 
 
-def answers(rows, other=None, **options):
-    """Return the picks and costs of one call, to compare with another's."""
+def result_of(rows, other=None, **options):
+    """Return the picks and costs of one call."""
     options = {"k": 4, "random_state": 0} | options
     selection = pb.select(rows, other, **options)
     return selection.indices.tolist(), selection.costs.tolist()
@@ -59,7 +59,7 @@ def test_fewer_distinct_rows_than_k(method, dtype):
 
 
 @EXACT
-def test_picks_without_gain_are_drawn_by_the_seed(name):
+def test_picks_without_gain_depend_on_the_seed(name):
     rows = np.repeat(brute.whole(2, top=50), 10, axis=0)
     drawn = {
         tuple(pb.select(rows, k=5, method=name, random_state=seed).indices.tolist())
@@ -70,7 +70,7 @@ def test_picks_without_gain_are_drawn_by_the_seed(name):
 
 
 @every
-def test_all_rows_are_taken_when_all_are_asked_for(method):
+def test_k_of_all_rows_selects_all_rows(method):
     rows = brute.normal(8)
     selection = pb.select(rows, k=8, method=method, random_state=0)
     assert sorted(selection.indices.tolist()) == list(range(8))
@@ -89,7 +89,7 @@ def test_one_target_row_needs_one_prototype(method):
 
 
 @every
-def test_one_source_row_is_the_answer(method):
+def test_one_source_row_is_selected(method):
     selection = pb.select([[1.0, 2.0]], brute.normal(9, 2), k=1, method=method)
     assert selection.indices.tolist() == [0]
     assert selection.mass.tolist() == [1.0]
@@ -97,7 +97,7 @@ def test_one_source_row_is_the_answer(method):
 
 
 @EXACT
-def test_one_prototype_is_the_row_of_least_mean_distance(name):
+def test_one_prototype_is_the_row_of_smallest_mean_distance(name):
     rows = brute.normal(40)
     d = brute.distances(brute.DEFINITIONS["euclidean"], rows, rows)
     selection = pb.select(rows, k=1, method=name)
@@ -106,36 +106,36 @@ def test_one_prototype_is_the_row_of_least_mean_distance(name):
 
 
 @pytest.mark.parametrize(("k", "n"), [(0.5, 10), (0.049, 1), (1e-9, 1), (0.999, 20)])
-def test_a_fraction_is_a_share_of_the_source(k, n):
+def test_k_as_a_fraction_of_the_source_rows(k, n):
     assert pb.select(brute.normal(20), k=k, method="random", random_state=0).k == n
 
 
-# -- numbers that are narrow, huge or close together ----------------------------------------------
+# -- numbers of low precision, huge or close together ---------------------------------------------
 
 
 @every
-def test_float16_is_read_as_the_numbers_it_holds(method):
+def test_float16_rows_give_the_result_of_float32(method):
     rows = brute.normal(60, dtype=np.float16)
-    narrow = answers(rows[:20], rows[20:], method=method)
-    assert narrow == answers(*np.split(rows.astype(np.float32), [20]), method=method)
+    narrow = result_of(rows[:20], rows[20:], method=method)
+    assert narrow == result_of(*np.split(rows.astype(np.float32), [20]), method=method)
 
 
 @EXACT
 def test_float16_rows_whose_squares_overflow(name):
     rows = (brute.normal(50) * 2e4).clip(-6e4, 6e4).astype(np.float16)
     d = brute.distances(brute.DEFINITIONS["euclidean"], rows.astype(float), rows.astype(float))
-    picks, costs = answers(rows, method=name)
+    picks, costs = result_of(rows, method=name)
     assert brute.regret(d, brute.even(50), picks) <= 1e-6
     np.testing.assert_allclose(costs, brute.costs(d, brute.even(50), picks), rtol=1e-6)
 
 
 @every
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.bool_])
-def test_whole_numbers_are_read_as_such(method, dtype):
+def test_integer_rows_give_the_result_of_floats(method, dtype):
     rows = brute.whole(40, top=2 if dtype is np.bool_ else 100)
-    picks, costs = answers(rows.astype(dtype), method=method, metric="manhattan")
+    picks, costs = result_of(rows.astype(dtype), method=method, metric="manhattan")
     wide = np.float64 if np.dtype(dtype).itemsize > 1 else np.float32
-    assert (picks, costs) == answers(rows.astype(wide), method=method, metric="manhattan")
+    assert (picks, costs) == result_of(rows.astype(wide), method=method, metric="manhattan")
 
 
 @named
@@ -144,7 +144,7 @@ def test_distances_above_a_million(name, dtype):
     rows = (brute.normal(40) * 1e9).astype(dtype)
     d = brute.distances(brute.DEFINITIONS["euclidean"], rows.astype(float), rows.astype(float))
     assert np.median(d) > 1e6
-    picks, costs = answers(rows, method=name)
+    picks, costs = result_of(rows, method=name)
     np.testing.assert_allclose(costs, brute.costs(d, brute.even(40), picks), rtol=1e-5)
     if name in {"spotgreedy", "lazygreedy"}:
         assert brute.regret(d, brute.even(40), picks) <= 1e-6
@@ -154,11 +154,11 @@ def test_distances_above_a_million(name, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 @pytest.mark.parametrize("memoize", [True, False])
-def test_noise_around_a_million_selects_as_float64_does(name, dtype, metric, memoize):
+def test_noise_around_a_million_gives_the_picks_of_float64(name, dtype, metric, memoize):
     rows = (1e6 + brute.normal(40)).astype(dtype)
     wide = rows.astype(np.float64)
     d = brute.distances(brute.DEFINITIONS[metric], wide, wide)
-    picks, costs = answers(rows, method=METHODS[name](memoize=memoize), metric=metric)
+    picks, costs = result_of(rows, method=METHODS[name](memoize=memoize), metric=metric)
     assert brute.regret(d, brute.even(40), picks) <= 1e-6
     sure = brute.decided(d, brute.even(40), 4, gap=1e-6)
     assert picks[: len(sure)] == sure
@@ -168,17 +168,17 @@ def test_noise_around_a_million_selects_as_float64_does(name, dtype, metric, mem
 @EXACT
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_two_far_clusters_of_close_rows(name, dtype):
-    """The centre lies between them, so norms dwarf the distances within a cluster."""
+    """The centre lies between them, so norms are much larger than distances within a cluster."""
     rows = np.concatenate([brute.normal(20) - 1e5, brute.normal(20, seed=1) + 1e5]).astype(dtype)
     wide = rows.astype(np.float64)
     d = brute.distances(brute.DEFINITIONS["euclidean"], wide, wide)
-    picks, costs = answers(rows, method=name, k=6)
+    picks, costs = result_of(rows, method=name, k=6)
     assert brute.regret(d, brute.even(40), picks) <= 1e-6
     np.testing.assert_allclose(costs, brute.costs(d, brute.even(40), picks), rtol=1e-5)
 
 
 @every
-def test_overflow_is_an_error_not_an_answer(method):
+def test_overflow_raises(method):
     rows = (brute.normal(30) * 1e30).astype(np.float32)
     with pytest.raises(pb.InvalidInput, match=r"overflows float32.*float64"):
         pb.select(rows, k=3, metric="sqeuclidean", method=method, random_state=0)
@@ -189,7 +189,7 @@ def test_overflow_is_an_error_not_an_answer(method):
 
 
 @every
-def test_a_row_of_all_the_weight_is_the_only_one_that_counts(method):
+def test_rows_of_weight_zero_do_not_count(method):
     source, target = np.arange(10.0).reshape(-1, 1), np.array([[2.0], [8.0], [5.0]])
     selection = pb.select(source, target, k=10, weights=[0, 1, 0], method=method, random_state=0)
     assert selection.cost == 0
@@ -197,19 +197,21 @@ def test_a_row_of_all_the_weight_is_the_only_one_that_counts(method):
 
 
 @every
-def test_equal_weights_are_no_weights(method):
+def test_equal_weights_give_the_result_without_weights(method):
     rows = brute.normal(30)
-    assert answers(rows, weights=np.full(30, 0.7), method=method) == answers(rows, method=method)
+    assert result_of(rows, weights=np.full(30, 0.7), method=method) == result_of(
+        rows, method=method
+    )
 
 
 @every
-def test_a_target_carries_its_weights(method):
+def test_weights_of_a_target_object(method):
     rows, weights = brute.normal(30), np.arange(1.0, 31)
-    carried = answers(rows, pb.Target(rows, weights=weights), method=method)
-    assert carried == answers(rows, rows, weights=weights, method=method)
+    in_target = result_of(rows, pb.Target(rows, weights=weights), method=method)
+    assert in_target == result_of(rows, rows, weights=weights, method=method)
 
 
-# -- kinds of rows --------------------------------------------------------------------------------
+# -- types of rows --------------------------------------------------------------------------------
 
 MAKERS = {
     "lists": lambda rows: rows.tolist(),
@@ -225,22 +227,22 @@ MAKERS = {
 
 @named
 @pytest.mark.parametrize("kind", MAKERS)
-def test_the_container_does_not_matter(name, kind):
+def test_the_result_does_not_depend_on_the_container(name, kind):
     rows = brute.normal(50)
     make = MAKERS[kind]
-    expected = answers(rows[:20], rows[20:], method=name)
-    assert answers(make(rows[:20]), make(rows[20:]), method=name) == expected
-    assert answers(make(rows), method=name) == answers(rows, method=name)
+    expected = result_of(rows[:20], rows[20:], method=name)
+    assert result_of(make(rows[:20]), make(rows[20:]), method=name) == expected
+    assert result_of(make(rows), method=name) == result_of(rows, method=name)
 
 
 @every
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
-def test_sparse_rows_select_as_dense_ones(method, metric, make):
+def test_sparse_rows_give_the_result_of_dense_rows(method, metric, make):
     rows = brute.whole(50, columns=6)
     rows[rows < 4] = 0
     rows[:, 0] += 1
-    picks, costs = answers(make(rows[:20]), make(rows[20:]), method=method, metric=metric)
+    picks, costs = result_of(make(rows[:20]), make(rows[20:]), method=method, metric=metric)
     d = brute.distances(brute.DEFINITIONS[metric], rows[20:], rows[:20])
     np.testing.assert_allclose(costs, brute.costs(d, brute.even(30), picks), rtol=1e-9)
     if method.name in {"spotgreedy", "lazygreedy"} and method.r == 1:
@@ -250,7 +252,7 @@ def test_sparse_rows_select_as_dense_ones(method, metric, make):
 @of_matrices
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30)], ids=["tall", "wide"])
 def test_a_precomputed_matrix_need_not_be_square(method, shape):
-    """Rows are target, columns are source; the answer is that of a callable that looks them up."""
+    """Rows are target, columns are source; a callable that reads the matrix gives the same."""
     d = np.random.default_rng(0).uniform(size=shape)
     numbers = [np.arange(n).reshape(-1, 1) for n in shape]
     by_function = pb.select(
@@ -272,36 +274,36 @@ def test_a_precomputed_matrix_need_not_be_square(method, shape):
 
 @of_matrices
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
-def test_a_mapped_matrix_is_read_in_place(method, dtype, tmp_path):
+def test_a_memory_mapped_matrix(method, dtype, tmp_path):
     d = np.random.default_rng(0).integers(0, 200, size=(40, 25)).astype(dtype)
     np.save(tmp_path / "d.npy", d)
     mapped = np.load(tmp_path / "d.npy", mmap_mode="r")
-    assert answers(mapped, metric="precomputed", method=method) == answers(
+    assert result_of(mapped, metric="precomputed", method=method) == result_of(
         d, metric="precomputed", method=method
     )
 
 
 @every
-def test_mapped_rows_are_read_in_place(method, tmp_path):
+def test_memory_mapped_rows(method, tmp_path):
     rows = brute.normal(60, dtype=np.float32)
     np.save(tmp_path / "rows.npy", rows)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    assert answers(rows[:20], mapped, method=method) == answers(rows[:20], rows, method=method)
+    assert result_of(rows[:20], mapped, method=method) == result_of(rows[:20], rows, method=method)
 
 
 @every
 def test_strings_with_a_pair_or_a_block_metric(method):
     words = ["ant", "aunt", "haunt", "bee", "beer", "been", "wasp", "wisp", "whisper", "a", ""]
     method = brute.with_kernel(method, brute.CountedBlocks(brute.likeness))
-    by_pairs = answers(words, metric=brute.edits, method=method)
-    by_blocks = answers(
+    by_pairs = result_of(words, metric=brute.edits, method=method)
+    by_blocks = result_of(
         words,
         metric=pb.block_metric(lambda a, b: [[brute.edits(t, s) for s in b] for t in a]),
         method=method,
     )
     assert by_pairs == by_blocks
-    assert by_pairs == answers(np.array(words), metric=brute.edits, method=method)
-    assert by_pairs == answers(pd.Series(words), metric=brute.edits, method=method)
+    assert by_pairs == result_of(np.array(words), metric=brute.edits, method=method)
+    assert by_pairs == result_of(pd.Series(words), metric=brute.edits, method=method)
 
 
 def lengths(target, source):
@@ -313,7 +315,7 @@ def test_rows_of_different_lengths(name):
     ragged = [[1], [2, 2], [3, 3, 3], [4, 4], [5, 5]]
     kernel = brute.CountedBlocks(lambda a, b: 1.0 / (1 + lengths(a, b)))
     method = brute.with_kernel(METHODS[name](), kernel)
-    assert len(answers(ragged, k=3, metric=lengths, method=method)[0]) == 3
+    assert len(result_of(ragged, k=3, metric=lengths, method=method)[0]) == 3
 
 
 def test_a_target_of_equal_lengths_with_a_source_of_different_ones():
@@ -326,15 +328,15 @@ def test_a_target_of_equal_lengths_with_a_source_of_different_ones():
 def test_source_and_target_of_different_precision():
     rows = brute.normal(50)
     narrow, wide = rows[:20].astype(np.float32), rows[20:]
-    assert answers(narrow, wide) == answers(narrow.astype(np.float64), wide)
-    assert answers(wide, narrow) == answers(wide, narrow.astype(np.float64))
+    assert result_of(narrow, wide) == result_of(narrow.astype(np.float64), wide)
+    assert result_of(wide, narrow) == result_of(wide, narrow.astype(np.float64))
 
 
 # -- memory ---------------------------------------------------------------------------------------
 
 
 @named
-def test_repeated_calls_do_not_grow(name):
+def test_repeated_calls_do_not_leak(name):
     rows = brute.normal(200)
 
     def run(times):
@@ -344,11 +346,11 @@ def test_repeated_calls_do_not_grow(name):
     run(5)
     tracemalloc.start()
     try:
-        # Something else may be loaded or compiled once; a leak grows every time.
+        # Something may be loaded or compiled once; a leak grows every time.
         grown = min(_growth(lambda: run(30)) for _ in range(2))
     finally:
         tracemalloc.stop()
-    assert grown < 50_000, "thirty calls, each with 96 kB of distances"
+    assert grown < 50_000, "30 calls, each with 96 kB of distances"
 
 
 def _growth(work):
@@ -360,7 +362,7 @@ def _growth(work):
 
 
 def test_memory_does_not_grow_with_the_number_of_prototypes():
-    """What an iteration leaves behind is not kept: two numbers a target row, once."""
+    """An iteration stores two numbers per target row, which the next one replaces."""
     source, target = brute.normal(40, 2), brute.normal(30_000, 2, seed=1)
 
     def peak(k):

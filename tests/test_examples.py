@@ -1,4 +1,4 @@
-"""Every example in a docstring is true."""
+"""Run the examples in all docstrings."""
 
 from __future__ import annotations
 

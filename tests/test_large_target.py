@@ -1,4 +1,4 @@
-"""A sampled method's work must not depend on how many target rows there are."""
+"""The work of a sampling method does not depend on the number of target rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class VirtualRows(Rows):
-    """Rows made from their numbers when asked for, and counted."""
+    """Rows computed from their row numbers when they are read, and counted."""
 
     kind = "dense"
     n_columns = COLUMNS
@@ -25,19 +25,19 @@ class VirtualRows(Rows):
     def __init__(self, n, *, name="target"):
         self.n = n
         self.name = name
-        self.handed_out = 0
-        self.longest = 0
+        self.n_read = 0
+        self.largest_block = 0
 
     def __len__(self):
         return self.n
 
     def take(self, where):
         ids = np.arange(self.n)[where] if isinstance(where, slice) else np.asarray(where)
-        self.handed_out += len(ids)
-        self.longest = max(self.longest, len(ids))
-        return self.made(ids)
+        self.n_read += len(ids)
+        self.largest_block = max(self.largest_block, len(ids))
+        return self.compute(ids)
 
-    def made(self, ids):
+    def compute(self, ids):
         """Return rows of numbers in [0, 1): SplitMix64 of row and column."""
         cells = (ids.astype(np.uint64)[:, None] << np.uint64(3)) + np.arange(
             COLUMNS, dtype=np.uint64
@@ -53,7 +53,7 @@ class VirtualRows(Rows):
 
 def run(n_target, method, **options):
     target = VirtualRows(n_target)
-    source = VirtualRows(500, name="source").made(np.arange(10**8, 10**8 + 500))
+    source = VirtualRows(500, name="source").compute(np.arange(10**8, 10**8 + 500))
     selection = pb.select(source, target, k=20, method=method, random_state=0, **options)
     return selection, target
 
@@ -67,7 +67,7 @@ sampled = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 
 
 @sampled
-def test_ten_million_rows_are_neither_read_nor_held(method):
+def test_ten_million_rows_are_neither_read_nor_stored(method):
     run(20_000, method)
     tracemalloc.start()
     try:
@@ -76,8 +76,8 @@ def test_ten_million_rows_are_neither_read_nor_held(method):
     finally:
         tracemalloc.stop()
     assert len(set(selection.indices.tolist())) == 20
-    assert target.handed_out < 0.01 * len(target)
-    assert target.longest <= 4096
+    assert target.n_read < 0.01 * len(target)
+    assert target.largest_block <= 4096
     assert peak < 50e6
 
 
@@ -85,12 +85,12 @@ def test_ten_million_rows_are_neither_read_nor_held(method):
     ("name", "n_few"), [("default", 10_000), ("uniform", 10_000), ("strict", 100_000)]
 )
 def test_evaluations_do_not_depend_on_the_size_of_the_target(name, n_few):
-    """A strict race sees rows of a small target again, whose nearest prototype it remembers."""
+    """A strict search reads rows of a small target again, and has stored their nearest distance."""
     few, many = (run(n, METHODS[name])[0].evaluations for n in (n_few, 10_000_000))
     assert abs(few - many) <= 0.2 * many
 
 
-def test_random_rows_of_a_large_target_cost_only_their_assessment():
+def test_random_selection_from_a_large_target_evaluates_only_its_assessment():
     selection, target = run(10_000_000, "random")
     assert selection.evaluations_by_phase == {
         "build": 0,
@@ -98,10 +98,10 @@ def test_random_rows_of_a_large_target_cost_only_their_assessment():
         "assign": 20 * 4096,
         "certify": 0,
     }
-    assert target.handed_out < 10_000
+    assert target.n_read < 10_000
 
 
-def test_an_assessment_on_a_sample_says_so_and_is_near_the_truth():
+def test_an_assessment_on_a_sample_is_reported_and_close_to_the_true_cost():
     selection, target = run(200_000, METHODS["default"])
     _, distances = selection.assign(target)
     assert "estimated on 4096 fresh" in selection.status

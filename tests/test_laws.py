@@ -1,4 +1,4 @@
-"""What must not change an answer: the unit, the origin, the order of rows, repeated rows."""
+"""Invariances of the result: unit, origin, order of rows, repeated rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ lawful = settings(max_examples=30, deadline=None, derandomize=True, database=Non
 seeds = st.integers(0, 10_000)
 ks = st.integers(1, 5)
 
-# Exact by design, or because a subset holds every row and a tolerance this small covers the target.
+# Methods that are exact by design, or because a subset holds every row and the tolerance is small
+# enough to read the whole target.
 COVERING = (
     SpotGreedy(memoize=False),
     LazyGreedy(),
@@ -25,8 +26,8 @@ COVERING = (
 covering = pytest.mark.parametrize("method", COVERING, ids=brute.name_of)
 
 
-# Without chance from their start on; swaps and cells leave no order of picks to compare.
-settled = pytest.mark.parametrize("method", ["pam", "fastpam1", "alternate"])
+# Methods without randomness. Their swaps leave no order of picks to compare.
+deterministic = pytest.mark.parametrize("method", ["pam", "fastpam1", "alternate"])
 
 
 def instance(seed):
@@ -65,8 +66,8 @@ def test_covering_methods_are_greedy_with_weights(method, seed, k):
 @pytest.mark.parametrize("method", brute.variants(), ids=brute.name_of)
 @lawful
 @given(seed=seeds, power=st.integers(-8, 8))
-def test_a_unit_twice_as_long_halves_every_number(method, dtype, seed, power):
-    """Multiplying by a power of two is exact, so this holds to the last bit for every method."""
+def test_scaling_the_rows_scales_the_costs(method, dtype, seed, power):
+    """Multiplication by a power of two is exact, so this holds to the last bit for every method."""
     source, target = (rows.astype(dtype) for rows in instance(seed))
     unit = dtype(2.0**power)
     plain = pb.select(source, target, k=3, method=method, random_state=seed)
@@ -84,7 +85,7 @@ def test_a_unit_twice_as_long_halves_every_number(method, dtype, seed, power):
     shift=st.integers(-(2**20), 2**20),
     metric=st.sampled_from(["euclidean", "sqeuclidean", "manhattan", "chebyshev"]),
 )
-def test_another_origin_changes_nothing(method, metric, seed, shift):
+def test_shifting_the_rows_changes_nothing(method, metric, seed, shift):
     random = np.random.default_rng(seed)
     source, target = random.integers(0, 100, size=(9, 3)), random.integers(0, 100, size=(15, 3))
     d = brute.distances(brute.DEFINITIONS[metric], target, source)
@@ -131,7 +132,7 @@ def test_the_order_of_target_rows_does_not_matter(method, seed, k):
 @covering
 @lawful
 @given(seed=seeds, k=ks)
-def test_weight_two_is_a_row_twice(method, seed, k):
+def test_a_weight_of_two_equals_a_repeated_row(method, seed, k):
     source, target = instance(seed)
     times = np.random.default_rng(seed + 4).integers(0, 3, size=len(target))
     times[0] = 2
@@ -146,18 +147,18 @@ def test_weight_two_is_a_row_twice(method, seed, k):
         np.testing.assert_allclose(weighted.mass, repeated.mass, rtol=1e-12, atol=1e-12)
 
 
-def roomy(seed):
-    """Return rows of which no three cover the target at no cost, and weights."""
+def instance_with_cost(seed):
+    """Return rows of which no three have cost 0, and weights."""
     random = np.random.default_rng(seed)
     times = random.integers(1, 4, size=20)
     return random.normal(size=(12, 3)), random.normal(size=(20, 3)), times
 
 
-@settled
+@deterministic
 @lawful
 @given(seed=seeds, k=st.integers(1, 3))
-def test_settled_methods_do_not_mind_the_order_of_rows(method, seed, k):
-    source, target, times = roomy(seed)
+def test_for_deterministic_methods_the_order_of_rows_does_not_matter(method, seed, k):
+    source, target, times = instance_with_cost(seed)
     random = np.random.default_rng(seed + 6)
     sources, targets = random.permutation(len(source)), random.permutation(len(target))
     plain = pb.select(source, target, k=k, weights=times, method=method, random_state=0)
@@ -168,11 +169,11 @@ def test_settled_methods_do_not_mind_the_order_of_rows(method, seed, k):
     assert shuffled.cost == pytest.approx(plain.cost, rel=1e-12)
 
 
-@settled
+@deterministic
 @lawful
 @given(seed=seeds, k=st.integers(1, 3))
-def test_for_settled_methods_weight_two_is_a_row_twice(method, seed, k):
-    source, target, times = roomy(seed)
+def test_for_deterministic_methods_a_weight_of_two_equals_a_repeated_row(method, seed, k):
+    source, target, times = instance_with_cost(seed)
     twice = np.repeat(target, times, axis=0)
     weighted = pb.select(source, target, k=k, weights=times, method=method, random_state=0)
     repeated = pb.select(source, twice, k=k, method=method, random_state=0)
@@ -183,7 +184,7 @@ def test_for_settled_methods_weight_two_is_a_row_twice(method, seed, k):
 @covering
 @lawful
 @given(seed=seeds)
-def test_weights_count_only_by_their_ratios(method, seed):
+def test_scaling_the_weights_changes_nothing(method, seed):
     source, target = instance(seed)
     weights = np.random.default_rng(seed + 5).uniform(0.1, 5, size=len(target))
     some, more = (
@@ -208,7 +209,7 @@ def test_a_selection_of_fewer_is_a_prefix(seed, k):
 
 @lawful
 @given(seed=seeds)
-def test_costs_fall_and_mass_sums_to_one(seed):
+def test_costs_decrease_and_mass_sums_to_one(seed):
     source, target = instance(seed)
     for method in pb.methods.METHODS:
         selection = pb.select(source, target, k=len(source), method=method, random_state=seed)

@@ -1,7 +1,7 @@
-"""The answers of other packages, recorded by the scripts of benchmarks/peers: ours are the same.
+"""Results of other packages, recorded by the scripts in benchmarks/peers; ours are the same.
 
-Rows are whole numbers by the recipe of each case, so that costs are exact, and large enough that no
-two choices are worth the same.
+Rows are integers, computed by the recipe of each case, so that costs are exact. The integers are
+large enough that no two choices have the same cost.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def name_of(case):
 
 
 def make_rows(recipe):
-    """Return centre ``i % n_centres`` plus noise, drawn centres first, row by row."""
+    """Return centre ``i % n_centres`` plus noise; centres are drawn first, then noise by row."""
     state = recipe["seed"]
 
     def draw(n, columns, top):
@@ -48,14 +48,14 @@ def make_rows(recipe):
 
 
 def total(rows, chosen, targets=None, weights=1):
-    """Return the summed distance to the nearest of the chosen rows; exact."""
+    """Return the exact sum of the distances to the nearest chosen row."""
     targets = rows if targets is None else targets
     d = np.abs(targets[:, None] - rows[None, chosen]).sum(axis=2)
     return float((weights * d.min(axis=1)).sum())
 
 
 def best_swap(rows, chosen):
-    """Return the least total that one swap leads to."""
+    """Return the smallest total after one swap."""
     d = np.abs(rows[:, None] - rows[None]).sum(axis=2)
     left = (np.delete(d[:, chosen], slot, axis=1).min(axis=1) for slot in range(len(chosen)))
     totals = np.array([np.minimum(d, nearest[:, None]).sum(axis=0) for nearest in left])
@@ -75,34 +75,34 @@ BUILT = [c for c in cases_of("kmedoids") if c["method"] == "pam" and c["init"] =
 
 
 @pytest.mark.parametrize("case", [*BY_SWAPS, *cases_of("sklearn_extra")], ids=name_of)
-def test_the_same_rows(case):
+def test_medoids_equal_those_of_the_peer(case):
     rows, chosen = run(case, METHODS[case["method"]](init=case["init"]))
     assert chosen == case["indices"]
     assert total(rows, chosen) == case["total"]
 
 
 @pytest.mark.parametrize("case", BUILT, ids=name_of)
-def test_an_exact_search_for_the_best_swap_is_pam(case):
+def test_banditpam_with_exact_search_equals_pam(case):
     _, chosen = run(case, BanditPAM(batch=1000))
     assert chosen == case["indices"]
 
 
 @pytest.mark.parametrize("case", EAGER, ids=name_of)
-def test_eager_swaps_end_where_none_helps(case):
-    """Which of several such places that is depends on the order in which arms are asked."""
+def test_eager_swaps_end_in_a_local_optimum(case):
+    """Which local optimum is reached depends on the order of the arms."""
     rows, chosen = run(case, METHODS[case["method"]](init=case["init"]))
     assert total(rows, chosen) <= best_swap(rows, chosen)
     assert case["total"] == total(rows, case["indices"]) <= best_swap(rows, case["indices"])
     assert total(rows, chosen) == pytest.approx(case["total"], rel=0.015)
 
 
-def test_eager_swaps_mostly_end_at_the_same_rows():
+def test_eager_swaps_mostly_end_at_the_rows_of_the_peer():
     found = [run(c, METHODS[c["method"]](init=c["init"]))[1] == c["indices"] for c in EAGER]
     assert sum(found) >= len(found) - 2
 
 
 @pytest.mark.parametrize("case", cases_of("sklearn_extra"), ids=name_of)
-def test_the_estimator_is_a_drop_in(case):
+def test_the_estimator_gives_the_results_of_the_peer(case):
     rows = make_rows(case["rows"])
     model = pb.KMedoids(
         case["k"], metric=case["metric"], method=case["method"], init=case["init"]
@@ -114,7 +114,7 @@ def test_the_estimator_is_a_drop_in(case):
 
 @pytest.mark.parametrize("method", ["spotgreedy", "lazygreedy"])
 @pytest.mark.parametrize("case", cases_of("interpret"), ids=name_of)
-def test_the_same_picks_in_the_same_order(case, method):
+def test_picks_equal_those_of_the_peer_in_order(case, method):
     source, target = (make_rows(case[s])[:, : case["columns"]] for s in ("source", "target"))
     weights = 1 + np.arange(len(target)) % case["weights"]["period"]
     chosen = pb.select(

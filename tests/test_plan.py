@@ -1,4 +1,4 @@
-"""A plan says what `select` would do, and computes nothing."""
+"""`plan` estimates the cost of `select` and computes no dissimilarity."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from protobandit.methods import METHODS
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_no_dissimilarity_is_computed(method):
-    def refuse(a, b):
+    def metric(a, b):
         raise AssertionError("called")
 
-    planned = pb.plan(brute.normal(40), k=3, metric=refuse, method=method)
+    planned = pb.plan(brute.normal(40), k=3, metric=metric, method=method)
     assert planned.method == method
     assert planned.seconds is None
 
 
 @pytest.mark.parametrize("method", ["auto", "lazygreedy", "spotgreedy", "random", "refined"])
-def test_evaluations_are_those_of_the_run(method):
+def test_evaluations_equal_those_of_the_run(method):
     source, target = brute.normal(60), brute.normal(200, seed=1)
     planned = pb.plan(source, target, k=4, method=method)
     done = pb.select(source, target, k=4, method=method, random_state=0)
     assert planned.evaluations == sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
 
 
-def test_the_race_costs_about_what_was_planned():
+def test_the_plan_of_a_race_is_about_right():
     source, target = brute.normal(4000, 20), brute.normal(20_000, 20, seed=1)
     method = pb.methods.LazyBandit(effort="fast")
     planned = pb.plan(source, target, k=20, method=method)
@@ -37,7 +37,7 @@ def test_the_race_costs_about_what_was_planned():
     assert spent / 1.5 < planned.evaluations < 1.5 * spent
 
 
-def test_finalists_are_planned_for():
+def test_the_plan_includes_finalists():
     source, target = brute.normal(1500, 20), brute.normal(15_000, 20, seed=1)
     thorough, less = (pb.methods.LazyBandit(effort=effort) for effort in ("thorough", 4.9))
     planned = pb.plan(source, target, k=15, method=thorough)
@@ -47,13 +47,13 @@ def test_finalists_are_planned_for():
     assert spent < 1500 * 15_000
     without = pb.plan(source, target, k=15, method=less)
     assert planned.memory > 2 * without.memory
-    # 18 k finalists at all rows of the last rung, and all arms at those of the first.
+    # 18 k finalists on all rows of the last rung, and all arms on the rows of the first rung.
     assert planned.memory == (1500 * 6 * 130 + 18 * 15 * 15_000) * (8 + 4)
     limits = pb.Limits(memory=planned.memory // 4)
     assert pb.plan(source, target, k=15, method=thorough, limits=limits).memory <= limits.memory
 
 
-def test_protobandit_costs_what_was_planned_within_a_factor():
+def test_the_plan_of_protobandit_is_right_within_a_factor():
     source, target = brute.normal(2000, 20), brute.normal(20_000, 20, seed=1)
     planned = pb.plan(source, target, k=50, method="protobandit")
     done = pb.select(source, target, k=50, method="protobandit", random_state=0)
@@ -61,7 +61,7 @@ def test_protobandit_costs_what_was_planned_within_a_factor():
     assert spent / 4 < planned.evaluations < 4 * spent
 
 
-def test_without_memory_every_gain_is_computed_anew():
+def test_the_plan_without_memoization():
     rows = brute.normal(100)
     planned = pb.plan(rows, k=5, method=pb.methods.SpotGreedy(memoize=False))
     done = pb.select(rows, k=5, method=pb.methods.SpotGreedy(memoize=False))
@@ -69,19 +69,19 @@ def test_without_memory_every_gain_is_computed_anew():
     assert planned.evaluations == pytest.approx(done.evaluations, rel=0.05)
 
 
-def test_limits_are_planned_for():
+def test_the_plan_respects_limits():
     rows, target = brute.normal(3000), brute.normal(20_000, seed=1)
     limits = pb.Limits(evaluations=500_000)
     assert pb.plan(rows, target, k=10, limits=limits).evaluations <= 500_000
 
 
-def test_it_reads_as_a_sentence():
+def test_a_plan_is_shown_as_a_sentence():
     planned = pb.plan(np.zeros((2000, 50), dtype=np.float32), k=10)
     assert str(planned).startswith("lazybandit: about 4,000,000 evaluations, 32 MB, about ")
     assert planned.seconds > 0
 
 
-def test_bad_arguments_are_refused_as_by_select():
+def test_invalid_arguments_raise_as_in_select():
     with pytest.raises(pb.InvalidInput, match="k=50 exceeds"):
         pb.plan(brute.normal(40), k=50)
     with pytest.raises(pb.InvalidInput, match="method="):

@@ -1,4 +1,4 @@
-"""The functional door: steps as they come, stopping, and leaving the process as it was."""
+"""`select`: callbacks, stopping, status, random state, and restoring the process state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class InterruptionError(Exception):
 
 
 @named
-def test_the_callback_sees_every_step_in_order(name):
+def test_the_callback_receives_every_step_in_order(name):
     seen = []
     rows = brute.normal(30)
     selection = pb.select(rows, k=5, method=name, random_state=0, callback=seen.append)
@@ -37,7 +37,7 @@ def test_the_callback_sees_every_step_in_order(name):
 
 
 @pytest.mark.parametrize("name", ["spotgreedy", "lazygreedy", "protobandit"])
-def test_the_callback_sees_a_step_before_the_next_is_searched(name):
+def test_the_callback_receives_a_step_before_the_next_search(name):
     spent = []
     metric = brute.CountedPairs()
     pb.select(
@@ -52,17 +52,17 @@ def test_the_callback_sees_a_step_before_the_next_is_searched(name):
 
 
 @pytest.mark.parametrize("answer", [None, False, np.False_, 0, 1, "stop"])
-def test_only_true_stops(answer):
+def test_only_true_stops_the_search(answer):
     assert pb.select(brute.normal(9), k=3, callback=lambda step: answer).k == 3
 
 
 @pytest.mark.parametrize("answer", [True, np.True_])
-def test_true_stops_also_as_numpy_says_it(answer):
+def test_true_of_python_and_numpy_stops_the_search(answer):
     assert pb.select(brute.normal(9), k=3, callback=lambda step: answer).k == 1
 
 
 @pytest.mark.parametrize("r", [2, 3, 6])
-def test_a_stop_within_an_iteration_keeps_what_was_taken(r):
+def test_a_stop_within_an_iteration_keeps_its_picks(r):
     source, target = brute.normal(20), brute.normal(40, seed=1)
     seen = []
     selection = pb.select(
@@ -79,7 +79,7 @@ def test_a_stop_within_an_iteration_keeps_what_was_taken(r):
 
 
 @named
-def test_an_exception_of_the_callback_propagates_with_blas_restored(name):
+def test_an_exception_in_the_callback_propagates_and_blas_is_restored(name):
     inside = []
 
     def interrupt(step):
@@ -97,7 +97,7 @@ def test_an_exception_of_the_callback_propagates_with_blas_restored(name):
 
 
 @named
-def test_an_exception_of_the_metric_propagates(name):
+def test_an_exception_in_the_metric_propagates(name):
     calls = []
 
     def failing(target, source):
@@ -112,7 +112,7 @@ def test_an_exception_of_the_metric_propagates(name):
 
 
 @named
-def test_a_bad_row_met_on_the_way_leaves_blas_restored(name):
+def test_blas_is_restored_after_an_invalid_value(name):
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with pytest.raises(pb.InvalidInput, match="precomputed"):
@@ -121,7 +121,7 @@ def test_a_bad_row_met_on_the_way_leaves_blas_restored(name):
 
 
 @named
-def test_a_callers_own_metric_keeps_its_blas_threads(name):
+def test_a_user_metric_keeps_its_blas_threads(name):
     seen = []
 
     def block(targets, sources):
@@ -134,10 +134,10 @@ def test_a_callers_own_metric_keeps_its_blas_threads(name):
     assert set(seen) == {before}
 
 
-# -- status and chance -----------------------------------------------------------------------------
+# -- status and random state ----------------------------------------------------------------------
 
 
-def test_the_status_says_how_it_ended():
+def test_the_status_of_a_selection():
     rows, target = brute.normal(20), brute.normal(5000, seed=1)
     for method in ("spotgreedy", "protobandit"):
         assert pb.select(rows, k=3, method=method).status == (
@@ -149,13 +149,13 @@ def test_the_status_says_how_it_ended():
     )
 
 
-def test_a_sample_without_spread_is_still_called_a_sample():
+def test_a_sample_without_variance_is_reported_as_a_sample():
     selection = pb.select([[0.0], [1.0]], np.zeros((5000, 1)), k=1, method="random", random_state=0)
     assert selection.cost_error == 0
     assert "estimated on 4096" in selection.status
 
 
-def test_a_generator_moves_on():
+def test_a_generator_is_advanced():
     rows, random = brute.normal(40), np.random.default_rng(0)
     first, second = (
         pb.select(rows, k=5, method="random", random_state=random).indices.tolist() for _ in "ab"
@@ -164,14 +164,14 @@ def test_a_generator_moves_on():
 
 
 @named
-def test_the_global_random_state_is_left_alone(name):
+def test_the_global_random_state_is_unchanged(name):
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     pb.select(brute.normal(30), k=3, method=name)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
-def test_a_metric_record_and_its_name_are_the_same():
+def test_a_metric_and_its_name_give_the_same_result():
     rows = brute.normal(30)
     by_name = pb.select(rows, k=3, metric="cityblock")
     by_record = pb.select(rows, k=3, metric=pb.metric("manhattan"))

@@ -1,4 +1,4 @@
-"""The names a user sees, and what importing them loads."""
+"""The public names, and what importing them loads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ HEAVY = {
 
 
 def loaded_after(code):
-    """Return the heavy libraries that a fresh interpreter has loaded after running ``code``."""
+    """Return the heavy libraries that a new interpreter has loaded after running ``code``."""
     home = Path(pb.__file__).parents[1]
     script = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
@@ -81,13 +81,13 @@ def test_exported_names():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_exported_name_is_there_and_documented(name):
+def test_every_exported_name_exists_and_is_documented(name):
     value = getattr(pb, name)
     assert value is getattr(pb, name)
     assert name == "METRICS" or inspect.getdoc(value)
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_an_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="'protobandit' has no attribute 'Selektion'"):
         pb.Selektion  # noqa: B018
 
@@ -96,14 +96,14 @@ def test_importing_the_package_loads_no_heavy_library():
     assert loaded_after("import protobandit") == set()
 
 
-def test_the_names_that_need_none_load_none():
+def test_light_names_load_no_heavy_library():
     light = (
         "from protobandit import METRICS, Selection, Target, block_metric, methods, metric, select"
     )
     assert loaded_after(light) == set()
 
 
-def test_the_check_sees_an_offender():
+def test_the_check_detects_a_heavy_library():
     assert "scipy" in loaded_after("import protobandit, scipy")
 
 
@@ -133,11 +133,11 @@ def test_the_signature_of_select():
         "interrupt",
         "checkpoint",
     ]
-    by_name = [p.name for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    assert by_name == list(parameters)[2:]
+    keyword_only = [p.name for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    assert keyword_only == list(parameters)[2:]
 
 
-def test_errors_are_of_one_family_and_of_the_kind_users_catch():
+def test_errors_share_a_base_class_and_derive_from_builtins():
     assert issubclass(pb.InvalidInput, ValueError)
     assert issubclass(pb.NotAvailable, RuntimeError)
     assert issubclass(pb.InvalidInput, pb.ProtobanditError)

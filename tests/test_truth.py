@@ -1,4 +1,4 @@
-"""Exact methods and their reports against a brute force written from the definition."""
+"""Exact methods and their results, compared with brute force from the definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ memoized = pytest.mark.parametrize("memoize", MEMOIZE)
 
 
 def whole_instance(n_source=17, n_target=30, seed=0):
-    """Return whole-numbered rows: sums are exact, so equal gains are equal to the last bit."""
+    """Return rows of integers: sums are exact, so equal gains are equal to the last bit."""
     return brute.whole(n_source, seed=seed), brute.whole(n_target, seed=seed + 1)
 
 
@@ -26,20 +26,20 @@ def whole_instance(n_source=17, n_target=30, seed=0):
 @memoized
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
-def test_picks_equal_brute_force_ties_included(kind, memoize, seed, weights):
+def test_picks_equal_brute_force_including_ties(kind, memoize, seed, weights):
     source, target = whole_instance(seed=10 * seed)
     d = brute.distances(brute.DEFINITIONS["manhattan"], target, source)
     expected = brute.greedy(d, brute.even(30) if weights is None else weights, 12)
     selection = pb.select(
         source, target, k=12, weights=weights, metric="manhattan", method=kind(memoize=memoize)
     )
-    assert len(expected) >= 8, "the instance must leave something to choose"
+    assert len(expected) >= 8, "the instance must not be trivial"
     assert selection.indices[: len(expected)].tolist() == expected
 
 
 @exact
 @memoized
-def test_picks_equal_brute_force_on_the_source_itself(kind, memoize):
+def test_picks_equal_brute_force_with_the_source_as_target(kind, memoize):
     rows = brute.whole(25, columns=2, top=30, seed=3)
     d = brute.distances(brute.DEFINITIONS["chebyshev"], rows, rows)
     selection = pb.select(rows, k=9, metric="chebyshev", method=kind(memoize=memoize))
@@ -48,12 +48,12 @@ def test_picks_equal_brute_force_on_the_source_itself(kind, memoize):
 
 @exact
 @memoized
-def test_an_asymmetric_callable_is_called_as_target_then_source(kind, memoize):
+def test_a_callable_receives_target_then_source(kind, memoize):
     source, target = whole_instance()
     d = brute.distances(brute.skewed, target, source)
     flipped = brute.distances(lambda t, s: brute.skewed(s, t), target, source)
     expected = brute.greedy(d, WEIGHTS, 8)
-    assert expected != brute.greedy(flipped, WEIGHTS, 8), "orientation must matter here"
+    assert expected != brute.greedy(flipped, WEIGHTS, 8), "the instance must be asymmetric"
     selection = pb.select(
         source, target, k=8, weights=WEIGHTS, metric=brute.skewed, method=kind(memoize=memoize)
     )
@@ -63,7 +63,7 @@ def test_an_asymmetric_callable_is_called_as_target_then_source(kind, memoize):
 @exact
 @memoized
 @pytest.mark.parametrize("r", [2, 3, 5, 40])
-def test_several_picks_an_iteration_equal_brute_force(kind, memoize, r):
+def test_several_picks_per_iteration_equal_brute_force(kind, memoize, r):
     source, target = whole_instance(seed=7)
     d = brute.distances(brute.DEFINITIONS["manhattan"], target, source)
     expected = brute.greedy(d, WEIGHTS, 9, r=r)
@@ -82,26 +82,26 @@ def test_several_picks_an_iteration_equal_brute_force(kind, memoize, r):
 
 @exact
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_memoizing_changes_no_bit(kind, dtype):
+def test_memoization_changes_no_bit(kind, dtype):
     source, target = brute.normal(40, dtype=dtype), brute.normal(90, seed=1, dtype=dtype)
-    kept, anew = (
+    memoized_run, plain_run = (
         pb.select(source, target, k=10, method=kind(memoize=memoize), random_state=0)
         for memoize in MEMOIZE
     )
-    assert kept.indices.tolist() == anew.indices.tolist()
-    assert kept.costs.tobytes() == anew.costs.tobytes()
-    assert kept.mass.tobytes() == anew.mass.tobytes()
-    assert [s.gain for s in kept.steps[1:]] == [s.gain for s in anew.steps[1:]]
+    assert memoized_run.indices.tolist() == plain_run.indices.tolist()
+    assert memoized_run.costs.tobytes() == plain_run.costs.tobytes()
+    assert memoized_run.mass.tobytes() == plain_run.mass.tobytes()
+    assert [s.gain for s in memoized_run.steps[1:]] == [s.gain for s in plain_run.steps[1:]]
 
 
-def test_every_metric_of_the_table_has_its_definition():
+def test_every_metric_of_the_table_has_a_definition():
     of_numbers = {name for name, metric in pb.METRICS.items() if "dense" in metric.kinds}
     assert set(brute.DEFINITIONS) == of_numbers - {"precomputed"}
 
 
 @exact
 @pytest.mark.parametrize("name", sorted(set(brute.DEFINITIONS) & set(pb.METRICS)))
-def test_every_metric_selects_as_its_definition_does(kind, name):
+def test_every_metric_gives_the_picks_of_its_definition(kind, name):
     source, target = brute.rows_for(name, 14, seed=1), brute.rows_for(name, 24, seed=2)
     d = brute.distances(brute.DEFINITIONS[name], target, source)
     selection = pb.select(source, target, k=6, metric=name, method=kind(), random_state=0)
@@ -128,7 +128,7 @@ def test_every_metric_selects_as_its_definition_does(kind, name):
     ],
     ids=["minkowski", "seuclidean", "mahalanobis"],
 )
-def test_metrics_with_parameters_select_as_their_definition_does(metric, definition):
+def test_metrics_with_parameters_give_the_picks_of_their_definition(metric, definition):
     source, target = brute.normal(14, 4), brute.normal(24, 4, seed=2)
     d = brute.distances(definition, target, source)
     selection = pb.select(source, target, k=6, metric=metric, method="lazygreedy")
@@ -141,7 +141,7 @@ def test_metrics_with_parameters_select_as_their_definition_does(metric, definit
 @exact
 @memoized
 @pytest.mark.parametrize("name", sorted(set(brute.DEFINITIONS) & set(pb.METRICS)))
-def test_float32_picks_are_within_a_millionth_of_the_best(kind, memoize, name):
+def test_float32_picks_are_within_1e_6_of_the_best(kind, memoize, name):
     source = brute.rows_for(name, 14, seed=3).astype(np.float32)
     target = brute.rows_for(name, 24, seed=4).astype(np.float32)
     wide = source.astype(np.float64), target.astype(np.float64)
@@ -154,7 +154,7 @@ def test_float32_picks_are_within_a_millionth_of_the_best(kind, memoize, name):
     assert selection.indices[: len(sure)].tolist() == sure
 
 
-# -- what is reported ------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", brute.variants(), ids=brute.name_of)
@@ -180,7 +180,7 @@ def test_costs_gains_mass_and_steps_equal_brute_force(method, weights):
 
 @exact
 @memoized
-def test_the_gain_of_a_step_is_the_drop_of_the_cost(kind, memoize):
+def test_the_gain_of_a_step_is_the_decrease_of_the_cost(kind, memoize):
     source, target = brute.normal(20, seed=8), brute.normal(30, seed=9)
     method = kind(memoize=memoize)
     selection = pb.select(source, target, k=7, weights=WEIGHTS, method=method)
@@ -188,14 +188,14 @@ def test_the_gain_of_a_step_is_the_drop_of_the_cost(kind, memoize):
     np.testing.assert_allclose(seen, selection.gains[1:], rtol=1e-9)
 
 
-def test_gains_of_a_first_iteration_of_several_picks_are_unknown():
+def test_gains_of_the_first_iteration_are_unknown():
     selection = pb.select(brute.normal(20), k=5, method=SpotGreedy(r=3))
     seen = np.array([step.gain for step in selection.steps])
     assert np.isnan(seen[:3]).all()
     assert (seen[3:] > 0).all()
 
 
-def test_sampled_costs_and_mass_lie_within_their_error():
+def test_sampled_costs_and_mass_are_within_their_error():
     source, target = brute.normal(30), brute.normal(6000, seed=1)
     selection = pb.select(source, target, k=6, method="protobandit", random_state=0)
     labels, distances = selection.assign(target)
@@ -210,7 +210,7 @@ def test_sampled_costs_and_mass_lie_within_their_error():
 
 
 @pytest.mark.parametrize("shape", [(17, 30), (40, 9)], ids=["tall", "wide"])
-def test_spotgreedy_memoized_computes_each_dissimilarity_once(shape):
+def test_memoized_spotgreedy_computes_each_dissimilarity_once(shape):
     source, target = brute.normal(shape[0]), brute.normal(shape[1], seed=1)
     selection = pb.select(source, target, k=6, method=SpotGreedy(memoize=True))
     assert selection.evaluations == shape[0] * shape[1]
@@ -219,7 +219,7 @@ def test_spotgreedy_memoized_computes_each_dissimilarity_once(shape):
 
 
 @pytest.mark.parametrize("r", [1, 2, 4])
-def test_spotgreedy_on_the_fly_pays_for_every_scan(r):
+def test_spotgreedy_without_memoization_counts_every_scan(r):
     source, target = brute.normal(20), brute.normal(50, seed=1)
     selection = pb.select(source, target, k=6, method=SpotGreedy(memoize=False, r=r))
     scans = [20 - n for n in range(0, 6, r)]
@@ -233,7 +233,7 @@ def test_spotgreedy_on_the_fly_pays_for_every_scan(r):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lazygreedy_computes_no_more_than_spotgreedy(seed):
+def test_lazygreedy_computes_less_than_spotgreedy(seed):
     source, target = brute.normal(120, seed=seed), brute.normal(60, seed=seed + 50)
     lazy, full = (
         pb.select(source, target, k=8, method=kind(memoize=False))
@@ -242,12 +242,12 @@ def test_lazygreedy_computes_no_more_than_spotgreedy(seed):
     assert lazy.indices.tolist() == full.indices.tolist()
     assert lazy.evaluations < 0.8 * full.evaluations
     assert lazy.evaluations_by_phase["assign"] == full.evaluations_by_phase["assign"]
-    kept = pb.select(source, target, k=8, method=LazyGreedy(memoize=True))
-    assert kept.evaluations == 120 * 60
+    memoized_run = pb.select(source, target, k=8, method=LazyGreedy(memoize=True))
+    assert memoized_run.evaluations == 120 * 60
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 0.6])
-def test_stochasticgreedy_pays_for_its_subsets(epsilon):
+def test_stochasticgreedy_counts_its_subsets(epsilon):
     n, k, n_target = 40, 8, 25
     method = StochasticGreedy(epsilon=epsilon, memoize=False)
     selection = pb.select(
@@ -267,8 +267,8 @@ def test_stochasticgreedy_with_every_row_in_the_subset_is_greedy():
     assert selection.indices.tolist() == expected.indices.tolist()
 
 
-def test_stochasticgreedy_takes_the_best_of_its_subset():
-    """With a subset of two rows the worst of the source is never taken, others are."""
+def test_stochasticgreedy_picks_the_best_of_its_subset():
+    """With subsets of two rows the worst source row is never picked; others are."""
     source = np.arange(12.0).reshape(-1, 1)
     method = StochasticGreedy(epsilon=0.63)
     firsts = {
@@ -279,7 +279,7 @@ def test_stochasticgreedy_takes_the_best_of_its_subset():
     assert len(firsts) > 3
 
 
-def test_random_draws_distinct_rows_with_every_prefix_uniform():
+def test_random_draws_distinct_rows_uniformly():
     n, k, runs = 6, 3, 600
     source = np.arange(float(n)).reshape(-1, 1)
     drawn = np.array(

@@ -10,7 +10,8 @@ from protobandit.foundation.threads import worker_count
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Coverage, MinGain
 from protobandit.problem.limits import Limits, as_limits
-from protobandit.problem.problem import Problem, pose
+from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.by_class import class_problems, require_plain

@@ -9,7 +9,7 @@ from typing import Any
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Coverage, MinGain
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.result.selection import Selection
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation

@@ -22,7 +22,7 @@ from protobandit.kernels.jit import Kernel
 from protobandit.methods import METHODS
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import as_limits
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.methods.lazybandit import race_schedule
 
 case_of = cache(lambda name: CASES[name]())

@@ -9,6 +9,7 @@ from protobandit.foundation.checks import (
     is_integer,
     is_missing,
     is_number,
+    optional_count,
     require_choice,
     require_integer,
     require_number,
@@ -72,6 +73,25 @@ def test_require_number():
     for value in (math.nan, math.inf, "1", True, -1):
         with pytest.raises(InvalidInput, match=r"Pass a finite number >= 0\.$"):
             require_number(value, "p", at_least=0)
+
+
+def test_require_number_at_most():
+    require_number(1, "p", above=0, at_most=1)
+    with pytest.raises(InvalidInput, match=r"Pass a finite number > 0 and <= 1\.$"):
+        require_number(1.1, "p", above=0, at_most=1)
+
+
+@pytest.mark.parametrize("value", [1, 10**9, 1e9, np.int64(10**9), np.float32(4)])
+def test_optional_count_returns_an_int(value):
+    assert optional_count(value, "n") == value
+    assert type(optional_count(value, "n")) is int
+
+
+def test_optional_count():
+    assert optional_count(None, "n") is None
+    for value in (0, -1, 0.5, math.nan, math.inf, "3", True, [1]):
+        with pytest.raises(InvalidInput, match=r"^n=.* Pass a whole number > 0, or None\.$"):
+            optional_count(value, "n")
 
 
 def test_require_choice():

@@ -17,23 +17,23 @@ def write(folder, **files):
     return folder
 
 
-def test_this_machine_has_some_memory():
+def test_available_memory_is_positive():
     assert 0 < memory.available_memory() < 2**50
 
 
-def test_memory_that_can_be_had_is_read_in_bytes(tmp_path):
+def test_meminfo_is_read_in_bytes(tmp_path):
     facts = "MemTotal:  100 kB\nMemFree:  2 kB\nMemAvailable:   30 kB\nHugePages_Total:  0\nodd\n"
     assert memory._meminfo(write(tmp_path, meminfo=facts) / "meminfo") == 30 * 1024
 
 
 @pytest.mark.parametrize("text", ["", "MemTotal: 3 kB\n", "MemAvailable: much\n", "é"])
-def test_facts_that_are_missing_are_none(tmp_path, text):
+def test_missing_entries_are_none(tmp_path, text):
     assert memory._meminfo(write(tmp_path, meminfo=text) / "meminfo") is None
     assert memory._meminfo(tmp_path / "absent") is None
 
 
 @pytest.mark.parametrize(
-    ("files", "room"),
+    ("files", "free"),
     [
         ({}, None),
         ({"memory_of_max": "max\n", "memory_of_current": "7\n"}, None),
@@ -57,14 +57,12 @@ def test_facts_that_are_missing_are_none(tmp_path, text):
         ),
     ],
 )
-def test_a_container_has_room_up_to_its_limit_files_kept_in_memory_not_counted(
-    tmp_path, files, room
-):
-    assert memory._container_room(write(tmp_path, **files)) == room
+def test_container_limit_excludes_cached_files(tmp_path, files, free):
+    assert memory._free_in_container(write(tmp_path, **files)) == free
 
 
 @pytest.mark.parametrize(
-    ("free", "room", "available"),
+    ("free", "in_container", "available"),
     [
         (4 * GB, None, 4 * GB),
         (4 * GB, GB, GB),
@@ -73,16 +71,16 @@ def test_a_container_has_room_up_to_its_limit_files_kept_in_memory_not_counted(
         (None, None, 5 * GB),
     ],
 )
-def test_the_least_of_all_limits_counts(monkeypatch, free, room, available):
+def test_available_memory_is_the_smallest_limit(monkeypatch, free, in_container, available):
     monkeypatch.setattr(memory, "_meminfo", lambda path: free)
-    monkeypatch.setattr(memory, "_container_room", lambda folder: room)
-    monkeypatch.setattr(memory, "_half_of_all", lambda: 5 * GB)
+    monkeypatch.setattr(memory, "_free_in_container", lambda folder: in_container)
+    monkeypatch.setattr(memory, "_half_of_physical", lambda: 5 * GB)
     assert memory.available_memory() == available
 
 
-def test_elsewhere_half_of_all_memory_is_taken_for_free(monkeypatch):
+def test_half_of_physical_memory_is_the_fallback(monkeypatch):
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100}
     monkeypatch.setattr(os, "sysconf", sizes.__getitem__, raising=False)
-    assert memory._half_of_all() == 4096 * 50
+    assert memory._half_of_physical() == 4096 * 50
     monkeypatch.delattr(os, "sysconf")
-    assert memory._half_of_all() == 2 * GB
+    assert memory._half_of_physical() == 2 * GB

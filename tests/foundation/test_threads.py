@@ -19,23 +19,23 @@ from protobandit import InvalidInput
 from protobandit.foundation import threads as threads_module
 from protobandit.foundation.threads import one_blas_thread, run, worker_count
 
-PATIENCE = 60  # seconds after which a test that hangs is taken to have failed
-ORIGINAL = 3  # BLAS threads of a process that is not limited
+TIMEOUT = 60  # seconds; a test that hangs fails after this time
+ORIGINAL = 3  # BLAS threads of a process without limit
 
 
 @pytest.fixture(autouse=True)
 def several_blas_threads():
-    """Let BLAS have several threads, whatever the machine, so that a limit can be seen."""
+    """Set BLAS to several threads on every machine, so that a limit can be seen."""
     with threadpool_limits(limits=ORIGINAL, user_api="blas"):
         before = blas_threads()
         yield
-        assert blas_threads() == before, "the process is not as it was found"
+        assert blas_threads() == before, "the process state is not restored"
 
 
 @pytest.fixture
 def blas():
     if blas_threads() != {ORIGINAL}:
-        pytest.skip("this BLAS cannot be told how many threads to use")
+        pytest.skip("the number of threads of this BLAS cannot be set")
 
 
 needs_blas = pytest.mark.usefixtures("blas")
@@ -45,7 +45,7 @@ def blas_threads():
     return {library.get_num_threads() for library in chain(*threads_module._blas_libraries())}
 
 
-# -- how many -------------------------------------------------------------------------------------
+# -- n_jobs ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def blas_threads():
         (None, 1000, 256),
     ],
 )
-def test_workers_asked_for(monkeypatch, n_jobs, cores, workers):
+def test_worker_count(monkeypatch, n_jobs, cores, workers):
     monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
     assert worker_count(n_jobs) == workers
 
 
 @pytest.mark.parametrize("n_jobs", [0, np.int8(0), True, False, 1.0, "2", [2], np.array([2, 3])])
-def test_other_numbers_of_workers_are_refused(n_jobs):
-    with pytest.raises(InvalidInput, match="Pass None, -1 or a count"):
+def test_invalid_n_jobs_raises(n_jobs):
+    with pytest.raises(InvalidInput, match=r"^n_jobs=.* is not allowed. Pass an integer >= 1"):
         worker_count(n_jobs)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_workers_of_joblib_work_alone(backend):
+def test_joblib_workers_use_one_thread(backend):
     counts = joblib.Parallel(n_jobs=2, backend=backend)(
         joblib.delayed(worker_count)(n_jobs) for n_jobs in (None, -1, 2, 8)
     )
@@ -83,7 +83,7 @@ def test_workers_of_joblib_work_alone(backend):
     assert worker_count(8) == 8
 
 
-def test_one_worker_of_joblib_is_the_process_itself():
+def test_joblib_with_one_worker_uses_all_threads():
     assert joblib.Parallel(n_jobs=1)([joblib.delayed(worker_count)(8)]) == [8]
 
 
@@ -108,11 +108,11 @@ def test_one_worker_is_the_calling_thread():
     assert set(seen) == {threading.get_ident()}
 
 
-def test_several_workers_work_at_once_the_calling_thread_among_them():
-    meeting, seen = threading.Barrier(3, timeout=PATIENCE), []
+def test_workers_run_concurrently_including_the_calling_thread():
+    barrier, seen = threading.Barrier(3, timeout=TIMEOUT), []
 
     def work(task):
-        meeting.wait()
+        barrier.wait()
         seen.append(threading.get_ident())
 
     run(work, range(3), 3)
@@ -120,7 +120,7 @@ def test_several_workers_work_at_once_the_calling_thread_among_them():
     assert threading.get_ident() in seen
 
 
-def test_work_within_work_stays_on_its_thread():
+def test_nested_runs_stay_on_their_thread():
     threads = {}
 
     def inner(place):
@@ -128,9 +128,9 @@ def test_work_within_work_stays_on_its_thread():
 
     def outer(task):
         assert worker_count(4) == 1
-        home = threading.get_ident()
+        thread = threading.get_ident()
         run(inner, [(task, i) for i in range(10)], 4)
-        assert {home} == {i for place, ids in threads.items() if place[0] == task for i in ids}
+        assert {thread} == {i for place, ids in threads.items() if place[0] == task for i in ids}
 
     run(outer, range(6), 3)
     assert sorted(threads) == [(task, i) for task in range(6) for i in range(10)]
@@ -144,32 +144,32 @@ class Interrupted(BaseException):
 @needs_blas
 @pytest.mark.parametrize("error", [ValueError, Interrupted, SystemExit])
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("culprit", [0, 5, 9])
-def test_an_error_in_a_task_is_raised_and_leaves_nothing_behind(error, workers, culprit):
+@pytest.mark.parametrize("failing", [0, 5, 9])
+def test_an_error_in_a_task_is_raised_and_the_state_restored(error, workers, failing):
     def work(task):
-        if task == culprit:
+        if task == failing:
             raise error(f"task {task}")
 
     for _ in range(3):
-        with pytest.raises(error, match=f"task {culprit}"), one_blas_thread():
+        with pytest.raises(error, match=f"task {failing}"), one_blas_thread():
             run(work, range(10), workers)
     assert blas_threads() == {ORIGINAL}
     assert worker_count(4) == 4
-    test_several_workers_work_at_once_the_calling_thread_among_them()
+    test_workers_run_concurrently_including_the_calling_thread()
 
 
 @pytest.mark.parametrize("raises_here", [True, False], ids=["caller", "helper"])
-def test_after_an_error_no_task_is_started_and_running_ones_end(raises_here):
-    here, meeting = threading.get_ident(), threading.Barrier(2, timeout=PATIENCE)
+def test_after_an_error_no_task_starts_and_running_ones_finish(raises_here):
+    here, barrier = threading.get_ident(), threading.Barrier(2, timeout=TIMEOUT)
     has_raised, ended = threading.Event(), []
 
     def work(task):
         if task < 2:
-            meeting.wait()
+            barrier.wait()
         if (threading.get_ident() == here) is raises_here:
             has_raised.set()
             raise ValueError(f"task {task}")
-        assert has_raised.wait(PATIENCE)
+        assert has_raised.wait(TIMEOUT)
         ended.append(task)
 
     with pytest.raises(ValueError, match="task"):
@@ -180,15 +180,15 @@ def test_after_an_error_no_task_is_started_and_running_ones_end(raises_here):
     assert len(ended) == n_ended
 
 
-def test_users_do_not_wait_for_each_others_work(monkeypatch):
-    """The pool is full of one user's work; another does its own alone and goes on."""
+def test_callers_do_not_wait_for_each_other(monkeypatch):
+    """The pool is busy with one caller's tasks; another caller runs its own tasks itself."""
     monkeypatch.setattr(threads_module, "_MOST_THREADS", 1)
     monkeypatch.setattr(threads_module, "_state", threads_module._State())
-    started, is_over = threading.Barrier(3, timeout=PATIENCE), threading.Event()
+    started, is_over = threading.Barrier(3, timeout=TIMEOUT), threading.Event()
 
     def wait(task):
         started.wait()
-        assert is_over.wait(PATIENCE)
+        assert is_over.wait(TIMEOUT)
 
     slow = threading.Thread(target=run, args=(wait, range(2), 2))
     slow.start()
@@ -202,11 +202,11 @@ def test_users_do_not_wait_for_each_others_work(monkeypatch):
     threads_module._pool().shutdown()
 
 
-def test_many_users_at_once_each_get_their_own_results():
+def test_concurrent_callers_get_their_own_results():
     rows = np.random.default_rng(0).normal(size=(300, 40)).astype(np.float32)
     alone = pb.select(rows, k=4, method="spotgreedy", n_jobs=1)
 
-    def user(seed):
+    def call(seed):
         sums = np.zeros(50)
 
         def work(task):
@@ -217,8 +217,8 @@ def test_many_users_at_once_each_get_their_own_results():
         selection = pb.select(rows, k=4, method="spotgreedy", n_jobs=3)
         return sums.tolist(), selection.indices.tolist(), selection.costs.tolist()
 
-    with ThreadPoolExecutor(6) as users:
-        answers = list(users.map(user, range(6)))
+    with ThreadPoolExecutor(6) as callers:
+        answers = list(callers.map(call, range(6)))
     for seed, (sums, indices, costs) in enumerate(answers):
         assert sums == [seed * task for task in range(50)]
         assert indices == alone.indices.tolist()
@@ -229,8 +229,8 @@ def test_many_users_at_once_each_get_their_own_results():
 
 
 @needs_blas
-def test_blas_is_held_until_the_last_of_overlapping_users_leaves():
-    """Neither user encloses the other: the first to come is the first to go."""
+def test_blas_is_limited_until_the_last_overlapping_user_leaves():
+    """The uses are not nested: the first to enter is the first to leave."""
     first, second = ExitStack(), ExitStack()
     first.enter_context(one_blas_thread())
     assert blas_threads() == {1}
@@ -241,52 +241,52 @@ def test_blas_is_held_until_the_last_of_overlapping_users_leaves():
     assert blas_threads() == {ORIGINAL}
 
 
-class Stage:
-    """A thread that enters and leaves the guard when told to."""
+class GuardThread:
+    """A thread that enters and leaves `one_blas_thread` on demand."""
 
     def __init__(self):
         self.pool = ThreadPoolExecutor(1)
         self.guard = ExitStack()
 
-    def does(self, function, *args):
-        return self.pool.submit(function, *args).result(PATIENCE)
+    def call(self, function, *args):
+        return self.pool.submit(function, *args).result(TIMEOUT)
 
     def enter(self):
-        self.does(self.guard.enter_context, one_blas_thread())
+        self.call(self.guard.enter_context, one_blas_thread())
 
     def leave(self, error=None):
         with suppress(Interrupted):
-            self.does(self.guard.__exit__, type(error) if error else None, error, None)
+            self.call(self.guard.__exit__, type(error) if error else None, error, None)
 
 
 @needs_blas
-@pytest.mark.parametrize("error", [None, Interrupted()], ids=["quietly", "by an error"])
+@pytest.mark.parametrize("error", [None, Interrupted()], ids=["normal", "error"])
 @pytest.mark.parametrize("first_out", [0, 1])
-def test_blas_is_held_until_the_last_of_overlapping_threads_leaves(error, first_out):
-    stages = Stage(), Stage()
-    for stage in stages:
-        stage.enter()
-        assert {1} == blas_threads() == stages[0].does(blas_threads)
-    stages[first_out].leave(error)
+def test_blas_is_limited_until_the_last_overlapping_thread_leaves(error, first_out):
+    threads = GuardThread(), GuardThread()
+    for thread in threads:
+        thread.enter()
+        assert {1} == blas_threads() == threads[0].call(blas_threads)
+    threads[first_out].leave(error)
     assert blas_threads() == {1}
-    stages[1 - first_out].leave(error)
+    threads[1 - first_out].leave(error)
     assert blas_threads() == {ORIGINAL}
 
 
 @needs_blas
-def test_a_thread_may_hold_blas_while_another_limits_it_otherwise():
-    """The fixture's limit was set by the main thread, and stays in force."""
-    stage = Stage()
-    stage.enter()
+def test_a_limit_set_by_the_user_meanwhile_is_kept():
+    """The main thread set the limit of the fixture, which stays in force."""
+    thread = GuardThread()
+    thread.enter()
     assert blas_threads() == {1}
     with threadpool_limits(limits=2, user_api="blas"):
-        stage.leave()
-        assert blas_threads() == {2}, "what another has set since is not touched"
+        thread.leave()
+        assert blas_threads() == {2}, "a limit that the user set meanwhile is kept"
     threadpool_limits(limits=ORIGINAL, user_api="blas")
 
 
 class Library:
-    """A BLAS that is limited process-wide, as threadpoolctl shows it before version 3.8."""
+    """A BLAS that is limited per process, as threadpoolctl < 3.8 shows it."""
 
     def __init__(self, n):
         self.n = n
@@ -299,7 +299,7 @@ class Library:
 
 
 class OpenMPLibrary(threading.local):
-    """A BLAS that is limited thread by thread, as threadpoolctl shows it from version 3.8."""
+    """A BLAS that is limited per thread, as threadpoolctl >= 3.8 shows it."""
 
     threading_layer = "openmp"
     n = ORIGINAL
@@ -314,39 +314,39 @@ class OpenMPLibrary(threading.local):
         assert force
 
 
-def test_libraries_are_told_apart():
+def test_libraries_limited_per_thread_are_recognised():
     assert not threads_module._is_limited_by_thread(Library(4))
     assert threads_module._is_limited_by_thread(OpenMPLibrary())
 
 
-def test_each_kind_of_library_is_held_and_restored(monkeypatch):
+def test_each_kind_of_library_is_limited_and_restored(monkeypatch):
     shared, own, unknown = Library(4), OpenMPLibrary(), Library(None)
     monkeypatch.setattr(threads_module, "_blas_libraries", lambda: ([shared, unknown], [own]))
     monkeypatch.setattr(threads_module, "_state", threads_module._State())
-    seen, meeting = [], threading.Barrier(2, timeout=PATIENCE)
+    seen, barrier = [], threading.Barrier(2, timeout=TIMEOUT)
 
     def work(task):
-        meeting.wait()
+        barrier.wait()
         seen.append((shared.n, own.n))
 
-    stages = Stage(), Stage()
-    for stage in stages:
-        stage.enter()
-        assert stage.does(lambda: (shared.n, own.n)) == (1, 1)
+    threads = GuardThread(), GuardThread()
+    for thread in threads:
+        thread.enter()
+        assert thread.call(lambda: (shared.n, own.n)) == (1, 1)
     assert own.n == ORIGINAL
-    stages[0].does(run, work, range(2), 2)
+    threads[0].call(run, work, range(2), 2)
     assert seen == [(1, 1)] * 2
-    stages[0].leave()
-    assert stages[0].does(lambda: (shared.n, own.n)) == (1, ORIGINAL)
-    assert stages[1].does(lambda: (shared.n, own.n)) == (1, 1)
-    stages[1].leave()
-    assert stages[1].does(lambda: (shared.n, own.n)) == (4, ORIGINAL)
+    threads[0].leave()
+    assert threads[0].call(lambda: (shared.n, own.n)) == (1, ORIGINAL)
+    assert threads[1].call(lambda: (shared.n, own.n)) == (1, 1)
+    threads[1].leave()
+    assert threads[1].call(lambda: (shared.n, own.n)) == (4, ORIGINAL)
     assert unknown.n is None
     threads_module._pool().shutdown()
 
 
 @needs_blas
-def test_blas_is_held_through_nested_use():
+def test_blas_stays_limited_in_nested_use():
     with one_blas_thread():
         with one_blas_thread():
             assert blas_threads() == {1}
@@ -355,7 +355,7 @@ def test_blas_is_held_through_nested_use():
 
 
 @needs_blas
-def test_blas_is_held_in_every_task():
+def test_blas_is_limited_in_every_task():
     seen = []
     with one_blas_thread():
         run(lambda task: seen.append(blas_threads()), range(6), 3)
@@ -363,7 +363,7 @@ def test_blas_is_held_in_every_task():
 
 
 @needs_blas
-def test_a_callback_that_raises_leaves_blas_as_it_was():
+def test_blas_is_restored_after_a_callback_raises():
     def callback(step):
         assert blas_threads() == {1}
         raise Interrupted
@@ -378,7 +378,7 @@ def test_a_callback_that_raises_leaves_blas_as_it_was():
 
 
 def succeeds_in_a_fork(function):
-    """Tell whether ``function()`` returns True in a forked child, and the child then ends."""
+    """Return whether ``function()`` returns True in a forked child, which then exits."""
     receive, send = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads, Python >= 3.12
@@ -390,7 +390,7 @@ def succeeds_in_a_fork(function):
             os._exit(0)
     os.close(send)
     try:
-        is_ready, _, _ = select.select([receive], [], [], PATIENCE)
+        is_ready, _, _ = select.select([receive], [], [], TIMEOUT)
         if not is_ready:
             os.kill(child, signal.SIGKILL)
         return os.read(receive, 1) == b"1" if is_ready else False
@@ -399,38 +399,38 @@ def succeeds_in_a_fork(function):
         os.waitpid(child, 0)
 
 
-def work_in_threads():
+def runs_in_threads():
     done = []
     with one_blas_thread():
-        is_held = blas_threads() == {1}
+        is_limited = blas_threads() == {1}
         run(done.append, range(20), 4)
     rows = np.random.default_rng(0).normal(size=(300, 40))
     selection = pb.select(rows, k=2, n_jobs=2)
-    return sorted(done) == list(range(20)) and is_held and len(selection.indices) == 2
+    return sorted(done) == list(range(20)) and is_limited and len(selection.indices) == 2
 
 
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-
-
-@forks
-@needs_blas
-def test_a_child_forked_after_work_can_work():
-    assert work_in_threads()
-    assert succeeds_in_a_fork(lambda: work_in_threads() and blas_threads() == {ORIGINAL})
-    assert work_in_threads()
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 
 @forks
 @needs_blas
-def test_a_child_forked_during_work_is_not_limited_by_it():
+def test_a_child_forked_after_a_run_can_run():
+    assert runs_in_threads()
+    assert succeeds_in_a_fork(lambda: runs_in_threads() and blas_threads() == {ORIGINAL})
+    assert runs_in_threads()
+
+
+@forks
+@needs_blas
+def test_a_child_forked_inside_the_guard_is_not_limited():
     guard = ExitStack()
     guard.enter_context(one_blas_thread())
 
     def child():
         was_restored = blas_threads() == {ORIGINAL}
-        can_work = work_in_threads()
+        can_run = runs_in_threads()
         guard.close()
-        return was_restored and can_work and blas_threads() == {ORIGINAL}
+        return was_restored and can_run and blas_threads() == {ORIGINAL}
 
     assert succeeds_in_a_fork(child)
     assert blas_threads() == {1}
@@ -439,13 +439,13 @@ def test_a_child_forked_during_work_is_not_limited_by_it():
 
 @forks
 @needs_blas
-def test_a_child_does_not_wait_for_a_lock_that_nobody_holds_any_more():
+def test_a_child_does_not_wait_for_a_lock_of_the_parent():
     guard = ExitStack()
     guard.enter_context(one_blas_thread())
 
     def child():
         guard.close()
-        return work_in_threads()
+        return runs_in_threads()
 
     with threads_module._state.lock:
         assert succeeds_in_a_fork(child)
@@ -454,7 +454,7 @@ def test_a_child_does_not_wait_for_a_lock_that_nobody_holds_any_more():
 
 @forks
 @needs_blas
-def test_a_child_forked_in_a_task_can_work():
+def test_a_child_forked_in_a_task_can_run():
     answers = []
-    run(lambda task: answers.append(succeeds_in_a_fork(work_in_threads)), range(2), 2)
+    run(lambda task: answers.append(succeeds_in_a_fork(runs_in_threads)), range(2), 2)
     assert answers == [True, True]

@@ -11,7 +11,7 @@ import dense
 from protobandit import InvalidInput
 from protobandit.metrics.similarities import KERNELS, require_kernel, similarity
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.objectives.embedding import Embedding, median_evaluations, median_gamma
 
 PARAMETERS = {"gamma": 0.3, "degree": 3, "coef0": 0.5}

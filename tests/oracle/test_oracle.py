@@ -13,7 +13,7 @@ from protobandit import block_metric
 from protobandit.oracle.counts import PHASES
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 
 TARGET_SIZES = [1, CHUNK - 1, CHUNK, CHUNK + 1, 5000]
 SOURCE_SIZES = [1, 255, 256, 257, 5000]

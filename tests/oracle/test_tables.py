@@ -12,7 +12,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.feasibility import Feasibility
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.objectives.coverage import ExactCoverage

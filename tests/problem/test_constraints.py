@@ -1,4 +1,4 @@
-"""Fixed rows, quotas and budgets, through `select`, against their definitions."""
+"""Fixed rows, quotas and budgets of `select`, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ seeded = pytest.mark.parametrize("seed", range(12))
 
 
 def pose(seed, n_source=8, n_target=11):
-    """Return rows of both sides, weights (one of them 0), and the dissimilarities."""
+    """Return source rows, target rows, weights and the dissimilarities."""
     random = np.random.default_rng(seed)
     source, target = brute.whole(n_source, seed=seed), brute.whole(n_target, seed=seed + 100)
     weights = random.integers(0, 4, size=n_target).astype(float)
@@ -35,7 +35,7 @@ def pose(seed, n_source=8, n_target=11):
 
 
 def quotas(seed, n, k):
-    """Return groups, minima, maxima and fixed rows that some k rows fulfil."""
+    """Return groups, minima, maxima and fixed rows that some k rows satisfy."""
     random = np.random.default_rng(seed)
     while True:
         groups = [("a", "b", "c")[g] for g in random.integers(0, 3, size=n)]
@@ -52,7 +52,7 @@ def quotas(seed, n, k):
 
 @exact
 @seeded
-def test_greedy_goes_on_from_fixed_rows(method, seed):
+def test_greedy_starts_from_fixed_rows(method, seed):
     source, target, weights, d = pose(seed)
     fixed = [5, 2]
     selection = pb.select(
@@ -65,8 +65,8 @@ def test_greedy_goes_on_from_fixed_rows(method, seed):
         constraints=Constraints(fixed=fixed),
         random_state=0,
     )
-    everything = [set(range(8))]
-    expected = constrained.greedy(d, weights, 5, everything, fixed)
+    unconstrained = [set(range(8))]
+    expected = constrained.greedy(d, weights, 5, unconstrained, fixed)
     assert selection.indices[: len(expected)].tolist() == expected
     assert selection.k == 5
     assert len(set(selection.indices.tolist())) == 5
@@ -84,7 +84,7 @@ def test_a_selection_can_be_fixed():
 
 
 @pytest.mark.parametrize("method", [*EXACT, Random(), StochasticGreedy()], ids=brute.name_of)
-def test_every_row_can_be_fixed(method):
+def test_all_k_rows_can_be_fixed(method):
     fixed = [3, 1, 0]
     selection = pb.select(
         ROWS, k=3, method=method, constraints=Constraints(fixed=fixed), random_state=0
@@ -94,7 +94,7 @@ def test_every_row_can_be_fixed(method):
     np.testing.assert_allclose(selection.costs, brute.costs(d, brute.even(8), fixed))
 
 
-def test_stochastic_greedy_looks_at_more_rows_when_fewer_are_to_be_chosen():
+def test_stochastic_greedy_samples_more_rows_if_rows_are_fixed():
     metric = brute.CountedBlocks(brute.DEFINITIONS["manhattan"])
     rows = brute.whole(40, seed=3)
     selection = pb.select(
@@ -105,12 +105,12 @@ def test_stochastic_greedy_looks_at_more_rows_when_fewer_are_to_be_chosen():
         constraints=Constraints(fixed=range(8)),
         random_state=0,
     )
-    a_round = math.ceil(40 / 2 * math.log(2))
-    assert selection.evaluations_by_phase["build"] == 2 * a_round * 40
+    subset = math.ceil(40 / 2 * math.log(2))
+    assert selection.evaluations_by_phase["build"] == 2 * subset * 40
     assert selection.evaluations == metric.calls
 
 
-def test_a_callback_can_stop_among_fixed_rows():
+def test_a_callback_can_stop_at_a_fixed_row():
     selection = pb.select(
         ROWS,
         k=4,
@@ -152,8 +152,8 @@ def test_greedy_under_quotas_is_greedy_among_extendable_sets(method, seed):
 @pytest.mark.parametrize("method", [*EXACT, Random(), StochasticGreedy()], ids=brute.name_of)
 @pytest.mark.parametrize("r", [1, 3])
 @seeded
-def test_rows_without_gain_keep_the_quotas_too(method, r, seed):
-    """All rows are the same: after the first pick everything is drawn at random."""
+def test_rows_without_gain_satisfy_the_quotas(method, r, seed):
+    """All rows are equal: after the first pick the rest is drawn at random."""
     if r > 1 and not hasattr(method, "r"):
         return
     method = type(method)(r=r) if r > 1 else method
@@ -170,7 +170,7 @@ def test_rows_without_gain_keep_the_quotas_too(method, r, seed):
 
 @pytest.mark.parametrize("r", [2, 3, 8])
 @seeded
-def test_several_rows_an_iteration_keep_the_quotas(r, seed):
+def test_several_rows_per_iteration_satisfy_the_quotas(r, seed):
     source, target, weights, _ = pose(seed)
     groups, least, most, fixed, sets = quotas(seed, 8, 4)
     for method in (SpotGreedy(r=r), LazyGreedy(r=r)):
@@ -187,7 +187,7 @@ def test_several_rows_an_iteration_keep_the_quotas(r, seed):
         assert selection.guarantee is None
 
 
-def test_a_number_for_all_groups():
+def test_one_quota_for_all_groups():
     groups = np.array([0, 0, 0, 0, 1, 1, 2, 2])
     for k, options in ((3, {"at_least": 1}), (3, {"at_most": 1}), (6, {"at_most": 2})):
         chosen = pb.select(ROWS, k=k, constraints=Constraints(groups=groups, **options)).indices
@@ -201,7 +201,7 @@ def test_a_number_for_all_groups():
 
 @exact
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_bought_is_the_better_of_both_ways(method, seed):
+def test_a_budget_takes_the_better_of_both_orders(method, seed):
     source, target, weights, d = pose(seed)
     random = np.random.default_rng(seed)
     prices = random.integers(1, 12, size=8).astype(float)
@@ -227,7 +227,7 @@ def test_what_is_bought_is_the_better_of_both_ways(method, seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_bought_keeps_its_promise(seed):
+def test_a_budget_reaches_its_guarantee(seed):
     source, target, weights, d = pose(seed, n_source=7)
     random = np.random.default_rng(seed)
     prices = random.choice([1.0, 2.0, 15.0], size=7)
@@ -245,8 +245,8 @@ def test_what_is_bought_keeps_its_promise(seed):
     assert selection.guarantee.statement == "f >= (1 - 1/e)/2 f*"
 
 
-def test_the_single_row_wins_where_a_cheap_one_would_spoil_it():
-    """A cheap row of little worth has the better ratio, and leaves too little for the centre."""
+def test_the_best_single_row_wins_over_a_cheap_one():
+    """A cheap row has the better ratio, but leaves too little budget for the central row."""
     rows = np.array([[0.0], [0.1], [0.2], [-0.1], [-0.2], [40.0]])
     prices = [10.0, 20, 20, 20, 20, 1.0]
     target = rows[:5]
@@ -256,8 +256,8 @@ def test_the_single_row_wins_where_a_cheap_one_would_spoil_it():
     assert both.indices.tolist() == [5, 0]
 
 
-def test_nothing_is_bought_for_nothing():
-    """Once every target row is a prototype, the rest of the money is kept."""
+def test_rows_without_gain_are_not_bought():
+    """Once every target row is a prototype, the rest of the budget is not spent."""
     rows = np.array([[0.0], [0.0], [5.0], [5.0]])
     selection = pb.select(rows, constraints=Constraints(costs=[1, 1, 1, 1], budget=4))
     assert selection.k == 2
@@ -266,7 +266,7 @@ def test_nothing_is_bought_for_nothing():
     assert fixed.indices.tolist() == [0, 2]
 
 
-def test_maxima_hold_under_a_budget():
+def test_maxima_hold_with_a_budget():
     constraints = Constraints(
         costs=np.ones(8), budget=6, groups=list("aaaabbbb"), at_most={"a": 1, "b": 2}
     )
@@ -277,7 +277,7 @@ def test_maxima_hold_under_a_budget():
 
 
 @pytest.mark.parametrize("method", [SpotGreedy(memoize=False), LazyGreedy(memoize=False, r=2)])
-def test_purchases_are_counted(method):
+def test_evaluations_with_a_budget_are_counted(method):
     metric = brute.CountedPairs()
     selection = pb.select(
         ROWS,
@@ -290,7 +290,7 @@ def test_purchases_are_counted(method):
     assert selection.spent <= 12
 
 
-def test_a_limit_ends_a_purchase():
+def test_a_limit_stops_a_search_with_a_budget():
     rows = brute.normal(60, seed=4)
     constraints = Constraints(costs=np.ones(60), budget=40)
     method = LazyGreedy(memoize=False)
@@ -304,7 +304,7 @@ def test_a_limit_ends_a_purchase():
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_a_callback_stops_a_purchase(n):
+def test_a_callback_stops_a_search_with_a_budget(n):
     constraints = Constraints(costs=np.ones(8), budget=5)
     whole = pb.select(ROWS, constraints=constraints)
     seen = []
@@ -316,10 +316,10 @@ def test_a_callback_stops_a_purchase(n):
     assert stopped.status.startswith(f"Stopped by the callback after {n} prototype")
 
 
-# -- what is proven -------------------------------------------------------------------------------
+# -- guarantees ----------------------------------------------------------------------------------
 
 
-def test_guarantees_say_what_they_are_against():
+def test_guarantees_under_constraints_compare_with_feasible_sets():
     groups = list("aaaabbbb")
     statements = {
         "f >= (1 - 1/e) f*": Constraints(fixed=[1]),
@@ -334,16 +334,16 @@ def test_guarantees_say_what_they_are_against():
     assert pb.select(ROWS, k=3, method="stochasticgreedy", constraints=quota).guarantee is None
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- invalid constraints --------------------------------------------------------------------------
 
 GROUPS = list("aaaabbcc")
-REFUSED = {
-    "no constraints": ({"fixed": [1]}, 3, r"constraints=\{'fixed': \[1\]\} is not known"),
-    "fixed no rows": (Constraints(fixed=[1.5]), 3, r"fixed=\[1\.5\] are not numbers of source"),
-    "fixed no sequence": (Constraints(fixed=3), 3, r"fixed=3 are not numbers"),
+INVALID = {
+    "not Constraints": ({"fixed": [1]}, 3, r"constraints=\{'fixed': \[1\]\} is not known"),
+    "fixed not integers": (Constraints(fixed=[1.5]), 3, r"fixed=\[1\.5\] are not row numbers"),
+    "fixed not a sequence": (Constraints(fixed=3), 3, r"fixed=3 are not row numbers"),
     "fixed too large": (Constraints(fixed=[8]), 3, r"fixed holds 8.*8 source rows.*0 to 7"),
     "fixed negative": (Constraints(fixed=[-1]), 3, r"fixed holds -1"),
-    "fixed huge": (Constraints(fixed=[10**30]), 3, r"are not numbers of source rows"),
+    "fixed huge": (Constraints(fixed=[10**30]), 3, r"are not row numbers of the source"),
     "fixed twice": (Constraints(fixed=[2, 2]), 3, r"fixed holds 2 more than once"),
     "fixed too many": (Constraints(fixed=[0, 1, 2]), 2, r"3 rows are fixed but k=2.*k >= 3"),
     "groups too short": (Constraints(groups=["a"], at_most=1), 2, r"1 labels for 8 rows"),
@@ -361,7 +361,7 @@ REFUSED = {
     "groups unhashable": (
         Constraints(groups=[[1]] * 8, at_most=1),
         2,
-        r"labels that cannot be told apart",
+        r"labels that cannot be hashed",
     ),
     "quota unknown": (
         Constraints(groups=GROUPS, at_least={"x": 1}),
@@ -369,7 +369,7 @@ REFUSED = {
         r"at_least names the group 'x'.*\['a', 'b', 'c'\]",
     ),
     "quota negative": (Constraints(groups=GROUPS, at_least=-1), 3, r"at_least=-1 is not a number"),
-    "quota no number": (
+    "quota not an integer": (
         Constraints(groups=GROUPS, at_most={"a": 1.5}),
         3,
         r"at_most\['a'\]=1\.5 is not a number of rows",
@@ -378,34 +378,34 @@ REFUSED = {
     "minimum above maximum": (
         Constraints(groups=GROUPS, at_least={"a": 2}, at_most=1),
         3,
-        r"at_least asks for 2 rows of group 'a' but at_most allows 1",
+        r"at_least requires 2 rows of group 'a' but at_most allows 1",
     ),
     "minimum above size": (
         Constraints(groups=GROUPS, at_least=3),
         8,
-        r"at_least asks for 3 rows of group 'b', which has 2",
+        r"at_least requires 3 rows of group 'b', which has 2",
     ),
     "minima above k": (
         Constraints(groups=GROUPS, at_least=2),
         5,
-        r"at_least asks for 6 rows in all but k=5.*k >= 6",
+        r"at_least requires 6 rows in total but k=5.*k >= 6",
     ),
     "maxima below k": (
         Constraints(groups=GROUPS, at_most=1),
         4,
-        r"at_most leaves 3 rows in all but k=4.*k <= 3",
+        r"at_most allows 3 rows in total but k=4.*k <= 3",
     ),
-    "fixed beyond a maximum": (
+    "fixed above a maximum": (
         Constraints(groups=GROUPS, at_most=1, fixed=[0, 1]),
         3,
-        r"2 fixed rows are of group 'a', but at_most allows 1",
+        r"2 fixed rows belong to group 'a', but at_most allows 1",
     ),
-    "fixed leave no room": (
+    "fixed and minima above k": (
         Constraints(groups=GROUPS, at_least={"b": 1, "c": 1}, fixed=[0, 1]),
         3,
-        r"at_least needs 2 rows beside the 2 fixed ones, which leave 1 of k=3.*k >= 4",
+        r"at_least requires 2 rows in addition to the 2 fixed rows, but k=3.*k >= 4",
     ),
-    "costs no numbers": (
+    "costs not numbers": (
         Constraints(costs=["x"] * 8, budget=1),
         None,
         r"costs=.* are not numbers. Pass 8 numbers > 0",
@@ -418,23 +418,23 @@ REFUSED = {
         r"costs\[0\]=inf is not allowed",
     ),
     "budget negative": (Constraints(costs=[1] * 8, budget=-1), None, r"budget=-1 is not allowed"),
-    "budget no number": (Constraints(costs=[1] * 8, budget="1"), None, r"budget='1' is not"),
+    "budget not a number": (Constraints(costs=[1] * 8, budget="1"), None, r"budget='1' is not"),
     "budget too small": (
         Constraints(costs=[2] * 8, budget=1),
         None,
-        r"budget=1 is less than the cheapest row costs, 2",
+        r"budget=1 is less than the cost of the cheapest row, 2",
     ),
-    "fixed too dear": (
+    "fixed above the budget": (
         Constraints(costs=[2] * 8, budget=3, fixed=[0, 1]),
         None,
         r"the fixed rows cost 4 but budget=3",
     ),
-    "k beside fixed": (Constraints(fixed=[1]), None, r"k=None needs until= or a budget"),
+    "fixed without k": (Constraints(fixed=[1]), None, r"k=None needs until= or a budget"),
 }
 
 
-@pytest.mark.parametrize(("constraints", "k", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_fulfilled_is_refused(constraints, k, message):
+@pytest.mark.parametrize(("constraints", "k", "message"), INVALID.values(), ids=INVALID.keys())
+def test_infeasible_constraints_raise(constraints, k, message):
     with pytest.raises(InvalidInput, match=message):
         pb.select(ROWS, k=k, constraints=constraints)
 
@@ -452,12 +452,12 @@ def test_what_cannot_be_fulfilled_is_refused(constraints, k, message):
         ),
     ],
 )
-def test_constraints_that_make_no_sense_are_refused_at_once(options, message):
+def test_inconsistent_constraints_raise_when_created(options, message):
     with pytest.raises(InvalidInput, match=message):
         Constraints(**options)
 
 
-def test_labels_of_any_kind_make_groups():
+def test_groups_accept_labels_of_any_type():
     pandas = pytest.importorskip("pandas")
     for groups in (
         pandas.Series(GROUPS),
@@ -473,17 +473,17 @@ def test_labels_of_any_kind_make_groups():
         pb.select(ROWS, k=3, constraints=missing)
 
 
-def test_protobandit_says_what_is_proven_under_constraints():
+def test_guarantee_of_protobandit_under_constraints():
     rows = brute.normal(30)
     method = pb.methods.ProtoBandit(nu_step=0.01, early_stop=False, scale=20.0)
 
-    def proven(**given):
-        constraints = Constraints(**given) if given else None
+    def guarantee(**options):
+        constraints = Constraints(**options) if options else None
         return pb.select(
             rows, k=4, method=method, constraints=constraints, random_state=0
         ).guarantee
 
     within = "f* is the best f within the constraints"
-    assert within not in proven().conditions
-    assert proven(fixed=[3]).conditions[0] == within
-    assert proven(groups=["a", "b"] * 15, at_most={"a": 1}) is None
+    assert within not in guarantee().conditions
+    assert guarantee(fixed=[3]).conditions[0] == within
+    assert guarantee(groups=["a", "b"] * 15, at_most={"a": 1}) is None

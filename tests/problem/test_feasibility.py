@@ -1,4 +1,4 @@
-"""What constraints mean for a search, against every set of rows."""
+"""Feasibility, compared with the enumeration of all sets of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABELS = "abc"
 
 
 def draw_instance(seed):
-    """Return groups, minima, maxima and fixed rows that some K rows fulfil."""
+    """Return groups, minima, maxima and fixed rows that some K rows satisfy."""
     random = np.random.default_rng(seed)
     while True:
         groups = [LABELS[g] for g in random.integers(0, 3, size=N)]
@@ -28,9 +28,9 @@ def draw_instance(seed):
             return groups, least, most, fixed, sets
 
 
-def rules_of(groups, least, most, fixed):
-    wanted = Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed)
-    feasibility = wanted.feasibility(len(groups))
+def feasibility_of(groups, least, most, fixed):
+    constraints = Constraints(groups=groups, at_least=least, at_most=most, fixed=fixed)
+    feasibility = constraints.feasibility(len(groups))
     feasibility.require_feasible(K)
     return feasibility
 
@@ -39,9 +39,9 @@ seeded = pytest.mark.parametrize("seed", range(40))
 
 
 @seeded
-def test_open_rows_are_those_that_some_allowed_set_has(seed):
+def test_open_rows_extend_to_a_feasible_set(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    feasibility = rules_of(groups, least, most, fixed)
+    feasibility = feasibility_of(groups, least, most, fixed)
     for n in range(len(fixed), K):
         for rest in permutations(sorted(set(range(N)) - set(fixed)), n - len(fixed)):
             members = [*fixed, *rest]
@@ -55,9 +55,9 @@ def test_open_rows_are_those_that_some_allowed_set_has(seed):
 
 
 @seeded
-def test_exchanges_are_those_that_keep_the_quotas(seed):
+def test_allowed_swaps_satisfy_the_quotas(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    feasibility = rules_of(groups, least, most, fixed)
+    feasibility = feasibility_of(groups, least, most, fixed)
     names = sorted(set(groups))
     for members in sets:
         members = sorted(members)
@@ -80,9 +80,9 @@ def test_exchanges_are_those_that_keep_the_quotas(seed):
 
 
 @seeded
-def test_draws_keep_the_rules_and_reach_every_set(seed):
+def test_draws_are_feasible_and_reach_every_set(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    feasibility = rules_of(groups, least, most, fixed)
+    feasibility = feasibility_of(groups, least, most, fixed)
     random = np.random.default_rng(seed)
     seen = set()
     for _ in range(60 * len(sets)):
@@ -94,9 +94,9 @@ def test_draws_keep_the_rules_and_reach_every_set(seed):
 
 
 @seeded
-def test_admitted_arms_are_taken_one_after_the_other(seed):
+def test_admitted_arms_are_added_in_order(seed):
     groups, least, most, fixed, sets = draw_instance(seed)
-    feasibility = rules_of(groups, least, most, fixed)
+    feasibility = feasibility_of(groups, least, most, fixed)
     others = np.setdiff1d(np.arange(N), fixed)
     arms = np.random.default_rng(seed).permutation(others)
     taken = arms[feasibility.admitted(feasibility.fixed, arms, K - len(fixed))].tolist()
@@ -108,7 +108,7 @@ def test_admitted_arms_are_taken_one_after_the_other(seed):
     assert len(chosen) == K
 
 
-def test_without_constraints_everything_is_free():
+def test_without_constraints_all_rows_are_open():
     feasibility = Feasibility.none(5)
     assert feasibility.is_free
     assert feasibility.needs == frozenset()
@@ -119,7 +119,7 @@ def test_without_constraints_everything_is_free():
     assert feasibility.admitted(np.array([1]), np.array([0, 2, 4]), 2).tolist() == [0, 1]
 
 
-def test_quotas_that_bind_nothing_need_no_support():
+def test_quotas_that_restrict_nothing_need_no_support():
     groups = ["a", "a", "b"]
     assert Constraints(groups=groups, at_most=3).feasibility(3).is_free
     assert Constraints(groups=groups, at_least=0).feasibility(3).is_free
@@ -127,7 +127,7 @@ def test_quotas_that_bind_nothing_need_no_support():
     assert Constraints(groups=groups, at_least={"a": 1}).feasibility(3).needs == {"groups"}
 
 
-def test_money_decides_which_rows_are_open():
+def test_open_rows_fit_the_budget():
     feasibility = Constraints(costs=[1, 2, 3, 4], budget=5).feasibility(4)
     assert feasibility.needs == {"costs"}
     assert feasibility.open_rows(np.array([1]), 9).tolist() == [0, 2]
@@ -135,7 +135,7 @@ def test_money_decides_which_rows_are_open():
     assert feasibility.paid(np.array([1, 2])) == 5
 
 
-def test_a_budget_is_not_missed_by_rounding():
+def test_rounding_does_not_exceed_the_budget():
     feasibility = Constraints(costs=[0.1, 0.2, 0.3], budget=0.6).feasibility(3)
     assert feasibility.open_rows(np.array([0, 1]), 1).tolist() == [2]
     exact = Constraints(costs=[0.1, 0.1, 0.1], budget=0.3, fixed=[0, 1, 2]).feasibility(3)

@@ -1,4 +1,4 @@
-"""What ends a search besides a number, against greedy's prefixes."""
+"""Goals that end a search, compared with prefixes of the greedy order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pose(seed):
 @exact
 @seeded
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-def test_the_search_ends_with_the_first_prefix_that_covers_enough(method, seed, share):
+def test_coverage_ends_with_the_first_prefix_that_reaches_the_share(method, seed, share):
     problem, d = pose(seed)
     radius = float(np.quantile(d.min(axis=1), 1.0)) + 0.2
     selection = pb.select(**problem, until=Coverage(share, radius=radius), method=method)
@@ -53,14 +53,14 @@ def test_the_search_ends_with_the_first_prefix_that_covers_enough(method, seed, 
     assert selection.guarantee.statement == "f >= (1 - 1/e) f*"
 
 
-def test_a_distance_of_the_radius_is_within_it():
+def test_the_radius_is_inclusive():
     assert pb.select([[0.0], [3.0]], until=Coverage(1, radius=3)).k == 1
     assert pb.select([[0.0], [3.0]], until=Coverage(1, radius=2.9)).k == 2
 
 
 @exact
 @seeded
-def test_a_share_out_of_reach_is_refused_with_what_can_be_reached(method, seed):
+def test_an_unreachable_share_raises_with_the_reachable_one(method, seed):
     problem, d = pose(seed)
     nearest, weights = d.min(axis=1), problem["weights"]
     radius = float(np.quantile(nearest, 0.5))
@@ -74,18 +74,18 @@ def test_a_share_out_of_reach_is_refused_with_what_can_be_reached(method, seed):
     assert constrained.covered(d, weights, enough.indices, needed) == 1
 
 
-def test_quotas_can_put_a_share_out_of_reach():
+def test_a_share_can_be_unreachable_under_quotas():
     rows = [[0.0], [1.0], [50.0], [51.0], [90.0]]
     only_two = Constraints(groups=list("aaaab"), at_most=1)
     with pytest.raises(InvalidInput, match=r"cannot be reached"):
         pb.select(rows, until=Coverage(1.0, radius=1), constraints=only_two)
     closed, steps = Constraints(groups=list("aaaab"), at_most={"b": 0}), []
-    with pytest.raises(InvalidInput, match=r"have 0.8 of the target"):
+    with pytest.raises(InvalidInput, match=r"cover 0.8 of the target"):
         pb.select(rows, until=Coverage(1.0, radius=1), constraints=closed, callback=steps.append)
     assert steps == []
 
 
-def test_a_number_caps_a_goal():
+def test_k_is_an_upper_bound_for_a_goal():
     rows = [[0.0], [1.0], [50.0], [51.0], [90.0]]
     goal = Coverage(1.0, radius=1)
     capped = pb.select(rows, k=2, until=goal)
@@ -95,8 +95,8 @@ def test_a_number_caps_a_goal():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4])
-def test_reach_is_measured_once(n_jobs):
-    """Whether the goal can be reached is read off dissimilarities that the search needs anyway."""
+def test_the_reachability_check_needs_no_extra_evaluations(n_jobs):
+    """The check reads dissimilarities that the search needs anyway."""
     metric = brute.CountedBlocks(brute.DEFINITIONS["manhattan"])
     selection = pb.select(
         ROWS,
@@ -108,7 +108,7 @@ def test_reach_is_measured_once(n_jobs):
     assert selection.evaluations == metric.calls == 144
 
 
-def test_reach_is_the_same_on_any_number_of_threads():
+def test_the_reachability_check_is_the_same_on_any_number_of_threads():
     random = np.random.default_rng(0)
     source = random.normal(size=(600, 16)).astype(np.float32)
     target = random.normal(size=(9000, 16)).astype(np.float32)
@@ -126,7 +126,7 @@ def test_reach_is_the_same_on_any_number_of_threads():
 
 @exact
 @seeded
-def test_the_search_ends_before_a_gain_that_is_too_small(method, seed):
+def test_min_gain_ends_before_the_first_smaller_gain(method, seed):
     problem, d = pose(seed)
     order = brute.greedy(d, problem["weights"], 9)
     drops = -np.diff(brute.costs(d, problem["weights"], order))
@@ -135,14 +135,15 @@ def test_the_search_ends_before_a_gain_that_is_too_small(method, seed):
         small = np.flatnonzero(drops < least)
         expected = order[: small[0] + 1 if len(small) else len(order)]
         assert selection.indices.tolist() == expected
-        words = "No prototype lowered" if len(expected) == 9 else "The next would have lowered"
-        assert words in selection.status
+        ends_early = len(expected) < 9
+        message = "The next would have lowered" if ends_early else "No prototype lowered"
+        assert message in selection.status
         np.testing.assert_allclose(
             selection.costs, brute.costs(d, problem["weights"], expected), rtol=1e-12
         )
 
 
-def test_a_gain_within_an_iteration_of_several_ends_it():
+def test_min_gain_ends_within_an_iteration_of_several_rows():
     rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0], [20.0], [21.0], [22.0]]
     selection = pb.select(rows, until=MinGain(0.5), method=SpotGreedy(r=4))
     d = brute.distances(brute.DEFINITIONS["euclidean"], rows, rows)
@@ -150,7 +151,7 @@ def test_a_gain_within_an_iteration_of_several_ends_it():
     assert selection.k >= 4
 
 
-def test_rows_that_are_alike_need_one_prototype():
+def test_equal_rows_need_one_prototype():
     assert pb.select(np.ones((5, 2)), until=MinGain(1e-9)).k == 1
 
 
@@ -158,7 +159,7 @@ def test_rows_that_are_alike_need_one_prototype():
 
 
 @exact
-def test_evaluations_under_a_goal_are_counted(method):
+def test_evaluations_with_a_goal_are_counted(method):
     metric = brute.CountedPairs()
     goals = (Coverage(0.8, radius=12), MinGain(0.8))
     for goal in goals:
@@ -168,7 +169,7 @@ def test_evaluations_under_a_goal_are_counted(method):
         assert selection.evaluations == metric.calls
 
 
-def test_goals_go_with_fixed_rows_and_maxima():
+def test_goals_work_with_fixed_rows_and_maxima():
     fixed = pb.select(ROWS, until=Coverage(0.1, radius=9), constraints=Constraints(fixed=[4, 7]))
     assert fixed.indices.tolist() == [4, 7]
     groups = Constraints(groups=["a"] * 6 + ["b"] * 6, at_most={"a": 1})
@@ -176,7 +177,7 @@ def test_goals_go_with_fixed_rows_and_maxima():
     assert (some.indices < 6).sum() == 1
 
 
-def test_a_callback_and_a_limit_end_a_goal():
+def test_a_callback_or_a_limit_ends_the_search_before_the_goal():
     goal = MinGain(1e-9)
     stopped = pb.select(ROWS, until=goal, callback=lambda step: True)
     assert stopped.status.startswith("Stopped by the callback after 1 prototype, before")
@@ -197,7 +198,7 @@ def test_a_callback_and_a_limit_end_a_goal():
                 "until": MinGain(1.0),
                 "constraints": Constraints(costs=[1] * 12, budget=3),
             },
-            r"is given with budget=3, and each would end the search",
+            r"is given with budget=3, but both end the search",
         ),
         (
             {"k": "auto", "constraints": Constraints(costs=[1] * 12, budget=3)},
@@ -208,29 +209,29 @@ def test_a_callback_and_a_limit_end_a_goal():
                 "until": MinGain(1.0),
                 "constraints": Constraints(groups=["a"] * 12, at_least=1),
             },
-            r"may end the search before at_least is fulfilled",
+            r"may end the search before at_least is satisfied",
         ),
         ({"k": "automatic"}, r"k='automatic' is not a number of prototypes"),
     ],
 )
-def test_goals_that_contradict_something_are_refused(options, message):
+def test_goals_that_contradict_other_arguments_raise(options, message):
     with pytest.raises(InvalidInput, match=message):
         pb.select(ROWS, **options)
 
 
 @pytest.mark.parametrize("share", [0, 1.1, -1, "all", True, math.nan, None])
-def test_a_share_is_a_share(share):
-    with pytest.raises(InvalidInput, match=r"Coverage\(share\)=.*\(0, 1\]"):
+def test_an_invalid_share_raises(share):
+    with pytest.raises(InvalidInput, match=r"Coverage\(share\)=.*finite number > 0 and <= 1"):
         Coverage(share, radius=1)
 
 
 @pytest.mark.parametrize("radius", [-1, math.inf, "far", True, math.nan])
-def test_a_radius_is_finite(radius):
+def test_an_invalid_radius_raises(radius):
     with pytest.raises(InvalidInput, match=r"Coverage\(radius\)=.*finite number >= 0"):
         Coverage(0.5, radius=radius)
 
 
 @pytest.mark.parametrize("gain", [0, -1, math.inf, "much", True, math.nan])
-def test_a_gain_is_positive(gain):
+def test_an_invalid_gain_raises(gain):
     with pytest.raises(InvalidInput, match=r"MinGain\(gain\)=.*finite number > 0"):
         MinGain(gain)

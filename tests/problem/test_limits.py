@@ -1,4 +1,4 @@
-"""Limits: what a run may take, and what it says when that is not enough."""
+"""Limits: checks of their values, and runs that stop because of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METHOD = "lazybandit"
 
 
 def spent(selection):
-    """Return what is limited: the evaluations of building and swapping."""
+    """Return the evaluations of building and swapping, which are limited."""
     return selection.evaluations_by_phase["build"] + selection.evaluations_by_phase["swap"]
 
 
@@ -36,14 +36,14 @@ def rows_of(shape, n, *, seed=0, columns=6):
 
 @pytest.mark.parametrize("name", ["evaluations", "seconds", "memory"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True, [5], 1j], ids=repr)
-def test_bad_values_are_refused_by_name(name, value):
+def test_invalid_values_raise_with_their_name(name, value):
     with pytest.raises(pb.InvalidInput, match=rf"Limits\({name}\)=.* Pass a .*number > 0, or None"):
         pb.Limits(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["evaluations", "memory"])
 @pytest.mark.parametrize("value", [0.5, 1e6 + 0.5, float("inf")])
-def test_counts_must_be_whole(name, value):
+def test_fractional_counts_raise(name, value):
     with pytest.raises(pb.InvalidInput, match=rf"Limits\({name}\)=.* Pass a whole number"):
         pb.Limits(**{name: value})
 
@@ -62,7 +62,7 @@ def test_seconds_may_be_any_positive_number(value):
     assert pb.Limits(seconds=value).seconds == value
 
 
-def test_limits_are_values_with_names():
+def test_limits_are_frozen_and_keyword_only():
     limits = pb.Limits(evaluations=5)
     with pytest.raises(AttributeError):
         limits.evaluations = 6
@@ -72,7 +72,7 @@ def test_limits_are_values_with_names():
 
 
 @pytest.mark.parametrize("limits", [{"evaluations": 5}, 1000, (1, 2)], ids=repr)
-def test_anything_else_is_not_limits(limits):
+def test_other_types_as_limits_raise(limits):
     with pytest.raises(pb.InvalidInput, match=r"limits=.* is not known. Pass Limits\("):
         pb.select(rows_of("round", 20), k=2, limits=limits)
 
@@ -94,19 +94,19 @@ def test_the_limit_that_was_reached_is_recorded(monkeypatch):
     assert SearchControl().allows(10**18)
 
 
-def test_room_is_half_of_what_the_machine_has_unless_given(monkeypatch):
+def test_room_defaults_to_half_of_the_available_memory(monkeypatch):
     monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 12345)
     assert pb.Limits().room() == 12345 // 2
     assert pb.Limits(memory=99).room() == 99
 
 
-# -- evaluations: the race is laid out to stay within ----------------------------------------------
+# -- evaluations: the race is planned to stay within the limit ------------------------------------
 
 
 @pytest.mark.parametrize("shape", ["round", "lumps", "heavy tails"])
 @pytest.mark.parametrize(("n_source", "n_target"), [(500, 2000), (2000, 9000)])
 @pytest.mark.parametrize("k", [1, 3, 10, 40])
-def test_a_race_stays_within_its_evaluations(shape, n_source, n_target, k):
+def test_a_race_stays_within_its_limit(shape, n_source, n_target, k):
     source = rows_of(shape, n_source)
     target = rows_of(shape, n_target, seed=1)
     for evaluations in (4000, 30_000, 200_000, 1_500_000):
@@ -118,8 +118,8 @@ def test_a_race_stays_within_its_evaluations(shape, n_source, n_target, k):
 
 @pytest.mark.parametrize("shape", ["round", "lumps", "heavy tails"])
 @pytest.mark.parametrize("k", [2, 10, 25])
-def test_finalists_stay_within_the_evaluations_too(monkeypatch, shape, k):
-    """Whether they are planned for and the race gets dearer, or the limit leaves them out."""
+def test_a_race_with_finalists_stays_within_its_limit(monkeypatch, shape, k):
+    """Either the plan includes finalists and the race costs more, or the limit excludes them."""
     monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.3)
     source, target = rows_of(shape, 800), rows_of(shape, 9000, seed=1)
@@ -134,7 +134,7 @@ def test_finalists_stay_within_the_evaluations_too(monkeypatch, shape, k):
     assert counts == sorted(counts, reverse=True)
 
 
-def test_what_is_allowed_is_used_and_pays():
+def test_a_higher_limit_is_used_and_lowers_the_cost():
     source, target = rows_of("lumps", 2000), rows_of("lumps", 30_000, seed=1)
     costs = []
     for evaluations in (10_000, 100_000, 1_000_000):
@@ -143,7 +143,7 @@ def test_what_is_allowed_is_used_and_pays():
             pb.select(source, target, k=20, method=METHOD, limits=limits, random_state=seed)
             for seed in range(3)
         ]
-        # In lumps an arm is at home in fewer cells than planned.
+        # In clumped data an arm has fewer home cells than planned.
         assert all(spent(run) > 0.3 * evaluations for run in runs)
         costs.append(np.mean([run.assign(target).distances.mean() for run in runs]))
     assert all(after < before for before, after in pairwise(costs))
@@ -151,7 +151,7 @@ def test_what_is_allowed_is_used_and_pays():
     assert costs[0] < random.assign(target).distances.mean()
 
 
-def test_a_limit_that_allows_all_allows_all():
+def test_a_limit_of_all_pairs_changes_nothing():
     source, target = rows_of("round", 60), rows_of("round", 90, seed=1)
     limits = pb.Limits(evaluations=60 * 90)
     chosen = pb.select(source, target, k=5, method=METHOD, limits=limits)
@@ -165,7 +165,7 @@ def test_a_limit_that_allows_all_allows_all():
     assert short.guarantee is None
 
 
-def test_arms_left_out_are_mentioned():
+def test_the_status_reports_source_rows_left_out():
     source, target = rows_of("round", 3000), rows_of("round", 9000, seed=1)
     limits = pb.Limits(evaluations=20_000)
     chosen = pb.select(source, target, k=5, method=METHOD, limits=limits, random_state=0)
@@ -176,7 +176,7 @@ def test_arms_left_out_are_mentioned():
 
 
 @pytest.mark.parametrize("counted", [brute.CountedPairs, brute.CountedBlocks])
-def test_the_calls_of_a_function_are_limited_too(counted):
+def test_calls_of_a_user_metric_are_limited(counted):
     counting = counted()
     metric = pb.block_metric(counting) if counted is brute.CountedBlocks else counting
     source, target = brute.normal(200), brute.normal(300, seed=1)
@@ -191,7 +191,7 @@ def test_the_calls_of_a_function_are_limited_too(counted):
 # -- seconds and memory ----------------------------------------------------------------------------
 
 
-def test_no_time_at_all_ends_the_race_after_its_first_rung():
+def test_a_tiny_time_limit_ends_the_race_after_its_first_rung():
     method = LazyBandit(effort=2.5)  # 2.5 (100 + 2 k) rows on the first rung
     source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
     limits = pb.Limits(seconds=1e-9)
@@ -206,7 +206,7 @@ def test_no_time_at_all_ends_the_race_after_its_first_rung():
     assert spent(whole) > 2 * spent(chosen)
 
 
-def test_plenty_of_time_changes_nothing():
+def test_generous_limits_change_nothing():
     source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
     runs = [
         pb.select(source, target, k=10, method=METHOD, limits=limits, random_state=0)
@@ -217,14 +217,14 @@ def test_plenty_of_time_changes_nothing():
     assert runs[0].evaluations == runs[1].evaluations
 
 
-def test_a_race_that_is_over_was_not_stopped():
+def test_a_race_with_one_rung_is_not_stopped():
     rows = rows_of("round", 100)
     chosen = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e-9))
     assert "stopped" not in chosen.status.lower()
     assert chosen.guarantee is not None
 
 
-def test_short_memory_lets_fewer_rows_take_part():
+def test_with_little_memory_fewer_source_rows_take_part():
     method = LazyBandit(effort=2.5)  # 2.5 (100 + 2 k) rows on the first rung
     source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
     for memory in (1, 10**5, 10**6):
@@ -238,8 +238,8 @@ def test_short_memory_lets_fewer_rows_take_part():
 
 
 @pytest.mark.parametrize("k", [2, 20, 60])
-def test_memory_too_short_for_finalists(monkeypatch, k):
-    """For some, for the prototypes only, for fewer than these."""
+def test_with_little_memory_finalists_are_dropped(monkeypatch, k):
+    """Memory for some finalists, for the prototypes only, and for less than these."""
     monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
     source, target = rows_of("round", 1000), rows_of("round", 20_000, seed=1)
     method = LazyBandit(effort="thorough")
@@ -249,7 +249,7 @@ def test_memory_too_short_for_finalists(monkeypatch, k):
         assert len(set(chosen.indices.tolist())) == k
 
 
-# -- methods that go pick by pick ------------------------------------------------------------------
+# -- methods that choose one row after another ----------------------------------------------------
 
 N_SOURCE, N_TARGET = 20, 30
 
@@ -260,12 +260,12 @@ def greedy_with(method, k=6, **limits):
 
 
 def scans(n):
-    """Return what n picks of exact greedy cost when nothing is kept."""
+    """Return the evaluations of n picks of exact greedy without memoization."""
     return sum((N_SOURCE - picked + 1) * N_TARGET for picked in range(n))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_greedy_stops_after_the_pick_that_goes_beyond(n):
+def test_greedy_stops_after_the_pick_that_exceeds_the_limit(n):
     method = SpotGreedy(memoize=False)
     chosen = greedy_with(method, evaluations=scans(n) - 1)
     assert chosen.evaluations == scans(n)
@@ -281,15 +281,15 @@ def test_greedy_stops_after_the_pick_that_goes_beyond(n):
 
 
 @pytest.mark.parametrize("method", [SpotGreedy(), LazyGreedy(), LazyGreedy(memoize=True)])
-def test_a_limit_that_is_met_exactly_is_not_exceeded(method):
-    """Whatever is kept is computed with the first pick; the others need no evaluation."""
+def test_a_limit_met_exactly_is_not_exceeded(method):
+    """Memoized distances are computed with the first pick; later picks evaluate nothing."""
     chosen = greedy_with(method, evaluations=N_SOURCE * N_TARGET)
     assert chosen.k == 6
     assert chosen.evaluations == N_SOURCE * N_TARGET
     assert "Stopped" not in chosen.status
 
 
-def test_no_time_at_all_leaves_one_pick():
+def test_a_tiny_time_limit_leaves_one_pick():
     for method in (SpotGreedy(), LazyGreedy(), StochasticGreedy(), ProtoBandit()):
         chosen = greedy_with(method, seconds=1e-9)
         assert chosen.k == 1
@@ -298,7 +298,7 @@ def test_no_time_at_all_leaves_one_pick():
         )
 
 
-def test_the_last_pick_may_go_beyond():
+def test_the_last_pick_may_exceed_the_limit():
     chosen = greedy_with(SpotGreedy(memoize=False), evaluations=scans(6) - 1)
     assert chosen.k == 6
     assert "Stopped" not in chosen.status
@@ -306,21 +306,21 @@ def test_the_last_pick_may_go_beyond():
 
 
 @pytest.mark.parametrize("method", ["spotgreedy", "lazygreedy"])
-def test_too_low_a_limit_is_refused_with_what_it_takes(method):
+def test_a_limit_below_the_minimum_raises_with_the_minimum(method):
     with pytest.raises(pb.InvalidInput, match="limits: evaluations=599 is less than the 600 that"):
         greedy_with(method, evaluations=599)
 
 
-def test_a_limit_of_evaluations_that_no_race_can_keep_is_refused():
+def test_a_limit_too_low_for_a_race_raises():
     with pytest.raises(pb.InvalidInput, match="limits: evaluations=1 is less than"):
         greedy_with(METHOD, evaluations=1)
 
 
-def test_random_rows_cost_nothing_to_choose():
+def test_random_rows_need_no_evaluations():
     assert greedy_with("random", evaluations=1).k == 6
 
 
-def test_a_bandit_stops_within_a_pick_of_its_limit():
+def test_a_bandit_stops_after_the_pick_that_exceeds_the_limit():
     source, target = rows_of("round", 200), rows_of("round", 4000, seed=1)
     method = ProtoBandit(nu_step=0.02)
     whole = pb.select(source, target, k=8, method=method, random_state=0)
@@ -332,8 +332,7 @@ def test_a_bandit_stops_within_a_pick_of_its_limit():
 
 
 @pytest.mark.parametrize("effort", [0.1, 1.0])
-def test_effort_and_limits_go_together(effort):
-    """The lower of the two decides."""
+def test_the_lower_of_effort_and_limit_applies(effort):
     source, target = rows_of("round", 1000), rows_of("round", 60_000, seed=1)
 
     def run(limits):

@@ -94,7 +94,7 @@ BAD = {
     "k": ({"k": 301}, "k=301 exceeds the 300 source rows"),
     "metric": ({"metric": "nonsense"}, "metric='nonsense' is not known"),
     "method": ({"method": "nonsense"}, "method='nonsense'"),
-    "by": ({"by": np.zeros(300)}, "target is a Stream, which is taken by select"),
+    "by": ({"by": np.zeros(300)}, "target is a Stream, which only select"),
 }
 
 

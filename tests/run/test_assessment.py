@@ -8,7 +8,7 @@ import brute
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.run.assessment import assess
 from search.objectives.instances import table, uneven, watched
 

@@ -107,7 +107,7 @@ def test_quotas_go_on_to_hold():
     counts = [int((few.indices < 25).sum()), int((more.indices < 25).sum())]
     assert counts[0] == 2
     assert counts[1] == 4
-    with pytest.raises(InvalidInput, match=r"at_most leaves 9 rows in all but k=10"):
+    with pytest.raises(InvalidInput, match=r"at_most allows 9 rows in total but k=10"):
         few.extended(10)
 
 

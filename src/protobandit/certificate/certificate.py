@@ -1,17 +1,17 @@
-"""How far a selection can be from the best one, said as exactly as it is meant."""
+"""`Certificate`: a bound on how far a selection can be from the best one."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from protobandit.foundation.checks import is_number, rounded_up
 from protobandit.foundation.errors import InvalidInput
 
 
 class Share(NamedTuple):
-    """A share of the best f = C - cost that is reached, with the C it holds for."""
+    """A lower bound on f / f*, f = C - cost, with the C for which it holds."""
 
     ratio: float
     scale: float
@@ -27,25 +27,26 @@ class Certificate:
     Attributes
     ----------
     kind
-        "rigorous": the confidence holds for any data and any number of rows. "asymptotic": it is
-        approached as the rows become many. "exact": every dissimilarity was computed, and the
-        confidence is 1.
+        "rigorous": the confidence holds for any data and any number of rows. "asymptotic": the
+        confidence holds in the limit of many rows. "exact": every dissimilarity was computed, and
+        the confidence is 1.
     confidence
-        How likely what is said here is to be true, whatever the data.
+        The probability with which the bound holds.
     cost, cost_margin
-        The cost of the selection, and how far off it may be: 0.0 where it is exact.
+        The cost of the selection and its possible error: 0.0 if the cost is exact.
     cost_bound
-        The cost of the best set is at least this.
+        A lower bound on the cost of the best set.
     cost_ratio
-        The cost is at most this many times that of the best set; infinite when nothing is proven.
+        An upper bound on the cost, as a multiple of the cost of the best set; infinite if nothing
+        is proven.
     evaluations
-        Dissimilarities computed for it.
+        The number of dissimilarities computed for the certificate.
     n_rows
-        Target rows on which every source row was judged.
+        The number of target rows on which every source row was evaluated.
     statement
-        The same in words.
+        The bound as a sentence.
     conditions
-        What it takes for granted.
+        The assumptions of the bound.
     """
 
     kind: str
@@ -60,28 +61,28 @@ class Certificate:
     conditions: tuple[str, ...] = ()
 
     def f_ratio(self, scale: float) -> Share:
-        """Return a lower bound on f(M) / f(M*), f = C - cost, and the C it belongs to.
+        """Return a lower bound on f(M) / f(M*), f = C - cost, with its C.
 
-        A larger C makes the same selection look better; `cost_ratio` needs none.
+        A larger C gives a higher ratio for the same selection; `cost_ratio` does not depend on C.
 
         Parameters
         ----------
         scale
-            C, a bound on the dissimilarities.
+            C, an upper bound on the dissimilarities.
         """
         highest = self.cost + self.cost_margin
-        if not is_real(scale) or not math.isfinite(scale) or scale <= highest:
+        if not is_number(scale) or not math.isfinite(scale) or scale <= highest:
             raise InvalidInput(
-                f"scale={scale!r} is not a bound on the dissimilarities: their mean to the nearest "
-                f"prototype is {highest:.6g} already. Pass the largest dissimilarity, or more."
+                f"scale={scale!r:.60} is not an upper bound on the dissimilarities: their mean to "
+                f"the nearest prototype is {highest:.6g}. Pass the largest dissimilarity, or more."
             )
         is_proven = math.isfinite(self.cost_ratio)
         ratio = (scale - highest) / (scale - self.cost_bound) if is_proven else 0.0
         return Share(ratio, float(scale))
 
     def __str__(self) -> str:
-        given = " and ".join(self.conditions)
-        return f"{self.statement}, provided that {given}" if given else self.statement
+        conditions = " and ".join(self.conditions)
+        return f"{self.statement}, provided that {conditions}" if conditions else self.statement
 
     def __repr__(self) -> str:
         margin = f" ± {self.cost_margin:.2g}" if self.cost_margin else ""
@@ -96,16 +97,6 @@ class Certificate:
         return "\n".join(lines)
 
 
-def is_real(value: Any) -> bool:
-    """Return whether a value is a number and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def rounded_up(ratio: float) -> str:
-    """Return a ratio to four places, less than it is by a millionth at most."""
-    return f"{math.ceil(ratio * 1e4 - 0.01) / 1e4:.4f}" if math.isfinite(ratio) else "inf"
-
-
 _CERTAINTY = {
     "exact": "For certain",
     "rigorous": "With probability at least {:g}",
@@ -113,13 +104,13 @@ _CERTAINTY = {
 }
 
 
-def stated(kind: str, confidence: float, ratio: float, *, k: int, n_rows: int) -> str:
-    """Return what a ratio of costs means, as a sentence without its full stop."""
+def statement_of(kind: str, confidence: float, ratio: float, *, k: int, n_rows: int) -> str:
+    """Return the statement of a certificate, without a full stop."""
     if math.isinf(ratio):
         return (
             f"Nothing is proven: on {n_rows:,} target rows the best cost is only bounded by 0. "
             f"More evaluations may help"
         )
-    surely = _CERTAINTY[kind].format(confidence)
+    certainty = _CERTAINTY[kind].format(confidence)
     best = "source row" if k == 1 else f"{k:,} source rows"
-    return f"{surely}, the cost is at most {rounded_up(ratio)} times that of the best {best}"
+    return f"{certainty}, the cost is at most {rounded_up(ratio)} times that of the best {best}"

@@ -1,14 +1,14 @@
-"""The k-median problem on a few target rows, bounded from below by its dual.
+"""A lower bound on the k-median problem on some target rows, by its dual.
 
-Row t has the values y_ti, one for each arm i. For any prices a_t and any set A of arms,
-min over A of y_ti >= a_t - sum over A of max(a_t - y_ti, 0). Averaged with weights that sum to 1,
-no k arms reach less than
+Row t has one value y_ti per arm i. For any prices a_t and any set A of arms,
+min over A of y_ti >= a_t - sum over A of max(a_t - y_ti, 0). Average this with weights w_t that sum
+to 1. Then no k arms reach less than
 
     sum_t w_t a_t  -  (sum of the k largest over i of sum_t w_t max(a_t - y_ti, 0)).
 
-Any prices will do; subgradient steps raise the bound to the value of the linear relaxation
-(Cornuejols, Fisher, Nemhauser 1977). Values are held for each row's nearest arms only: a price is
-never set above the farthest of them, so what is not held is not needed.
+This holds for any prices. Subgradient steps raise the bound to the value of the linear relaxation
+(Cornuejols, Fisher, Nemhauser 1977). Only the values of each row's nearest arms are stored: a price
+is never set above the largest stored value of its row, so values that are not stored contribute 0.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ from protobandit.foundation.slices import cuts
 from protobandit.kernels.dual import Arms, servers, worths
 from protobandit.oracle.oracle import Oracle
 
-_REACH = 4.0  # a row is served by one arm in |S| / k: prices rarely pass twice as many
+# Arms stored per row, as multiples of |S| / k: usually, and at least. One in |S| / k arms serves a
+# row, and its price rarely exceeds the values of twice as many arms.
+_REACH = 4.0
 _LEAST_REACH = 1.5
-_MOST_CELLS = 1 << 25
-_SOME_ROWS = 256  # that there must be room for, if not for all their arms
-_STRIP = 128
+_MOST_CELLS = 1 << 25  # of the table
+_LEAST_ROWS = 256  # of the table, even if not all their arms can be stored
+_TRANSPOSED_ROWS = 128  # per block
 _MOST_STEPS = 1000
-_FEW_CELLS = 1 << 18
-_PATIENCE = (6, 20)  # steps without success, and where steps cost next to nothing
-_LAST_STRIDE = 2.0**-7
-_INERTIA = 0.7
-_NIL = 1e-12
+_FEW_CELLS = 1 << 18  # of a table on which steps are cheap
+_PATIENCE = (6, 20)  # steps without improvement; the second where steps are cheap
+_SHORTEST_STEP = 2.0**-7
+_MOMENTUM = 0.7
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DualSample:
-    """Target rows (None: all of them), weights that sum to 1, and how to value their distances.
+    """Target rows (None: all of them), weights that sum to 1, and the values of their distances.
 
-    ``value(gaps, cut)`` makes y of d(t, i) - D_t, D_t the distance to the nearest prototype, for
-    these rows of the sample; it grows with the gap, and is 0 at 0.
+    ``value(gaps, cut)`` returns y for the gaps d(t, i) - D_t of the rows ``cut`` of the sample,
+    where D_t is the distance to the nearest prototype. It increases with the gap, and is 0 at 0.
     """
 
     rows: Ids | None
@@ -52,7 +54,7 @@ class DualSample:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DualTable:
-    """Each row's nearest arms and their values, least first; and D_t."""
+    """Each row's nearest arms with their values in ascending order, and D_t as ``nearest``."""
 
     n_arms: int
     weights: Doubles
@@ -62,40 +64,40 @@ class DualTable:
 
     @property
     def cost(self) -> float:
-        """Return the mean of D_t."""
+        """Return the weighted mean of D_t."""
         return float(self.weights @ self.nearest)
 
 
-def rows_held(n_arms: int, k: int) -> int:
-    """Return of how many rows enough arms can be held."""
-    return max(_MOST_CELLS // _arms_within(_LEAST_REACH, n_arms, k), _SOME_ROWS)
+def most_rows(n_arms: int, k: int) -> int:
+    """Return the largest number of rows for which a table can store enough arms."""
+    return max(_MOST_CELLS // _arms_per_row(_LEAST_REACH, n_arms, k), _LEAST_ROWS)
 
 
-def _arms_within(reach: float, n_arms: int, k: int) -> int:
+def _arms_per_row(reach: float, n_arms: int, k: int) -> int:
     return min(n_arms, math.ceil(reach * n_arms / k))
 
 
-def tabulate(oracle: Oracle, prototypes: Ids, sample: DualSample) -> DualTable:
-    """Compare every source row with the sample, and keep each row's nearest.
+def dual_table(oracle: Oracle, prototypes: Ids, sample: DualSample) -> DualTable:
+    """Evaluate every source row on the sample, and store each row's nearest arms.
 
-    Cost: |S| evaluations a row.
+    Cost: |S| evaluations per row.
     """
     n_arms, n = len(oracle.problem.source), len(sample.weights)
-    width = min(_arms_within(_REACH, n_arms, len(prototypes)), max(1, _MOST_CELLS // n))
+    width = min(_arms_per_row(_REACH, n_arms, len(prototypes)), max(1, _MOST_CELLS // n))
     arms, nearest = np.empty((n, width), dtype=np.int32), np.empty(n)
     values = np.empty((n, width), dtype=np.float32)
 
     def visit(block: Floats, cut: slice) -> None:
         nearest[cut] = block[prototypes].min(axis=0)
-        across = _transposed(block)
-        near = np.argpartition(across, width - 1, axis=1)[:, :width]
-        distances = np.take_along_axis(across, near, axis=1)
+        by_row = _transposed(block)
+        near = np.argpartition(by_row, width - 1, axis=1)[:, :width]
+        distances = np.take_along_axis(by_row, near, axis=1)
         order = np.argsort(distances, axis=1)
         arms[cut] = np.take_along_axis(near, order, axis=1)
         distances = np.take_along_axis(distances, order, axis=1).astype(np.float64)
-        held = sample.value(distances - nearest[cut, None], cut).astype(np.float32)
-        # Rounded down, a lower bound stays one.
-        values[cut] = np.nextafter(held, np.float32(-np.inf))
+        rounded = sample.value(distances - nearest[cut, None], cut).astype(np.float32)
+        # Values are rounded down, so that a lower bound stays a lower bound.
+        values[cut] = np.nextafter(rounded, np.float32(-np.inf))
 
     oracle.each_chunk(np.arange(n_arms), visit, sample.rows)
     return DualTable(
@@ -105,43 +107,44 @@ def tabulate(oracle: Oracle, prototypes: Ids, sample: DualSample) -> DualTable:
 
 def _transposed(block: Floats) -> Floats:
     out = np.empty(block.T.shape, dtype=block.dtype)
-    for cut in cuts(len(block), _STRIP):  # in one go it would miss the cache at every step
+    for cut in cuts(len(block), _TRANSPOSED_ROWS):  # the whole block would not fit the cache
         out[:, cut] = block[cut].T
     return out
 
 
 def dual_bound(table: DualTable, k: int) -> float:
-    """Return what the values of the best ``k`` arms, averaged over the rows, cannot fall below.
+    """Return a lower bound on the weighted mean of the values of any ``k`` arms.
 
-    The first prices are 0, that is D_t: the bound by submodularity. A subgradient at row t is 1
-    less the number of open arms that serve it. Strides are Polyak's, towards 0, which the
-    prototypes themselves reach; they halve, from the best prices so far, when these have not been
-    beaten for a while.
+    The first prices are 0, that is D_t: they give the bound by submodularity. A subgradient at row
+    t is 1 minus the number of open arms that serve it. The step length is Polyak's towards 0, the
+    value that the prototypes themselves reach. If the bound does not improve for some steps, the
+    search returns to the best prices and halves the step length.
     """
-    weights, places = table.weights, (table.arms, table.values)
+    weights, arms_and_values = table.weights, (table.arms, table.values)
     patience = _PATIENCE[table.values.size <= _FEW_CELLS]
     caps = table.values[:, -1].astype(np.float64)
-    worth, served, still = np.empty(table.n_arms), np.empty(len(weights)), np.zeros(len(weights))
-    prices = kept = np.minimum(0.0, caps)
-    best, stride, stale, heading = -np.inf, 1.0, 0, still
+    worth, served = np.empty(table.n_arms), np.empty(len(weights))
+    no_direction = np.zeros(len(weights))
+    prices = best_prices = np.minimum(0.0, caps)
+    best, step, n_stale, direction = -np.inf, 1.0, 0, no_direction
     for _ in range(_MOST_STEPS):
-        worths(*places, prices, weights, worth)
+        worths(*arms_and_values, prices, weights, worth)
         opened = np.argpartition(worth, table.n_arms - k)[table.n_arms - k :]
         bound = float(weights @ prices - worth[opened].sum())
-        stale += 1
+        n_stale += 1
         if bound > best:
-            best, kept, stale = bound, prices, 0
-        elif stale > patience:
-            prices, stride, stale, heading = kept, stride / 2, 0, still
-            if stride < _LAST_STRIDE:
+            best, best_prices, n_stale = bound, prices, 0
+        elif n_stale > patience:
+            prices, step, n_stale, direction = best_prices, step / 2, 0, no_direction
+            if step < _SHORTEST_STEP:
                 break
             continue
         is_open = np.zeros(table.n_arms)
         is_open[opened] = 1
-        servers(*places, prices, is_open, served)
-        heading = _INERTIA * heading + (1 - served)
-        length = float(weights @ heading**2)
-        if length == 0 or bound >= -_NIL:
+        servers(*arms_and_values, prices, is_open, served)
+        direction = _MOMENTUM * direction + (1 - served)
+        length = float(weights @ direction**2)
+        if length == 0 or bound >= -_TOLERANCE:
             break
-        prices = np.minimum(prices - stride * bound / length * heading, caps)
+        prices = np.minimum(prices - step * bound / length * direction, caps)
     return min(best, 0.0)

@@ -1,1 +1,1 @@
-"""Errors, array types, checks, generators, threads, memory: what every other subpackage uses."""
+"""Errors, array types, checks, generators, threads and memory, used by every other subpackage."""

@@ -1,4 +1,4 @@
-"""The few type names that every file shares."""
+"""Names of array types that every subpackage uses."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """Checks of values that users pass, each written once.
 
-A ``require_`` function raises `InvalidInput` that says what was passed, what is allowed and what to
-do; an ``is_`` function returns a bool. Booleans are never numbers here, although Python says so.
+A ``require_`` function raises `InvalidInput` with a message that names the value, the allowed
+values and what to do. An ``is_`` function returns a bool. Booleans do not count as numbers here,
+although they do in Python.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,12 +19,12 @@ from protobandit.foundation.errors import InvalidInput
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether ``value`` is an integer, of Python or of NumPy."""
+    """Return whether ``value`` is a Python or NumPy integer."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a real number, of Python or of NumPy; NaN and infinity are."""
+    """Return whether ``value`` is a Python or NumPy real number, including NaN and infinity."""
     is_real = isinstance(value, (int, float, np.integer, np.floating))
     return is_real and not isinstance(value, bool)
 
@@ -56,28 +58,40 @@ def require_number(
     *,
     above: float | None = None,
     at_least: float | None = None,
-    below: float = math.inf,
+    below: float | None = None,
+    at_most: float | None = None,
     allows_none: bool = False,
 ) -> None:
     """Raise unless ``value`` is a finite number within the bounds."""
     if allows_none and value is None:
         return
-    is_allowed = (
-        is_number(value)
-        and math.isfinite(value)
-        and (above is None or value > above)
-        and (at_least is None or value >= at_least)
-        and value < below
-    )
-    if not is_allowed:
-        bounds = [
-            *([] if above is None else [f"> {above:g}"]),
-            *([] if at_least is None else [f">= {at_least:g}"]),
-            *([] if below == math.inf else [f"< {below:g}"]),
-        ]
-        allowed = " ".join(["a finite number", " and ".join(bounds)]).strip()
+    bounds = [
+        (f"{sign} {bound:g}", compare, bound)
+        for sign, compare, bound in (
+            (">", operator.gt, above),
+            (">=", operator.ge, at_least),
+            ("<", operator.lt, below),
+            ("<=", operator.le, at_most),
+        )
+        if bound is not None
+    ]
+    is_finite = is_number(value) and math.isfinite(value)
+    if not is_finite or not all(compare(value, bound) for _, compare, bound in bounds):
+        shown = " and ".join(text for text, _, _ in bounds)
+        allowed = f"a finite number {shown}".rstrip()
         none = ", or None" if allows_none else ""
         raise InvalidInput(f"{name}={value!r:.60} is not allowed. Pass {allowed}{none}.")
+
+
+def optional_count(value: Any, name: str) -> int | None:
+    """Return None or a positive whole number as an int, also if it is a float such as 1e9."""
+    if value is None:
+        return None
+    if not is_number(value) or not math.isfinite(value) or value <= 0 or value != int(value):
+        raise InvalidInput(
+            f"{name}={value!r:.60} is not allowed. Pass a whole number > 0, or None."
+        )
+    return int(value)
 
 
 def require_choice(value: Any, name: str, choices: Iterable[str]) -> None:
@@ -88,10 +102,10 @@ def require_choice(value: Any, name: str, choices: Iterable[str]) -> None:
 
 
 def weights_or_ones(weights: Doubles | None, n: int) -> Doubles:
-    """Return the weights of ``n`` rows: ones where there are none, since all rows count alike."""
+    """Return one weight per row: ones if ``weights`` is None, since all rows then count equally."""
     return np.ones(n) if weights is None else weights
 
 
 def rounded_up(ratio: float) -> str:
-    """Return a ratio to four places, rounded up; a millionth above a place is rounding."""
+    """Return a ratio with four decimals, rounded up; an excess below 1e-6 is rounding error."""
     return f"{math.ceil(ratio * 1e4 - 0.01) / 1e4:.4f}" if math.isfinite(ratio) else "inf"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 
 
@@ -19,43 +18,42 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
     if random_state is None:
         return np.random.default_rng()
-    with suppress(TypeError, ValueError):
-        if not isinstance(random_state, bool):
-            return np.random.default_rng(operator.index(random_state))
+    if is_integer(random_state) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
     raise InvalidInput(
-        f"random_state={random_state!r} is not a valid random_state. Pass None, an int >= 0, a "
+        f"random_state={random_state!r:.60} is not a valid random_state. Pass None, an int >= 0, a "
         f"NumPy Generator or a RandomState."
     )
 
 
 def state_of(random: np.random.Generator) -> Any:
-    """Return where a generator stands."""
-    return _plain(random.bit_generator.state)
+    """Return the state of a generator as values that JSON can hold."""
+    return _as_json(random.bit_generator.state)
 
 
 def set_state(random: np.random.Generator, state: Any) -> None:
-    """Put a generator where another of its kind has stood."""
+    """Set the state of a generator to what `state_of` returned for another of the same type."""
     try:
-        random.bit_generator.state = _numeric(state)
+        random.bit_generator.state = _from_json(state)
     except (TypeError, ValueError, KeyError):
         kind = type(random.bit_generator).__name__
         raise InvalidInput(
-            f"checkpoint: its random numbers were not those of {kind}. Pass the random_state it "
-            f"was made with, or another path."
+            f"checkpoint: its random numbers do not come from a {kind}. Pass the random_state it "
+            f"was written with, or another path."
         ) from None
 
 
-def _plain(state: Any) -> Any:
+def _as_json(state: Any) -> Any:
     if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
+        return {name: _as_json(value) for name, value in state.items()}
     if isinstance(state, np.ndarray):
         return {"dtype": str(state.dtype), "numbers": state.tolist()}
     return state.item() if isinstance(state, np.generic) else state
 
 
-def _numeric(state: Any) -> Any:
+def _from_json(state: Any) -> Any:
     if not isinstance(state, dict):
         return state
     if set(state) == {"dtype", "numbers"}:
         return np.array(state["numbers"], dtype=state["dtype"])
-    return {name: _numeric(value) for name, value in state.items()}
+    return {name: _from_json(value) for name, value in state.items()}

@@ -1,13 +1,14 @@
-"""What the machine can spare."""
+"""The memory that this process can still use."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_UNKNOWN = 2**31
+_IF_UNKNOWN = 2**31
 
-# Limit, use, and the part of the use that is given up on demand, of version 2 and of version 1.
+# Files with the limit, the usage, and the part of the usage that the kernel frees on demand: for
+# control groups of version 2, then of version 1.
 _CGROUPS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     (
@@ -20,12 +21,12 @@ _CGROUPS = (
 
 
 def available_memory() -> int:
-    """Return the bytes this process may still take, container limits respected."""
+    """Return how many bytes this process can still use, within the limit of its container."""
     free = _meminfo(Path("/proc/meminfo"))
     if free is None:
-        free = _half_of_all()
-    room = _container_room(Path("/sys/fs/cgroup"))
-    return free if room is None else min(free, room)
+        free = _half_of_physical()
+    in_container = _free_in_container(Path("/sys/fs/cgroup"))
+    return free if in_container is None else min(free, in_container)
 
 
 def _meminfo(path: Path) -> int | None:
@@ -33,28 +34,28 @@ def _meminfo(path: Path) -> int | None:
     return None if kilobytes is None else 1024 * kilobytes
 
 
-def _half_of_all() -> int:
+def _half_of_physical() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
-        return _UNKNOWN
+        return _IF_UNKNOWN
 
 
-def _container_room(folder: Path) -> int | None:
-    for limit, use, facts, spare in _CGROUPS:
-        most, used = _number(folder / limit), _number(folder / use)
+def _free_in_container(folder: Path) -> int | None:
+    for limit, usage, statistics, reclaimable in _CGROUPS:
+        most, used = _number(folder / limit), _number(folder / usage)
         if most is not None and used is not None:
-            return max(0, most - used + _fields(folder / facts).get(spare, 0))
+            return max(0, most - used + _fields(folder / statistics).get(reclaimable, 0))
     return None
 
 
 def _number(path: Path) -> int | None:
     text = _read(path).strip()
-    return int(text) if text.isdigit() else None  # "max" is no limit
+    return int(text) if text.isdigit() else None  # "max" means no limit
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """Return the numbers of a file of lines such as ``name 12`` or ``name: 12 kB``."""
+    """Return the numbers in a file with lines such as ``name 12`` or ``name: 12 kB``."""
     words = (line.split() for line in _read(path).splitlines())
     return {
         name: int(value) for name, value, *_ in (w for w in words if len(w) > 1) if value.isdigit()

@@ -1,4 +1,4 @@
-"""Rows cut into pieces, always at the same places."""
+"""Split rows into blocks, always at the same places."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from protobandit.foundation.array_types import Ids, Where
 
 
 def cuts(n: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of ``size`` that cover ``n``."""
+    """Yield consecutive slices of length ``size`` that cover ``n``; the last may be shorter."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def cuts_of(whole: slice, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of ``size`` that cover a slice."""
+    """Yield consecutive slices of length ``size`` that cover a slice; the last may be shorter."""
     return (
         slice(start, min(start + size, whole.stop))
         for start in range(whole.start, whole.stop, size)
@@ -23,7 +23,7 @@ def cuts_of(whole: slice, size: int) -> Iterator[slice]:
 
 
 def equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
-    """Return the positions of each value that has ``least`` of them, and all other positions."""
+    """Return the positions of each value that occurs ``least`` times or more, and the others."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=-1))
     lengths = np.diff(starts, append=len(values))
@@ -33,7 +33,7 @@ def equal_runs(values: Ids, least: int) -> tuple[list[Ids], Ids]:
 
 
 def as_slice(ids: Ids) -> Where:
-    """Return consecutive numbers as a slice, which reads without copying."""
+    """Return consecutive row numbers as a slice, which reads without copying; others unchanged."""
     if len(ids) and ids[-1] - ids[0] == len(ids) - 1 and (np.diff(ids) == 1).all():
         return slice(int(ids[0]), int(ids[-1]) + 1)
     return ids

@@ -1,20 +1,19 @@
-"""One pool of threads, and BLAS held to one thread while it works.
+"""One thread pool for the process; BLAS is limited to one thread while the pool works.
 
 Rules
 -----
-1. Work is cut into tasks by the problem, never by the number of workers, and each task writes to a
-   place of its own: one worker and many give the same bits.
-2. Inside `one_blas_thread` every BLAS runs on one thread, on the calling thread too. Most can only
-   be limited process-wide: overlapping users share one guard, the first sets it and the last
-   restores it, on whatever threads they are. Some are limited thread by thread: there each user,
-   and each thread of the pool, sets its own.
-3. The pool starts when it is first needed, never starts a pool within a pool, is forgotten in a
-   forked child, and stays out of the way inside joblib's workers.
+1. The problem determines how work is split into tasks, never the number of workers, and each task
+   writes to its own part of the output. So one worker and many give the same bits.
+2. Inside `one_blas_thread` every BLAS library runs on one thread, also on the calling thread. Most
+   libraries can only be limited for the whole process. Overlapping users then share one limit: the
+   first sets it and the last restores it, on any thread. Other libraries are limited per
+   thread; there each user, and each thread of the pool, sets its own limit.
+3. The pool starts when it is first needed and never inside one of its own threads. A forked child
+   does not inherit it. Inside joblib's workers everything runs on one thread.
 """
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 import threading
@@ -24,16 +23,17 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 
 Task = TypeVar("Task")
-Limited: TypeAlias = list[tuple[Any, int]]  # libraries, and their number of threads before
+Limited: TypeAlias = list[tuple[Any, int]]  # limited libraries and their earlier thread counts
 
 _MOST_THREADS = 256  # threads start on demand, so this costs nothing
 
 
 class _State:
-    """What a forked child must not inherit."""
+    """The state that a forked child must not inherit."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -49,7 +49,8 @@ _inside = threading.local()
 def _after_fork_in_child() -> None:
     global _state
     inherited, _state = _state, _State()
-    inherited.lock = threading.Lock()  # another thread may have held it; a guard may still want it
+    # Another thread may have held the lock, and a guard entered before the fork still uses it.
+    inherited.lock = threading.Lock()
     _restore(inherited.limited)
 
 
@@ -58,31 +59,24 @@ if hasattr(os, "register_at_fork"):
 
 
 def worker_count(n_jobs: int | None) -> int:
-    """Return how many threads ``n_jobs`` asks for.
+    """Return the number of threads for ``n_jobs``.
 
-    None and -1 mean every core this process may use (affinity and container quotas respected);
-    other negative numbers count back from there, as in joblib.
+    None and -1 mean every core this process may use, within its CPU affinity and the quota of its
+    container. Other negative numbers count back from there, as in joblib.
     """
-    asked = _as_count(n_jobs)
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise InvalidInput(
+            f"n_jobs={n_jobs!r:.60} is not allowed. Pass an integer >= 1, -1 for all cores, or "
+            f"None."
+        )
     if getattr(_inside, "pool", False) or _is_joblib_worker():
         return 1
-    if asked < 0:
+    requested = -1 if n_jobs is None else int(n_jobs)
+    if requested < 0:
         import joblib
 
-        asked = max(1, int(joblib.cpu_count()) + 1 + asked)
-    return min(asked, _MOST_THREADS)
-
-
-def _as_count(n_jobs: Any) -> int:
-    try:
-        count = -1 if n_jobs is None else operator.index(n_jobs)
-    except TypeError:
-        count = None
-    if count is None or isinstance(n_jobs, bool):
-        raise InvalidInput(f"n_jobs={n_jobs!r} is not a whole number. Pass None, -1 or a count.")
-    if count == 0:
-        raise InvalidInput("n_jobs=0 asks for no worker at all. Pass None, -1 or a count >= 1.")
-    return count
+        requested = max(1, int(joblib.cpu_count()) + 1 + requested)
+    return min(requested, _MOST_THREADS)
 
 
 def _is_joblib_worker() -> bool:
@@ -94,17 +88,17 @@ def _is_joblib_worker() -> bool:
 
 
 def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
-    """Call ``function`` on every task, on up to ``workers`` threads, this one among them.
+    """Call ``function`` on every task, on up to ``workers`` threads including the calling one.
 
-    An error in one task lets running tasks end, starts no other, and is raised here.
+    After an error in a task no other task starts; the running ones finish, then it is raised here.
     """
-    todo = list(tasks)
-    helpers = 0 if getattr(_inside, "pool", False) else min(workers, len(todo)) - 1
+    remaining = list(tasks)
+    helpers = 0 if getattr(_inside, "pool", False) else min(workers, len(remaining)) - 1
     if helpers <= 0:
-        for task in todo:
+        for task in remaining:
             function(task)
         return
-    queue = _Queue(todo)
+    queue = _Queue(remaining)
     futures = [_pool().submit(_work, function, queue) for _ in range(helpers)]
     try:
         _work(function, queue)
@@ -117,7 +111,7 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
 
 
 class _Queue:
-    """Hands each task out once; after `close`, none."""
+    """Yield each task to one thread; after `close`, yield no more."""
 
     def __init__(self, tasks: list[Any]) -> None:
         self._tasks: Iterator[Any] = iter(tasks)
@@ -156,19 +150,19 @@ def _work(function: Callable[[Any], None], queue: _Queue) -> None:
 def _pool() -> ThreadPoolExecutor:
     with _state.lock:
         if _state.pool is None:
-            _state.pool = ThreadPoolExecutor(_MOST_THREADS, "protobandit", _limit_own)
+            _state.pool = ThreadPoolExecutor(_MOST_THREADS, "protobandit", _limit_this_thread)
         return _state.pool
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread until the last of overlapping users leaves."""
+    """Limit BLAS to one thread until the last of overlapping users leaves."""
     state = _state
-    shared, own = _blas_libraries()
-    limited = _limit(own)
+    per_process, per_thread = _blas_libraries()
+    limited = _limit(per_thread)
     with state.lock:
         if state.guards == 0:
-            state.limited = _limit(shared)
+            state.limited = _limit(per_process)
         state.guards += 1
     try:
         yield
@@ -183,25 +177,25 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _blas_libraries() -> tuple[list[Any], list[Any]]:
-    """Return the BLAS libraries that are limited process-wide, and those limited by thread."""
+    """Return the BLAS libraries that are limited per process, and those limited per thread."""
     import threadpoolctl
 
     libraries = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
-    shared: list[Any] = []
-    own: list[Any] = []
+    per_process: list[Any] = []
+    per_thread: list[Any] = []
     for library in libraries:
-        (own if _is_limited_by_thread(library) else shared).append(library)
-    return shared, own
+        (per_thread if _is_limited_by_thread(library) else per_process).append(library)
+    return per_process, per_thread
 
 
 def _is_limited_by_thread(library: Any) -> bool:
-    # So from version 3.8 of threadpoolctl.
+    # How threadpoolctl >= 3.8 shows a library that is limited per thread.
     has_owner = hasattr(library, "clear_controlling_thread")
     return has_owner and getattr(library, "threading_layer", "") == "openmp"
 
 
 def _limit(libraries: list[Any]) -> Limited:
-    """Set these libraries to one thread; return what they were set to."""
+    """Limit these libraries to one thread; return those that had more, with their thread counts."""
     before = [(library, library.get_num_threads()) for library in libraries]
     limited = [(library, n) for library, n in before if n is not None and n > 1]
     for library, _ in limited:
@@ -209,20 +203,20 @@ def _limit(libraries: list[Any]) -> Limited:
     return limited
 
 
-def _limit_own() -> None:
-    _, own = _blas_libraries()
-    _limit(own)
+def _limit_this_thread() -> None:
+    _, per_thread = _blas_libraries()
+    _limit(per_thread)
 
 
 def _restore(limited: Limited) -> None:
     for library, n in limited:
-        if library.get_num_threads() == 1:  # else somebody else has set it since
+        if library.get_num_threads() == 1:  # otherwise the user has changed it meanwhile
             _set(library, n)
 
 
 def _set(library: Any, n: int) -> None:
-    # threadpoolctl from 3.8 on obeys one thread at a time and silently ignores the others. A guard
-    # may be set on one thread and lifted on another, so it must not stay with any.
+    # threadpoolctl >= 3.8 accepts calls from one controlling thread and silently ignores those of
+    # others. A limit may be set on one thread and lifted on another, so no thread may keep control.
     clear = getattr(library, "clear_controlling_thread", lambda force: None)
     clear(force=True)
     library.set_num_threads(n)

@@ -47,7 +47,7 @@ def fill_nearest(
 
 
 def _pairs(rows: Ids, since: Ids, n: int) -> tuple[Ids, Ids, Ids]:
-    """Return pairs of each row with the sources from its ``since`` on, and where each row starts."""
+    """Return pairs of each row with the sources from its ``since`` on, and each row's start."""
     lengths = n - since
     starts = np.cumsum(lengths) - lengths
     at = np.arange(lengths.sum()) - np.repeat(starts - since, lengths)

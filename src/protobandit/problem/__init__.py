@@ -1,1 +1,1 @@
-"""The problem: rows, a metric, weights, k, constraints, goals and limits, validated and frozen."""
+"""The problem: rows, a metric, weights, k, constraints, goals and limits, checked and frozen."""

@@ -1,4 +1,4 @@
-"""What the user may demand of a selection, checked and made into `Feasibility`."""
+"""Constraints on a selection that the user may pass; checked and turned into `Feasibility`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import is_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import numbered
 from protobandit.problem.feasibility import Feasibility
@@ -17,25 +18,26 @@ from protobandit.problem.feasibility import Feasibility
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraints:
-    """What a selection must hold, may hold, and may cost.
+    """Which rows a selection must contain, may contain, and what it may cost.
 
     Parameters
     ----------
     fixed
-        Source rows that stay: their numbers, or a `Selection`. They count towards ``k`` and come
-        first in the result.
+        Source rows that are always selected: their row numbers, or a `Selection`. They count
+        towards ``k`` and come first in the result.
     groups
-        A label for each source row, for ``at_least`` and ``at_most``.
+        One label per source row, for ``at_least`` and ``at_most``.
     at_least, at_most
-        How many rows of each group there must and may be: an int for all groups, or a mapping from
-        labels to ints that leaves other groups alone. Greedy methods then reach at least half of
-        the best allowed f (Fisher, Nemhauser, Wolsey 1978).
+        The smallest and the largest number of rows per group: an int for all groups, or a mapping
+        from labels to ints; other groups are then not constrained. Greedy methods reach at least
+        half of the best feasible f (Fisher, Nemhauser, Wolsey 1978).
     costs, budget
-        What each source row costs (> 0), and what the prototypes may cost together. ``k`` may then
-        be None, or is a cap. Rows are bought by gain per cost; where the best single affordable row
-        is better than all of them, it is bought first instead. That reaches at least (1 - 1/e) / 2
-        of the best affordable f (Khuller, Moss, Naor 1999; Leskovec et al. 2007). With costs,
-        ``at_least`` is not taken: minima may be out of reach of the money.
+        The cost of each source row (> 0), and the largest total cost of the prototypes. ``k`` is
+        then an upper bound, or None. Rows are chosen by gain per cost. If the best single
+        affordable row is better than all rows chosen in this way, it is chosen first instead. This
+        reaches at least (1 - 1/e) / 2 of the best affordable f (Khuller, Moss, Naor 1999; Leskovec
+        et al. 2007). ``at_least`` is not supported with costs, since the budget may not suffice
+        for the minima.
 
     Examples
     --------
@@ -63,12 +65,12 @@ class Constraints:
         has_quotas = self.at_least is not None or self.at_most is not None
         if has_quotas and self.groups is None:
             raise InvalidInput(
-                "Constraints: at_least and at_most count rows of groups, but groups=None. Pass "
-                "groups=, a label for each source row."
+                "Constraints: at_least and at_most count rows per group, but groups=None. Pass "
+                "groups=, one label per source row."
             )
         if self.groups is not None and not has_quotas:
             raise InvalidInput(
-                "Constraints: groups are given but neither at_least nor at_most. Pass one of them."
+                "Constraints: groups is given but neither at_least nor at_most. Pass one of them."
             )
         if (self.costs is None) != (self.budget is None):
             given = "budget" if self.costs is None else "costs"
@@ -77,12 +79,12 @@ class Constraints:
             )
         if self.costs is not None and self.at_least is not None:
             raise InvalidInput(
-                "Constraints: at_least is given with costs, but minima may be out of reach of a "
-                "budget. Pass at_most only, or no costs."
+                "Constraints: at_least is given with costs, but a budget may not suffice for the "
+                "minima. Pass at_most only, or no costs."
             )
 
     def feasibility(self, n: int) -> Feasibility:
-        """Return what this means for ``n`` source rows."""
+        """Return the `Feasibility` of ``n`` source rows under these constraints."""
         free = Feasibility.none(n)
         groups, names, least, most = free.groups, free.names, free.least, free.most
         if self.groups is not None:
@@ -90,7 +92,7 @@ class Constraints:
             sizes = np.bincount(groups, minlength=len(names))
             least = _as_quotas(self.at_least, names, "at_least", otherwise=0 * sizes)
             most = _as_quotas(self.at_most, names, "at_most", otherwise=sizes)
-            _require_room(names, least, most, sizes)
+            _require_consistent(names, least, most, sizes)
             most = np.minimum(most, sizes)
         return Feasibility(
             fixed=_as_fixed(self.fixed, n),
@@ -104,7 +106,7 @@ class Constraints:
 
 
 def as_feasibility(constraints: Any, n: int) -> Feasibility:
-    """Return what the constraints passed mean for ``n`` source rows."""
+    """Return the `Feasibility` of ``n`` source rows under the constraints that the user passed."""
     if constraints is None:
         return Feasibility.none(n)
     if not isinstance(constraints, Constraints):
@@ -121,8 +123,8 @@ def _as_fixed(fixed: Any, n: int) -> Ids:
         ids = np.array([operator.index(i) for i in given], dtype=np.int64)
     except (TypeError, OverflowError):
         raise InvalidInput(
-            f"constraints: fixed={fixed!r:.40} are not numbers of source rows. Pass ints from 0 to "
-            f"{n - 1}, or a Selection."
+            f"constraints: fixed={fixed!r:.40} are not row numbers of the source. Pass ints from 0 "
+            f"to {n - 1}, or a Selection."
         ) from None
     for i in ids[(ids < 0) | (ids >= n)]:
         raise InvalidInput(
@@ -136,7 +138,7 @@ def _as_fixed(fixed: Any, n: int) -> Ids:
 
 
 def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids) -> Ids:
-    """Return a number for each group."""
+    """Return one number per group."""
     if quotas is None:
         return otherwise
     if not isinstance(quotas, Mapping):
@@ -154,25 +156,24 @@ def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids
 
 
 def _as_quota(value: Any, name: str) -> int:
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or value < 0:
+    if not is_integer(value) or value < 0:
         raise InvalidInput(
-            f"constraints: {name}={value!r:.40} is not a number of rows. Pass a whole number >= 0, "
-            f"or a mapping from labels to such numbers."
+            f"constraints: {name}={value!r:.40} is not a number of rows. Pass an integer >= 0, or "
+            f"a mapping from labels to such integers."
         )
     return min(int(value), int(np.iinfo(np.int64).max))
 
 
-def _require_room(names: tuple[Any, ...], least: Ids, most: Ids, sizes: Ids) -> None:
+def _require_consistent(names: tuple[Any, ...], least: Ids, most: Ids, sizes: Ids) -> None:
     for g in np.flatnonzero(least > sizes):
         raise InvalidInput(
-            f"constraints: at_least asks for {least[g]} rows of group {names[g]!r}, which has "
+            f"constraints: at_least requires {least[g]} rows of group {names[g]!r}, which has "
             f"{sizes[g]}. Lower at_least for this group."
         )
     for g in np.flatnonzero(least > most):
         raise InvalidInput(
-            f"constraints: at_least asks for {least[g]} rows of group {names[g]!r} but at_most "
-            f"allows {most[g]}. Lower the one or raise the other."
+            f"constraints: at_least requires {least[g]} rows of group {names[g]!r} but at_most "
+            f"allows {most[g]}. Lower at_least or raise at_most."
         )
 
 
@@ -190,16 +191,13 @@ def _as_costs(costs: Any, n: int) -> Doubles:
         )
     for at in np.flatnonzero(~((values > 0) & np.isfinite(values))):
         raise InvalidInput(
-            f"constraints: costs[{at}]={values[at]} is not allowed. Costs must be finite and > 0; "
-            f"rows that are already paid for can be fixed and taken off the budget."
+            f"constraints: costs[{at}]={values[at]} is not allowed. Costs must be finite and > 0. "
+            f"Give a row that is already paid for any cost > 0, fix it, and add the cost to the "
+            f"budget."
         )
     return values
 
 
 def _as_budget(budget: Any) -> float:
-    is_number = isinstance(budget, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(budget, bool) or not 0 < budget < np.inf:
-        raise InvalidInput(
-            f"constraints: budget={budget!r:.40} is not allowed. Pass a finite number > 0."
-        )
+    require_number(budget, "constraints: budget", above=0)
     return float(budget)

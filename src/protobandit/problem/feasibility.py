@@ -1,13 +1,14 @@
-"""Which rows a search may take: what `Constraints` means for one problem.
+"""Feasibility: which rows a search may choose under the `Constraints` of one problem.
 
 Theory of operation
 -------------------
-With at least ``least[g]`` and at most ``most[g]`` rows of each group g and k in all, a set can grow
-into an allowed one of k rows exactly if no group is beyond its maximum and what the minima still
-need is no more than the rows still to come. Such sets are the independent sets of a matroid (El
-Halabi, Mitrović, Norouzi-Fard, Tardos, Vondrák 2020), so that a greedy step never leads into a
-dead end: a group at its maximum is closed, and when all rows to come are needed for minima only
-the groups in need are open. Rows that are fixed are taken first.
+A selection of k rows has at least ``least[g]`` and at most ``most[g]`` rows of each group g. A
+smaller set can be extended to such a selection exactly if no group exceeds its maximum and the rows
+that the minima still need are no more than the rows that remain to be chosen. Such sets are the
+independent sets of a matroid (El Halabi, Mitrović, Norouzi-Fard, Tardos, Vondrák 2020), so a greedy
+step never leads to a set that cannot be completed: a group at its maximum is closed, and once all
+remaining rows are needed for minima, only the groups below their minimum are open. Fixed rows are
+chosen first.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ from numpy.typing import NDArray
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 
-_ROUNDING = 1e-12  # of a budget
+_ROUNDING = 1e-12  # relative to the budget
 
 Flags: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Feasibility:
-    """What a search must heed.
+    """The constraints that a search must satisfy.
 
     Attributes
     ----------
     fixed
-        Source rows that are taken first and stay.
+        Source rows that are chosen first and never replaced.
     groups
         The group number of every source row.
     names
         The user's label of each group.
     least, most
-        How many rows of each group there must and may be; no more than the group has.
+        The smallest and largest number of rows per group; at most the size of the group.
     prices, budget
-        What each row costs and what all may cost together, or None.
+        The cost of each row and the largest total cost, or None.
     """
 
     fixed: Ids
@@ -55,7 +56,7 @@ class Feasibility:
 
     @classmethod
     def none(cls, n: int) -> Feasibility:
-        """Return the rules of a problem without constraints: all ``n`` rows in one group."""
+        """Return the feasibility without constraints: all ``n`` rows in one group."""
         return cls(
             fixed=np.empty(0, dtype=np.int64),
             groups=np.zeros(n, dtype=np.int64),
@@ -66,17 +67,17 @@ class Feasibility:
 
     @cached_property
     def sizes(self) -> Ids:
-        """Return how many rows each group has."""
+        """Return the number of rows per group."""
         return np.bincount(self.groups, minlength=len(self.names))
 
     @cached_property
     def has_quotas(self) -> bool:
-        """Tell whether groups matter at all."""
+        """Return whether any minimum or maximum restricts the choice."""
         return bool(self.least.any() or (self.most < self.sizes).any())
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what a method must support: of "fixed", "groups" and "costs"."""
+        """Return what a method must support: any of "fixed", "groups" and "costs"."""
         parts = {
             "fixed": len(self.fixed) > 0,
             "groups": self.has_quotas,
@@ -86,26 +87,29 @@ class Feasibility:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether any k rows will do."""
+        """Return whether any k rows are feasible."""
         return not self.needs
 
     @property
     def capacity(self) -> int:
-        """Return how many rows can be taken at most, whatever they cost."""
+        """Return the largest number of rows that can be chosen, ignoring costs."""
         return int(self.most.sum())
 
     def among(self, arms: Ids) -> Feasibility:
-        """Return the rules for these source rows alone, in order; the fixed ones are among them."""
+        """Return the feasibility for the source rows ``arms`` only; without costs.
+
+        ``arms`` must be sorted and contain the fixed rows.
+        """
         return replace(
             self, fixed=np.searchsorted(arms, self.fixed), groups=self.groups[arms], prices=None
         )
 
     def counts(self, members: Ids) -> Ids:
-        """Return how many of ``members`` each group has."""
+        """Return the number of ``members`` per group."""
         return np.bincount(self.groups[members], minlength=len(self.names))
 
     def open_groups(self, members: Ids, n_left: int) -> Flags:
-        """Tell which groups the next of ``n_left`` rows may come from."""
+        """Return per group whether the next of ``n_left`` rows may come from it."""
         counts = self.counts(members)
         missing = np.maximum(self.least - counts, 0)
         if missing.sum() >= n_left:
@@ -113,23 +117,23 @@ class Feasibility:
         return np.asarray(counts < self.most)
 
     def open_rows(self, members: Ids, n_left: int) -> Ids:
-        """Return the source rows that the next of ``n_left`` may be, beside ``members``."""
+        """Return the source rows, ``members`` excluded, that may be the next of ``n_left`` rows."""
         is_other = np.ones(len(self.groups), dtype=bool)
         is_other[members] = False
         return self.open_among(np.flatnonzero(is_other), members, n_left)
 
     def open_among(self, arms: Ids, members: Ids, n_left: int) -> Ids:
-        """Return which of ``arms``, none a member, may be the next of ``n_left`` rows."""
+        """Return which of ``arms`` may be the next of ``n_left`` rows; none of them is a member."""
         if self.has_quotas:
             arms = arms[self.open_groups(members, n_left)[self.groups[arms]]]
         if self.prices is not None:
-            arms = arms[self.prices[arms] <= self._money_left(members)]
+            arms = arms[self.prices[arms] <= self._budget_left(members)]
         return arms
 
     def admitted(self, members: Ids, arms: Ids, n_left: int) -> Ids:
-        """Return which of ``arms`` can be taken one after the other, at most ``n_left``.
+        """Return the positions in ``arms`` of those that can be added in this order.
 
-        These are positions in ``arms``.
+        An arm that is not open at its turn is skipped; at most ``n_left`` arms are added.
         """
         if not self.has_quotas and self.prices is None:
             return np.arange(min(len(arms), n_left))
@@ -142,16 +146,17 @@ class Feasibility:
                 taken.append(position)
         return np.array(taken, dtype=np.int64)
 
-    def _money_left(self, members: Ids) -> float:
+    def _budget_left(self, members: Ids) -> float:
         assert self.prices is not None
         assert self.budget is not None
-        # What fits the budget must not miss it by the rounding of a sum.
+        # The rounding error of a sum must not exclude rows that fit the budget.
         return (self.budget - float(self.prices[members].sum())) + _ROUNDING * self.budget
 
     def draw(self, members: Ids, n_left: int, random: np.random.Generator) -> Ids:
-        """Return ``n_left`` random rows beside ``members`` that fulfil the quotas.
+        """Return ``n_left`` random rows, ``members`` excluded, that satisfy the quotas.
 
-        In a random order the rows that minima need are taken, then any that maxima allow.
+        The other rows are visited in random order: first those that minima need are chosen, then
+        any that maxima allow.
         """
         others = np.setdiff1d(np.arange(len(self.groups)), members)
         if not self.has_quotas:
@@ -164,10 +169,10 @@ class Feasibility:
         return random.permutation(others[order[:n_left]])
 
     def allowed(self, members: Ids) -> Flags:
-        """Tell whether a row of a group may take the place of a prototype, (n_groups, k).
+        """Return whether a row of each group may replace each prototype, as (n_groups, k) bools.
 
-        ``members`` are the prototypes, as source rows; a fixed one stays, and no exchange may break
-        a quota.
+        ``members`` are the source rows of the prototypes. Fixed ones are never replaced, and no
+        swap may violate a quota.
         """
         counts, own = self.counts(members), self.groups[members]
         may_enter, may_leave = counts < self.most, counts > self.least
@@ -176,67 +181,67 @@ class Feasibility:
         return np.asarray(exchangeable & ~np.isin(members, self.fixed)[None, :])
 
     def paid(self, members: Ids) -> float | None:
-        """Return what these rows cost, or None where rows have no costs."""
+        """Return the total cost of these rows, or None if rows have no costs."""
         return None if self.prices is None else float(self.prices[members].sum())
 
     def require_feasible(self, k: int) -> None:
-        """Refuse rules that no ``k`` rows can fulfil."""
+        """Raise if no ``k`` rows satisfy the constraints."""
         if len(self.fixed) > k:
             raise InvalidInput(
                 f"constraints: {len(self.fixed)} rows are fixed but k={k}. Pass k >= "
-                f"{len(self.fixed)}, or fix fewer."
+                f"{len(self.fixed)}, or fix fewer rows."
             )
         self._require_quotas(k)
         if self.prices is not None:
-            self._require_money()
+            self._require_budget()
 
     def _require_quotas(self, k: int) -> None:
         needed = int(self.least.sum())
         if needed > k:
             raise InvalidInput(
-                f"constraints: at_least asks for {needed} rows in all but k={k}. Pass k >= "
+                f"constraints: at_least requires {needed} rows in total but k={k}. Pass k >= "
                 f"{needed}, or lower at_least."
             )
         if self.capacity < k:
             raise InvalidInput(
-                f"constraints: at_most leaves {self.capacity} rows in all but k={k}. Pass k <= "
+                f"constraints: at_most allows {self.capacity} rows in total but k={k}. Pass k <= "
                 f"{self.capacity}, or raise at_most."
             )
         counts = self.counts(self.fixed)
-        self._require_room_for_fixed(counts)
+        self._require_fixed_within_maxima(counts)
         missing = int(np.maximum(self.least - counts, 0).sum())
         if missing > k - len(self.fixed):
             raise InvalidInput(
-                f"constraints: at_least needs {missing} rows beside the {len(self.fixed)} fixed "
-                f"ones, which leave {k - len(self.fixed)} of k={k}. Pass k >= "
-                f"{missing + len(self.fixed)}, or fix fewer."
+                f"constraints: at_least requires {missing} rows in addition to the "
+                f"{len(self.fixed)} fixed rows, but k={k}. Pass k >= {missing + len(self.fixed)}, "
+                f"or fix fewer rows."
             )
 
-    def _require_room_for_fixed(self, counts: Ids) -> None:
+    def _require_fixed_within_maxima(self, counts: Ids) -> None:
         for group in np.flatnonzero(counts > self.most):
             raise InvalidInput(
-                f"constraints: {counts[group]} fixed rows are of group {self.names[group]!r}, but "
-                f"at_most allows {self.most[group]}. Fix fewer, or raise at_most."
+                f"constraints: {counts[group]} fixed rows belong to group {self.names[group]!r}, "
+                f"but at_most allows {self.most[group]}. Fix fewer rows, or raise at_most."
             )
 
-    def _require_money(self) -> None:
+    def _require_budget(self) -> None:
         assert self.prices is not None
         assert self.budget is not None
-        if len(self.fixed) and self._money_left(self.fixed) < 0:
+        if len(self.fixed) and self._budget_left(self.fixed) < 0:
             raise InvalidInput(
                 f"constraints: the fixed rows cost {self.prices[self.fixed].sum():g} but "
-                f"budget={self.budget:g}. Raise the budget, or fix fewer."
+                f"budget={self.budget:g}. Raise the budget, or fix fewer rows."
             )
         cheapest = self.prices[self.most[self.groups] > 0].min(initial=np.inf)
-        if not len(self.fixed) and cheapest > self._money_left(self.fixed):
+        if not len(self.fixed) and cheapest > self._budget_left(self.fixed):
             raise InvalidInput(
-                f"constraints: budget={self.budget:g} is less than the cheapest row costs, "
+                f"constraints: budget={self.budget:g} is less than the cost of the cheapest row, "
                 f"{cheapest:g}. Raise the budget."
             )
 
 
 def _ranks(groups: Ids) -> Ids:
-    """Return how many earlier entries are of the same group."""
+    """Return per entry the number of earlier entries of the same group."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     lengths = np.diff(starts, append=len(groups))

@@ -1,49 +1,50 @@
-"""What ends a search other than a number of prototypes.
+"""Goals: what ends a search, other than a number of prototypes.
 
-A goal sees numbers only: the gains of a pick, and how far each target row is from its nearest
-prototype after it. `Coverage` and `MinGain` end the search as soon as they are met; the knee of
-``k="auto"`` is looked for in the curve of all costs once it is complete.
+A goal receives numbers only: the gains of a pick, and afterwards the distance of each target row to
+its nearest prototype. `Coverage` and `MinGain` end the search as soon as they are met. The knee of
+``k="auto"`` is determined from the curve of all costs once it is complete.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats
+from protobandit.foundation.checks import require_number
 from protobandit.foundation.errors import InvalidInput
 
-MOST_TRIED = 100  # prototypes of the curve in which k="auto" looks for a knee
+MOST_TRIED = 100  # prototypes of the curve from which k="auto" determines the knee
 
 
 class Goal(Protocol):
-    """Ends a search."""
+    """What ends a search."""
 
     def kept(self, gains: Doubles) -> int:
-        """Return how many arms of a pick are worth keeping; fewer than all ends the search."""
+        """Return how many arms of a pick to keep; fewer than all ends the search."""
         ...
 
     def is_met(self, nearest: Floats, weights: Doubles) -> bool:
-        """Tell whether these distances to the nearest prototype are good enough."""
+        """Return whether these distances to the nearest prototype meet the goal."""
         ...
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Go on until ``share`` of the target's weight lies within ``radius`` of a prototype.
+    """Search until ``share`` of the target's weight lies within ``radius`` of a prototype.
 
-    Prototypes are still chosen to lower the cost, not to cover. An error says so where not even all
-    source rows reach the share; with a ``k`` besides, the search ends there at the latest.
+    Prototypes are still chosen to lower the cost, not to cover rows. If even all source rows
+    together do not reach the share, an error is raised. If ``k`` is given too, it is the largest
+    number of prototypes.
 
     Parameters
     ----------
     share
-        How much of the weight, in (0, 1].
+        The share of the weight, in (0, 1].
     radius
-        How far a target row may be from its nearest prototype, >= 0.
+        The largest distance of a covered target row to its nearest prototype, >= 0.
 
     Examples
     --------
@@ -57,14 +58,8 @@ class Coverage:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.share) and 0 < self.share <= 1):
-            raise InvalidInput(
-                f"Coverage(share)={self.share!r} is not allowed. Pass a number in (0, 1]."
-            )
-        if not (_is_number(self.radius) and 0 <= self.radius < math.inf):
-            raise InvalidInput(
-                f"Coverage(radius)={self.radius!r} is not allowed. Pass a finite number >= 0."
-            )
+        require_number(self.share, "Coverage(share)", above=0, at_most=1)
+        require_number(self.radius, "Coverage(radius)", at_least=0)
 
     def kept(self, gains: Doubles) -> int:
         return len(gains)
@@ -78,14 +73,14 @@ class Coverage:
         return float(1 - outside)
 
     def require_reachable(self, nearest: Floats, weights: Doubles) -> None:
-        """Refuse a share that rows this near cannot reach."""
+        """Raise if the share exceeds what ``nearest``, the distances to all source rows, allow."""
         best = self.covered(nearest, weights)
         if best < self.share:
             order = np.argsort(nearest)
             enough = np.searchsorted(np.cumsum(weights[order]), self.share * weights.sum())
             radius = float(nearest[order[min(enough, len(order) - 1)]])
             raise InvalidInput(
-                f"until={self} cannot be reached: all source rows together have {best:.4g} of the "
+                f"until={self} cannot be reached: all source rows together cover {best:.4g} of the "
                 f"target within {self.radius:g}. Pass share <= {best:.4g}, or radius >= "
                 f"{radius:.4g}."
             )
@@ -93,12 +88,12 @@ class Coverage:
 
 @dataclass(frozen=True)
 class MinGain:
-    """Go on while a prototype lowers the cost by at least ``gain``.
+    """Search while each prototype lowers the cost by at least ``gain``.
 
     Parameters
     ----------
     gain
-        In the unit of the dissimilarity, > 0. The first prototype is always taken.
+        In the unit of the dissimilarity, > 0. The first prototype is always chosen.
 
     Examples
     --------
@@ -111,10 +106,7 @@ class MinGain:
     gain: float
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.gain) and 0 < self.gain < math.inf):
-            raise InvalidInput(
-                f"MinGain(gain)={self.gain!r} is not allowed. Pass a finite number > 0."
-            )
+        require_number(self.gain, "MinGain(gain)", above=0)
 
     def kept(self, gains: Doubles) -> int:
         small = np.flatnonzero(gains < self.gain)
@@ -126,7 +118,7 @@ class MinGain:
 
 @dataclass(frozen=True)
 class Knee:
-    """Go on to ``MOST_TRIED`` prototypes, then keep as many as the knee of the curve says."""
+    """Choose ``MOST_TRIED`` prototypes, then keep those up to the knee of the cost curve."""
 
     def kept(self, gains: Doubles) -> int:
         return len(gains)
@@ -136,7 +128,7 @@ class Knee:
 
 
 def as_goal(k: Any, until: Any) -> Goal | None:
-    """Return what ends the search, or None where that is a number."""
+    """Return what ends the search, or None if a number of prototypes does."""
     if until is not None and not isinstance(until, (Coverage, MinGain)):
         raise InvalidInput(
             f"until={until!r:.40} is not known. Pass Coverage(share, radius) or MinGain(gain)."
@@ -144,12 +136,8 @@ def as_goal(k: Any, until: Any) -> Goal | None:
     if isinstance(k, str) and k == "auto":
         if until is not None:
             raise InvalidInput(
-                f"until={until} is given with k='auto', which ends the search itself. Pass one."
+                f"until={until} is given with k='auto', but both end the search. Pass one of them."
             )
         return Knee()
     goal: Goal | None = until
     return goal
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""What is proven of a run, said as exactly as it is meant."""
+"""What is proven about a run, with all its constants and conditions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class Guarantee:
     Attributes
     ----------
     method
-        The method it belongs to.
+        The name of the method.
     statement
-        The inequality, in words and symbols.
+        The inequality, as text.
     epsilon, nu, delta
-        Its constants; ``nu`` and ``delta`` are in units of ``scale``.
+        The constants of the inequality; ``nu`` and ``delta`` are in units of ``scale``.
     nu_step
         The tolerance of one iteration, nu / (k (1 - 1/e - epsilon)).
     scale
-        C; None when the statement holds for every C that bounds the dissimilarities.
+        C; None if the statement holds for every C that bounds the dissimilarities.
     vacuous
-        True when the statement, though true, says nothing: its right-hand side, with the f that
-        was reached in place of f*, is not positive.
+        True if the statement is true but empty: its right-hand side, with the f that was reached
+        in place of f*, is not positive.
     conditions
-        What it takes for granted.
+        The assumptions of the statement.
     """
 
     method: str

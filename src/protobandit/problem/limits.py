@@ -1,31 +1,29 @@
-"""How much a run may take."""
+"""Limits on the evaluations, the time and the memory of a run."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from protobandit.foundation.checks import is_number, optional_count
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.memory import available_memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on a run; whoever reaches one stops cleanly, with the best answer so far.
+    """Limits on a run. A run that reaches one stops and returns the best result so far.
 
     Parameters
     ----------
     evaluations
-        Dissimilarities to compute while building and swapping. A method that goes pick by pick
-        stops after the pick that goes beyond it.
+        Dissimilarities to compute while building and swapping. A method that chooses one
+        prototype after another stops after the pick that exceeds the limit.
     seconds
-        Wall-clock time for building and swapping, checked between picks and between rungs; with a
-        checkpoint, that of earlier runs counts too.
+        Wall-clock time for building and swapping, checked between picks and between rungs. With a
+        checkpoint, the time of earlier runs counts too.
     memory
-        Bytes for kept dissimilarities; half the free memory unless given.
+        Bytes for stored dissimilarities. The default is half of the available memory.
     """
 
     evaluations: int | None = None
@@ -33,19 +31,22 @@ class Limits:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("evaluations", "seconds", "memory"):
-            value = getattr(self, name)
-            _require_positive(value, f"Limits({name})")
-            if name != "seconds" and value is not None:
-                object.__setattr__(self, name, _as_count(value, f"Limits({name})"))
+        for name in ("evaluations", "memory"):
+            count = optional_count(getattr(self, name), f"Limits({name})")
+            object.__setattr__(self, name, count)
+        seconds = self.seconds
+        if seconds is not None and not (is_number(seconds) and seconds > 0):
+            raise InvalidInput(
+                f"Limits(seconds)={seconds!r:.60} is not allowed. Pass a number > 0, or None."
+            )
 
     def room(self) -> int:
-        """Return the bytes that may be taken."""
+        """Return how many bytes may be used."""
         return available_memory() // 2 if self.memory is None else self.memory
 
 
 def as_limits(limits: Any) -> Limits:
-    """Return the limits that were passed, or none."""
+    """Return the limits that the user passed; None means no limits."""
     if limits is None:
         return Limits()
     if not isinstance(limits, Limits):
@@ -53,16 +54,3 @@ def as_limits(limits: Any) -> Limits:
             f"limits={limits!r:.40} is not known. Pass Limits(evaluations=…, seconds=…, memory=…)."
         )
     return limits
-
-
-def _require_positive(value: Any, name: str) -> None:
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if value is not None and not (is_number and not isinstance(value, bool) and value > 0):
-        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a number > 0, or None.")
-
-
-def _as_count(value: Any, name: str) -> int:
-    """Return a whole number, such as 1e9, as an int."""
-    if not math.isfinite(value) or value != int(value):
-        raise InvalidInput(f"{name}={value!r} is not allowed. Pass a whole number > 0, or None.")
-    return int(value)

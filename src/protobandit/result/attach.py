@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.metrics.metrics import Metric, as_metric
-from protobandit.problem.problem import Problem, pose
+from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.outcome import fingerprints
 

@@ -12,7 +12,8 @@ from protobandit.foundation.checks import is_integer, weights_or_ones
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import Problem, pose
+from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem
 from protobandit.rows.column_names import matched
 from protobandit.rows.convert import opened
 from protobandit.rows.preparation.fitted import FittedPreparation

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 import numpy as np
 
 from protobandit.certificate.certificate import Certificate
-from protobandit.certificate.certify import Claim, certify
+from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
@@ -165,7 +165,7 @@ class Selection(Plots, Attachable, Queries):
             curve=result.curve,
             spent=problem.feasibility.paid(result.indices),
             prototype_labels=result.labels,
-            preparation=problem.preparation,
+            preparation=cast("FittedPreparation | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
         )
@@ -384,14 +384,14 @@ class Selection(Plots, Attachable, Queries):
         problem = self._solved(
             "Certify a selection before it is saved; its JSON contains the result."
         )
-        claim = Claim(
+        solution = Solution(
             problem=problem,
             prototypes=self.indices,
             cost=self.cost,
             is_exact=self.cost_error == 0,
         )
         return certify(
-            claim,
+            solution,
             confidence=confidence,
             kind=kind,
             evaluations=evaluations,

@@ -20,7 +20,8 @@ from protobandit.foundation.labels import as_labels, numbered
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import Problem, as_count
+from protobandit.problem.posing import as_count
+from protobandit.problem.problem import Problem
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.problem.guarantee import Guarantee
-from protobandit.problem.problem import Problem, as_count
+from protobandit.problem.posing import as_count
+from protobandit.problem.problem import Problem
 from protobandit.run.outcome import SearchResult, Step
 from protobandit.run.search import chosen_method, search
 from protobandit.run.settings import RunSettings

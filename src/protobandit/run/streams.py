@@ -7,7 +7,7 @@ from typing import Any
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import as_count
+from protobandit.problem.posing import as_count
 from protobandit.rows.convert import opened
 from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
 from protobandit.run.assessment import ASSESSED_ROWS

@@ -318,7 +318,7 @@ def test_refitting_on_strings_forgets_the_columns(make):
     estimator.set_params(metric=length_difference).fit(WORDS)
     assert not hasattr(estimator, "n_features_in_")
     assert not hasattr(estimator, "feature_names_in_")
-    with pytest.raises(pb.InvalidInput, match="Pass both alike"):
+    with pytest.raises(pb.InvalidInput, match="Pass both in the same format"):
         estimator.predict(frame.to_numpy())
 
 

@@ -13,7 +13,7 @@ from protobandit.foundation import threads as threads_module
 from protobandit.foundation.observer import Work
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.run.progress import combined
 from protobandit.run.progress import watch as watch_module
 from protobandit.search.methods import lazybandit

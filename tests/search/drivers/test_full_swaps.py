@@ -10,7 +10,7 @@ import brute
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.problem.constraints import Constraints
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers import full_swaps as module
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes, ordered
 from protobandit.search.objectives.medoids import Medoids

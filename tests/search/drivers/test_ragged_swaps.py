@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import brute
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.ragged_swaps import changes_of_others, refine_eagerly
 from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched

@@ -11,7 +11,7 @@ import brute
 import protobandit as pb
 from protobandit.methods import Clara
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.subsample import ValidationRows, drawn_rows, subsample
 
 METRIC = brute.DEFINITIONS["euclidean"]

@@ -9,7 +9,7 @@ import brute
 import protobandit as pb
 from protobandit.methods import Clarans
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
 
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])

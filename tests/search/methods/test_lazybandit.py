@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 import brute
 import protobandit as pb
 from protobandit.methods import LazyBandit
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.methods import lazybandit as lazybandit_file
 
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])

@@ -11,7 +11,7 @@ import brute
 import protobandit as pb
 from protobandit.methods import OneBatch
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.subsample import drawn_rows
 
 METRIC = brute.DEFINITIONS["euclidean"]

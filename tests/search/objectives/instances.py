@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 
 
 class Seen:

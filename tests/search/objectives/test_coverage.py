@@ -7,7 +7,7 @@ import brute
 from protobandit import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.arms.contract import Pull
 from protobandit.search.objectives.coverage import ExactCoverage
 from search.objectives.instances import table, uneven, watched

@@ -6,7 +6,7 @@ import pytest
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler
 from protobandit.oracle.tasks import CHUNK
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.arms.contract import Pull
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 from search.objectives.instances import table, uneven, watched

@@ -6,7 +6,7 @@ import pytest
 import brute
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RowBatch
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 

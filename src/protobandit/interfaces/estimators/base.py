@@ -16,7 +16,8 @@ from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
-from protobandit.problem.problem import Problem, Target, pose
+from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
 from protobandit.rows.streams import Stream
 

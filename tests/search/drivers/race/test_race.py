@@ -9,7 +9,7 @@ import pytest
 import brute
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, RowOrder, WeightedOrder, WeightedSampler
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.race import race as race_file
 from protobandit.search.drivers.race.race import covered, race, ranked
 from protobandit.search.drivers.race.schedule import Rung, rungs_for

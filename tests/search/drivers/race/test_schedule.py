@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder
-from protobandit.problem.problem import pose
+from protobandit.problem.posing import pose
 from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import _SMALL as SMALL
 from protobandit.search.drivers.race.schedule import (

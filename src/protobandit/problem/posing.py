@@ -1,0 +1,273 @@
+"""Pose a problem: check what the user passes and return a `Problem`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.errors import InvalidInput
+from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.problem.constraints import as_feasibility
+from protobandit.problem.feasibility import Feasibility
+from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
+from protobandit.problem.problem import Problem, Target, none_if_equal
+from protobandit.rows.column_names import matched, names_of
+from protobandit.rows.convert import as_rows, opened
+from protobandit.rows.files.opened import Opened
+from protobandit.rows.frames import as_numbers
+from protobandit.rows.preparation.prepared_rows import PreparedRows
+from protobandit.rows.preparation.sides import Sides, prepare_sides
+from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, SparseRows
+from protobandit.rows.streams import Stream, StreamRows
+
+
+def pose(
+    source: Any,
+    target: Any = None,
+    *,
+    k: Any,
+    weights: Any = None,
+    metric: Any = "euclidean",
+    constraints: Any = None,
+    until: Any = None,
+    preparation: Any = None,
+) -> Problem:
+    """Check the arguments that the user passed and return the `Problem`."""
+    chosen = as_metric(metric)
+    stream = target if isinstance(target, StreamRows) else None
+    if stream is not None:
+        target = stream.rows
+    if isinstance(target, Target):
+        if weights is not None and target.weights is not None:
+            raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
+        target, weights = target.rows, target.weights if weights is None else weights
+    if isinstance(target, Stream):
+        raise InvalidInput(
+            "target is a Stream, which only select() supports, without by= and without weights. "
+            "Pass the rows of the stream instead."
+        )
+    is_same, is_prepared = target is None or target is source, preparation is not None
+    source = opened(source, name="source", has_categories=is_prepared)
+    target = source if is_same else opened(target, name="target", has_categories=is_prepared)
+    remarks = [
+        each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
+    ]
+    sides, columns = _prepared_sides(source, target, preparation, chosen), None
+    if sides is not None:
+        source, target = sides.source, sides.target
+        remarks.append(sides.remark)
+    elif chosen.name != "precomputed":
+        columns = names_of(source)
+        target = source if is_same else matched(target, columns, name="target")
+    if chosen.name == "precomputed":
+        sources, targets = _matrix_sides(source, target)
+    else:
+        sources, targets = _sides(source, target, chosen)
+    feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
+    count = _largest_k(k, feasibility, goal)
+    _require_one_stop(feasibility, goal)
+    feasibility.require_feasible(count)
+    return Problem(
+        source=sources,
+        target=targets,
+        metric=chosen,
+        weights=_as_weights(weights, len(targets)),
+        k=count,
+        feasibility=feasibility,
+        goal=goal,
+        fresh=None if stream is None else _fresh_rows(stream, sides, targets, chosen),
+        preparation=None if sides is None else sides.preparation,
+        columns=columns,
+        remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
+    )
+
+
+def _fresh_rows(
+    stream: StreamRows, sides: Sides | None, targets: Rows, metric: Metric
+) -> Rows | None:
+    if stream.fresh is None:
+        return None
+    rows = stream.fresh if sides is None else sides.preparation.transform(stream.fresh)
+    fresh = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
+    return _with_dtype(fresh, targets.dtype)
+
+
+def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
+    if preparation is None:
+        return None
+    if metric.name == "precomputed":
+        raise InvalidInput(
+            "preparation is given with metric='precomputed', but a matrix has no rows to prepare. "
+            "Leave preparation out, or pass the rows and another metric."
+        )
+    sides = prepare_sides(source, target, preparation)
+    if sides.preparation.is_gower and metric.name != "manhattan":
+        raise InvalidInput(
+            f"categories='gower' requires metric='manhattan', which then is Gower's distance, but "
+            f"metric={metric.name!r}. Pass metric='manhattan', or use categories='one-hot'."
+        )
+    return sides
+
+
+def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
+    takes_objects = "objects" in metric.kinds
+    sources = as_rows(source, name="source", takes_objects=takes_objects)
+    if target is None or target is source:
+        targets = sources
+    else:
+        targets = as_rows(target, name="target", takes_objects=takes_objects)
+    if takes_objects and targets.kind != sources.kind:
+        sources, targets = _as_objects(sources, source), _as_objects(targets, target)
+    for rows in (sources, targets):
+        if rows.kind not in metric.kinds:
+            allowed = " or ".join(sorted(metric.kinds))
+            raise InvalidInput(
+                f"{rows.name} holds {rows.kind} rows, which metric={metric.name!r} does not "
+                f"support (it supports {allowed}). Convert the rows or choose another metric."
+            )
+    if targets.kind != sources.kind:
+        raise InvalidInput(
+            f"source holds {sources.kind} rows and target {targets.kind} rows. Pass both in the "
+            f"same format."
+        )
+    if targets.n_columns != sources.n_columns:
+        raise InvalidInput(
+            f"target has {targets.n_columns} columns but source has {sources.n_columns}. "
+            f"Pass rows of the same features, in the same order."
+        )
+    return _with_common_dtype(sources, targets)
+
+
+def _as_objects(rows: Rows, data: Any) -> Rows:
+    """Return a list that was read as a table of numbers as a list of objects again."""
+    return ObjectRows(data, name=rows.name) if isinstance(data, (list, tuple)) else rows
+
+
+def _with_common_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
+    wide = np.promote_types(sources.dtype, targets.dtype)
+    if targets is sources or sources.dtype == targets.dtype:
+        return sources, targets
+    return _with_dtype(sources, wide), _with_dtype(targets, wide)
+
+
+def _with_dtype(rows: Rows, dtype: np.dtype[Any]) -> Rows:
+    if rows.dtype == dtype:
+        return rows
+    if isinstance(rows, DenseRows):
+        return DenseRows(rows.array, name=rows.name, dtype=dtype, is_checked=rows.is_checked)
+    if isinstance(rows, SparseRows):
+        return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
+    if isinstance(rows, PreparedRows):
+        return rows.widened(dtype)
+    raise InvalidInput(
+        f"{rows.name} has dtype {rows.dtype} and the other rows have {dtype}. Convert both to the "
+        f"same dtype."
+    )
+
+
+def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:
+    if target is not None and target is not matrix:
+        raise InvalidInput(
+            "target is given together with metric='precomputed'. Pass the |target| x |source| "
+            "matrix as the first argument and no target."
+        )
+    targets = as_rows(matrix, name="source")
+    if not isinstance(targets, DenseRows):
+        raise InvalidInput(
+            f"metric='precomputed' got {targets.kind} rows as source. Pass a dense matrix."
+        )
+    assert targets.n_columns is not None
+    return NumberedRows(targets.n_columns, name="source"), targets
+
+
+def _as_weights(weights: Any, n: int) -> Doubles | None:
+    if weights is None:
+        return None
+    values = _as_float64(weights)
+    if values is None:
+        raise InvalidInput(f"weights={weights!r:.40} are not numbers. Pass {n} numbers >= 0.")
+    if values.shape != (n,):
+        raise InvalidInput(
+            f"weights have shape {values.shape} but target has {n} rows. Pass one per target row."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        at = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        raise InvalidInput(
+            f"weights[{at}]={values[at]} is not allowed. Weights must be finite and >= 0."
+        )
+    if not values.any():
+        raise InvalidInput(f"weights are all 0 ({n} of them). At least one must be positive.")
+    with np.errstate(over="ignore"):
+        if values.sum() == np.inf:
+            raise InvalidInput(
+                "weights sum to infinity, although each is finite. Divide them by the largest."
+            )
+    return none_if_equal(values)
+
+
+def _as_float64(values: Any) -> Doubles | None:
+    try:
+        numbers = as_numbers(np.asarray(values))
+    except (ValueError, OverflowError):  # a ragged list, or numbers too large for float64
+        return None
+    if numbers.dtype.kind not in "fiub":
+        return None
+    # For strided arrays the kernels would be compiled again, and their results could differ in the
+    # last bits.
+    return np.asarray(numbers, dtype=np.float64, order="C")
+
+
+def _largest_k(k: Any, feasibility: Feasibility, goal: Goal | None) -> int:
+    """Return the largest number of prototypes that the search may choose."""
+    n = len(feasibility.groups)
+    if isinstance(goal, Knee):
+        return min(MOST_TRIED, feasibility.capacity)
+    if k is None and (goal is not None or feasibility.budget is not None):
+        return feasibility.capacity
+    if isinstance(k, (list, tuple, np.ndarray)) and np.ndim(k) == 1 and len(k):
+        return max(as_count(each, n) for each in k)
+    return as_count(k, n)
+
+
+def _require_one_stop(feasibility: Feasibility, goal: Goal | None) -> None:
+    if goal is None:
+        return
+    shown = "k='auto'" if isinstance(goal, Knee) else f"until={goal}"
+    if feasibility.budget is not None:
+        raise InvalidInput(
+            f"{shown} is given with budget={feasibility.budget:g}, but both end the search. Pass "
+            f"one of them."
+        )
+    if feasibility.least.any():
+        raise InvalidInput(
+            f"{shown} may end the search before at_least is satisfied. Pass k as a number, or "
+            f"at_most only."
+        )
+
+
+def as_count(k: Any, n: int) -> int:
+    """Return the number of prototypes that ``k`` means for ``n`` source rows."""
+    if isinstance(k, (float, np.floating)):
+        if not 0 < k < 1:
+            raise InvalidInput(
+                f"k={k} is neither an integer nor a fraction. Pass an int from 1 to {n}, or a "
+                f"fraction of the source rows in (0, 1)."
+            )
+        return max(1, round(float(k) * n))
+    try:
+        count = operator.index(k)
+    except TypeError:
+        count = None
+    if count is None or isinstance(k, (bool, np.bool_)):
+        raise InvalidInput(
+            f"k={k!r:.40} is not a number of prototypes. Pass an int from 1 to {n}, a list of "
+            f"ints, a fraction, or 'auto'; k=None needs until= or a budget."
+        )
+    if count < 1:
+        raise InvalidInput(f"k={count} is less than 1. Pass an int from 1 to {n}.")
+    if count > n:
+        raise InvalidInput(f"k={count} exceeds the {n} source rows. Pass k <= {n}.")
+    return count

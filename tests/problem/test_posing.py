@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from protobandit import InvalidInput, Target, block_metric
+from protobandit.problem.posing import pose
+
+N = 10
+ROWS = np.random.default_rng(0).normal(size=(N, 3))
+
+
+def error_of(*args, **options):
+    with pytest.raises(InvalidInput) as caught:
+        pose(*args, **{"k": 1, **options})
+    return str(caught.value)
+
+
+# -- k --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "count"),
+    [
+        (1, 1),
+        (N, N),
+        (np.int8(3), 3),
+        (np.uint64(3), 3),
+        (np.array(3), 3),
+        (0.5, 5),
+        (np.float32(0.5), 5),
+        (0.001, 1),
+        (0.999, N),
+        (0.25, 2),
+        (0.35, 4),
+        ([3, 7, 5], 7),
+        ((2,), 2),
+        (np.array([3, 4]), 4),
+    ],
+)
+def test_k_is_a_count_or_a_fraction_of_the_source_rows(k, count):
+    assert pose(ROWS, k=k).k == count
+    assert type(pose(ROWS, k=k).k) is int
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [
+        (0, "k=0 is less than 1. Pass an int from 1 to 10."),
+        (-3, "k=-3 is less than 1"),
+        (11, "k=11 exceeds the 10 source rows"),
+        (5.0, "k=5.0 is neither an integer nor a fraction"),
+        (1.0, "k=1.0 is neither"),
+        (0.0, "k=0.0 is neither"),
+        (-0.5, "k=-0.5 is neither"),
+        (float("nan"), "k=nan is neither"),
+        (np.float64(2.5), "k=2.5 is neither"),
+        (True, "k=True is not a number of prototypes"),
+        (np.True_, "is not a number of prototypes"),
+        ("3", "k='3' is not a number of prototypes"),
+        (None, "k=None is not a number of prototypes"),
+        ([], "k=[] is not a number of prototypes"),
+        ([3, 0], "k=0 is less than 1"),
+        ([3, True], "k=True is not a number of prototypes"),
+        ([3, 11], "k=11 exceeds the 10 source rows"),
+        (np.array([[3, 4]]), "is not a number of prototypes"),
+        ({"a": 3}, "is not a number of prototypes"),
+        (Fraction(1, 2), "is not a number of prototypes"),
+    ],
+)
+def test_invalid_k_raises(k, message):
+    assert message in error_of(ROWS, k=k)
+
+
+# -- weights --------------------------------------------------------------------------------------
+
+WEIGHTS = np.arange(N, dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        WEIGHTS,
+        WEIGHTS.tolist(),
+        tuple(WEIGHTS),
+        WEIGHTS.astype(np.int8),
+        WEIGHTS.astype(object),
+        pd.Series(WEIGHTS),
+        pd.Series(WEIGHTS).astype("Float64"),
+        np.repeat(WEIGHTS, 3)[::3],
+    ],
+    ids=lambda weights: type(weights).__name__,
+)
+def test_weights_of_any_type_become_float64(weights):
+    problem = pose(ROWS, k=1, weights=weights)
+    np.testing.assert_array_equal(problem.weights, WEIGHTS)
+    assert problem.weights.dtype == np.float64
+    assert problem.weights.flags.c_contiguous
+    assert problem.total == WEIGHTS.sum()
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(N), np.full(N, 7), [0.1] * N, [True] * N])
+def test_equal_weights_are_none(weights):
+    problem = pose(ROWS, k=1, weights=weights)
+    assert problem.weights is None
+    assert problem.total == N
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(N - 1), "weights have shape (9,) but target has 10 rows"),
+        (np.ones((N, 1)), "weights have shape (10, 1)"),
+        (1.0, "weights have shape ()"),
+        ([], "weights have shape (0,)"),
+        (-WEIGHTS, "weights[1]=-1.0 is not allowed"),
+        (np.where(WEIGHTS == 4, np.nan, WEIGHTS), "weights[4]=nan is not allowed"),
+        (np.where(WEIGHTS == 4, np.inf, WEIGHTS), "weights[4]=inf is not allowed"),
+        ([1] * (N - 1) + [None], "weights[9]=nan is not allowed"),
+        (np.zeros(N), "weights are all 0"),
+        (np.where(WEIGHTS > 2, 1e308, 0), "weights sum to infinity"),
+        (["1"] * N, "are not numbers"),
+        (np.array(["1"] * N, dtype=object), "are not numbers"),
+        (WEIGHTS + 1j, "are not numbers"),
+        ([[1], [1, 2]], "are not numbers"),
+        ({"a": 1}, "are not numbers"),
+        ("uniform", "weights='uniform' are not numbers"),
+    ],
+)
+def test_invalid_weights_raise(weights, message):
+    assert message in error_of(ROWS, weights=weights)
+
+
+# -- target ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "weights"),
+    [(Target(ROWS), WEIGHTS), (Target(ROWS, weights=WEIGHTS), None), (ROWS.copy(), WEIGHTS)],
+)
+def test_weights_are_part_of_the_target_or_an_argument(target, weights):
+    problem = pose(ROWS[:4], target, k=1, weights=weights)
+    np.testing.assert_array_equal(problem.weights, WEIGHTS)
+    assert (len(problem.source), len(problem.target)) == (4, N)
+
+
+def test_weights_given_twice_raise():
+    assert "twice" in error_of(ROWS, Target(ROWS, weights=WEIGHTS), weights=WEIGHTS)
+
+
+@pytest.mark.parametrize("target", [None, ROWS, Target(ROWS)])
+def test_the_target_defaults_to_the_source(target):
+    problem = pose(ROWS, target, k=1)
+    assert problem.target is problem.source
+
+
+def test_a_target_object_as_source_raises():
+    assert "source is a Target" in error_of(Target(ROWS))
+
+
+# -- source and target------------------------------------------------------------------------------
+
+
+def distance(a, b):
+    return abs(len(a) - len(b))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "metric", "message"),
+    [
+        (ROWS, ROWS[:, :2], "euclidean", "target has 2 columns but source has 3"),
+        (sp.csr_array(ROWS), sp.csr_array(ROWS[:, :2]), "cosine", "target has 2 columns"),
+        (ROWS, sp.csr_array(ROWS), "euclidean", "source holds dense rows and target sparse rows"),
+        (sp.csr_array(ROWS), ROWS, distance, "source holds sparse rows and target dense rows"),
+        (ROWS, ["a", "b"], distance, "source holds dense rows and target objects rows"),
+        (sp.csr_array(ROWS), None, "chebyshev", "source holds sparse rows, which metric="),
+        (ROWS, [["a"]], "euclidean", "target does not hold numbers"),
+        (ROWS, np.full((1, 3), np.nan), "euclidean", "target contains nan at row 0, column 0"),
+        (ROWS, np.empty((0, 3)), "euclidean", "target has 0 rows"),
+    ],
+)
+def test_source_and_target_that_do_not_match_raise(source, target, metric, message):
+    assert message in error_of(source, target, metric=metric)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("source", "target", "both"),
+    [
+        ("float32", "float32", "float32"),
+        ("float32", "float64", "float64"),
+        ("float64", "float32", "float64"),
+        ("uint8", "float32", "float32"),
+        ("int16", "int8", "float32"),
+        ("float32", "int32", "float64"),
+    ],
+)
+def test_source_and_target_share_the_wider_dtype(wrap, source, target, both):
+    rows = np.arange(6).reshape(2, 3)
+    problem = pose(wrap(rows.astype(source)), wrap(rows.astype(target)), k=1, metric="manhattan")
+    for side in (problem.source, problem.target):
+        block = side.take(slice(0, 2))
+        assert block.dtype == side.dtype == np.dtype(both)
+        np.testing.assert_array_equal(block.toarray() if sp.issparse(block) else block, rows)
+
+
+def test_a_memory_mapped_target_is_checked_when_read(tmp_path):
+    np.save(tmp_path / "rows.npy", np.array([[1, 2, np.nan]], dtype=np.float32))
+    target = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    rows = pose(ROWS, target, k=1).target
+    with pytest.raises(InvalidInput, match="row 0, column 2"):
+        rows.take(slice(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        (ROWS.astype(np.float32), "float32"),
+        (ROWS, "float64"),
+        (sp.csr_array(ROWS.astype(np.float32)), "float64"),
+        (ROWS.astype(np.int8), "float32"),
+    ],
+)
+def test_dtype_of_the_dissimilarities(rows, dtype):
+    assert pose(rows, k=1).dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("metric", [distance, block_metric(lambda A, B: np.ones((len(A), len(B))))])
+def test_strings_need_a_metric_of_the_user(metric):
+    problem = pose(["a", "bc"], ["def"], k=1, metric=metric)
+    assert (problem.source.kind, problem.target.kind, problem.dtype) == (
+        "objects",
+        "objects",
+        float,
+    )
+    assert "does not hold numbers" in error_of(["a", "bc"])
+
+
+# -- precomputed ----------------------------------------------------------------------------------
+
+MATRIX = np.abs(np.random.default_rng(1).normal(size=(4, 7)))
+WITH_NAN = np.where(np.arange(28).reshape(4, 7) == 9, np.nan, MATRIX)
+
+
+@pytest.mark.parametrize("target", [None, MATRIX])
+def test_a_precomputed_matrix_has_one_row_per_target_row(target):
+    problem = pose(MATRIX, target, k=7, metric="precomputed", weights=[1, 2, 3, 4])
+    assert (len(problem.target), len(problem.source), problem.k) == (4, 7, 7)
+    assert pose(MATRIX, k=0.5, metric="precomputed").k == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (MATRIX, ROWS, "target is given together with metric='precomputed'"),
+        (MATRIX, Target(ROWS), "target is given together with metric='precomputed'"),
+        (sp.csr_array(MATRIX), None, "got sparse rows"),
+        (WITH_NAN, None, "nan at row 1, column 2"),
+        (MATRIX[0], None, "1 dimension"),
+        (["a"], None, "does not hold numbers"),
+    ],
+)
+def test_invalid_precomputed_matrices_raise(source, target, message):
+    assert message in error_of(source, target, metric="precomputed")
+    assert "exceeds the 7 source rows" in error_of(MATRIX, k=8, metric="precomputed")
