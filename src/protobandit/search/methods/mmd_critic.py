@@ -24,8 +24,7 @@ from protobandit.search.methods.kernel_methods import (
     similarity_for,
 )
 from protobandit.search.methods.method import Forecast, Outcome, require_positive
-from protobandit.search.objectives.criticisms import criticisms
-from protobandit.search.objectives.discrepancy import Discrepancy
+from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
 from protobandit.search.objectives.objective import Objective
 
 REGULARIZERS = ("logdet", None)

@@ -13,6 +13,7 @@ from protobandit.kernels import coverage as coverage_kernels
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK, Tile, Visit
 from protobandit.search.arms.contract import Moments, Pull
+from protobandit.search.objectives.objective import Objective
 
 
 class Board(Protocol):
@@ -38,7 +39,7 @@ class Board(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactCoverage:
+class ExactCoverage(Objective):
     """The mean drop of d(target, nearest prototype), over every target row of a board.
 
     Before the first prototype a row's worth is minus its mean distance: no constant is needed, and
@@ -86,6 +87,14 @@ class ExactCoverage:
     @property
     def is_bounding(self) -> bool:
         return len(self.prototypes) > 0
+
+    @property
+    def has_read_target(self) -> bool:
+        return True
+
+    @property
+    def exact_coverage(self) -> ExactCoverage:
+        return self
 
     @property
     def mass(self) -> Doubles:
@@ -139,6 +148,3 @@ class ExactCoverage:
             prototypes=np.append(self.prototypes, arms),
             costs=tuple(costs),
         )
-
-    def gains(self, means: Doubles) -> Doubles:
-        return means

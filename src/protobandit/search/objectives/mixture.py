@@ -11,10 +11,11 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.nonnegative import fit_nonnegative
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.embedding import Embedding
+from protobandit.search.objectives.objective import ExtraResults, Objective
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mixture:
+class Mixture(Objective):
     """f(M) = max over w >= 0 of w'means - w'k(M, M)w / 2; an arm is worth the gradient there.
 
     A round costs no evaluation, a prototype |S|, which are kept.
@@ -59,8 +60,8 @@ class Mixture:
         return len(self.embedding.across.problem.target)
 
     @property
-    def is_bounding(self) -> bool:
-        return False
+    def has_read_target(self) -> bool:
+        return True
 
     def open(self, arms: Ids, random: np.random.Generator) -> Mixture:
         return self
@@ -103,5 +104,5 @@ class Mixture:
         matrix[n_old:], matrix[:n_old, n_old:] = rows, rows[:, :n_old].T
         return (matrix + matrix.T) / 2
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
+    def finish(self) -> ExtraResults:
+        return ExtraResults(coefficients=self.coefficients)

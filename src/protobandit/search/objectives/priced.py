@@ -9,10 +9,11 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.coverage import ExactCoverage
+from protobandit.search.objectives.objective import Objective
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class Priced(Objective):
     """The gains of a coverage by some prototypes, divided by what each arm costs."""
 
     coverage: ExactCoverage
@@ -26,6 +27,14 @@ class Priced:
     def is_bounding(self) -> bool:
         return self.coverage.is_bounding
 
+    @property
+    def has_read_target(self) -> bool:
+        return True
+
+    @property
+    def exact_coverage(self) -> ExactCoverage:
+        return self.coverage
+
     def open(self, arms: Ids, random: np.random.Generator) -> Priced:
         return self
 
@@ -37,6 +46,3 @@ class Priced:
 
     def commit(self, arms: Ids) -> Priced:
         return Priced(self.coverage.commit(arms), self.prices)
-
-    def gains(self, means: Doubles) -> Doubles:
-        return means

@@ -10,13 +10,13 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.oracle.oracle import Oracle
-from protobandit.search.objectives.objective import Ledger
-from protobandit.search.objectives.sampled_pulls import DrawsLedger, OrderLedger
+from protobandit.search.objectives.objective import Clipping, Objective, Round
+from protobandit.search.objectives.sampled_pulls import PermutationRound, WeightedRound
 from protobandit.search.objectives.sampled_target import SampledTarget
 
 
 @dataclass(frozen=True, eq=False)
-class SampledCoverage:
+class SampledCoverage(Objective):
     """The drop of d(target, nearest prototype), as rewards in [0, 1]: in units of the scale."""
 
     sample: SampledTarget
@@ -31,12 +31,12 @@ class SampledCoverage:
         return self.sample.population
 
     @property
-    def is_bounding(self) -> bool:
-        return False
+    def clipping(self) -> Clipping:
+        return Clipping(scale=self.sample.scale, n_clipped=sum(self.sample.clipped))
 
-    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
-        ledger = OrderLedger if self.sample.lottery is None else DrawsLedger
-        return ledger(self.sample, arms, random)
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        kind = PermutationRound if self.sample.lottery is None else WeightedRound
+        return kind(self.sample, arms, random)
 
     def commit(self, arms: Ids) -> SampledCoverage:
         return SampledCoverage(self.sample.with_prototypes(arms))
@@ -44,11 +44,17 @@ class SampledCoverage:
     def gains(self, means: Doubles) -> Doubles:
         return means * self.sample.scale
 
+    def state(self) -> dict[str, Any]:
+        return {"clipped": np.array([sum(self.sample.clipped)]), **self.sample.seen.state()}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        self.sample.clipped[:] = arrays["clipped"].tolist()
+        self.sample.seen.restore(arrays)
+
     def notes(self) -> dict[str, Any]:
-        """Return what is known of the rows met, for another run to go on with."""
-        return {"clipped": np.array([sum(self.sample.clipped)]), **self.sample.seen.notes()}
+        """Return `state`."""
+        return self.state()
 
     def recall(self, notes: Mapping[str, Any]) -> None:
-        """Know the rows that an earlier run has met."""
-        self.sample.clipped[:] = notes["clipped"].tolist()
-        self.sample.seen.recall(notes)
+        """Call `restore`."""
+        self.restore(notes)

@@ -16,7 +16,7 @@ from protobandit.kernels import coverage as coverage_kernels
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.tasks import CHUNK
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.objective import Tally
+from protobandit.search.objectives.objective import RewardSums, advance
 from protobandit.search.objectives.sampled_target import SampledTarget
 
 _KEPT_ROWS = 2 * CHUNK
@@ -32,51 +32,63 @@ class RowRange:
     nearest: Floats
 
     def between(self, start: int, stop: int) -> RowRange:
-        """Return the part of the stretch that lies between two positions."""
+        """Return the part of the rows that lies between two positions."""
         start, stop = max(start, self.start), min(stop, self.stop)
         part = slice(start - self.start, stop - self.start)
         return RowRange(start, stop, self.targets.take(part), self.nearest[part])
 
 
-class OrderLedger:
-    """Even weights: a random order of the target without repetition, so that its end is exact."""
+class _SampledRound:
+    """What the two kinds of rounds share: an order of target rows, and sums of rewards along it."""
 
     def __init__(self, sample: SampledTarget, arms: Ids, random: np.random.Generator) -> None:
         self._sample = sample
         self._random = random
-        self._tally = Tally(arms)
+        self._sums = RewardSums(arms)
         self._restart()
-
-    def _restart(self) -> None:
-        self._tally.restart()
-        self._order = self._sample.new_order(self._random)
-        self._stretches: list[RowRange] = []
 
     def pull(self, pull: Pull) -> Moments:
         if pull.anew:
+            self._sums.clear()
             self._restart()
-        slots = self._tally.slots(pull.arms)
-        for start, group in self._tally.by_position(slots):
-            stop = min(start + pull.n, self._sample.population)
-            for stretch in self._read(start, stop):
-                total, squares = reward_sums(self._sample, self._tally.arms[group], stretch)
-                self._tally.total[group] += total
-                self._tally.squares[group] += squares
-            self._tally.position[group] = stop
-        return self._tally.moments(slots)
+        slots = self._sums.slots(pull.arms)
+        advance(self._sums.count, slots, pull.n, self._sample.population, self._add)
+        return self._sums.moments(slots)
+
+    def _restart(self) -> None:
+        """Begin a new order."""
+        raise NotImplementedError
+
+    def _add(self, group: Ids, start: int, stop: int) -> None:
+        """Add to the sums of these slots the rewards at these positions of the order."""
+        raise NotImplementedError
+
+
+class PermutationRound(_SampledRound):
+    """Equal weights: a random permutation of the target, so that its end is exact."""
+
+    def _restart(self) -> None:
+        self._order = self._sample.new_order(self._random)
+        self._ranges: list[RowRange] = []
+
+    def _add(self, group: Ids, start: int, stop: int) -> None:
+        for rows in self._read(start, stop):
+            total, squares = reward_sums(self._sample, self._sums.arms[group], rows)
+            self._sums.total[group] += total
+            self._sums.squares[group] += squares
 
     def _read(self, start: int, stop: int) -> Iterator[RowRange]:
         """Yield the rows at these positions; the first few thousand are read once a round."""
-        for stretch in self._stretches:
-            if stretch.start < stop and stretch.stop > start:
-                yield stretch.between(start, stop)
-        start = max(start, self._stretches[-1].stop if self._stretches else 0)
+        for rows in self._ranges:
+            if rows.start < stop and rows.stop > start:
+                yield rows.between(start, stop)
+        start = max(start, self._ranges[-1].stop if self._ranges else 0)
         while start < stop:
-            stretch = self._fresh(start, min(start + CHUNK, stop))
-            if stretch.stop <= _KEPT_ROWS:
-                self._stretches.append(stretch)
-            yield stretch
-            start = stretch.stop
+            rows = self._fresh(start, min(start + CHUNK, stop))
+            if rows.stop <= _KEPT_ROWS:
+                self._ranges.append(rows)
+            yield rows
+            start = rows.stop
 
     def _fresh(self, start: int, stop: int) -> RowRange:
         ids = self._order.read(start, stop)
@@ -84,44 +96,31 @@ class OrderLedger:
         return RowRange(start, stop, targets, self._sample.nearest(ids, targets))
 
 
-class DrawsLedger:
-    """Uneven weights: independent draws by weight; a row drawn again is looked up.
+class WeightedRound(_SampledRound):
+    """Unequal weights: independent draws by weight; a row drawn again is looked up.
 
-    Rows drawn once are kept in a table (arms by distinct rows), so an arm never costs more than one
-    evaluation a target row; after as many draws as there are rows, the rest of the target is
-    computed and the mean is exact.
+    Rows are kept in a table (arms by distinct rows), so an arm never costs more than one evaluation
+    per target row. After as many draws as there are rows, the rest of the target is computed and
+    the mean is exact.
     """
 
-    def __init__(self, sample: SampledTarget, arms: Ids, random: np.random.Generator) -> None:
-        self._sample = sample
-        self._random = random
-        self._tally = Tally(arms)
-        self._restart()
-
     def _restart(self) -> None:
-        self._tally.restart()
-        self._draws = self._sample.new_order(self._random)
+        self._order = self._sample.new_order(self._random)
+        n_arms = len(self._sums.arms)
         self._rows: Ids = np.empty(0, dtype=np.int64)  # distinct rows, in the order first drawn
         self._nearest: Floats = np.empty(0, dtype=self._sample.oracle.dtype)
-        self._table: Floats = np.empty((len(self._tally.arms), 0), dtype=self._nearest.dtype)
-        self._known = np.zeros(len(self._tally.arms), dtype=np.int64)  # columns filled, by arm
+        self._table: Floats = np.empty((n_arms, 0), dtype=self._nearest.dtype)
+        self._n_known = np.zeros(n_arms, dtype=np.int64)  # columns filled, by arm
 
-    def pull(self, pull: Pull) -> Moments:
-        if pull.anew:
-            self._restart()
-        slots = self._tally.slots(pull.arms)
+    def _add(self, group: Ids, start: int, stop: int) -> None:
         population = self._sample.population
-        for start, group in self._tally.by_position(slots):
-            stop = min(start + pull.n, population)
-            if stop < population:
-                self._extend(group, self._draws.read(start, stop))
-            elif start < population:
-                self._finish(group)
-            self._tally.position[group] = stop
-        return self._tally.moments(slots)
+        if stop < population:
+            self._add_draws(group, self._order.read(start, stop))
+        elif start < population:
+            self._add_rest(group)
 
-    def _extend(self, group: Ids, ids: Ids) -> None:
-        self._meet(ids)
+    def _add_draws(self, group: Ids, ids: Ids) -> None:
+        self._add_rows(ids)
         sorter = np.argsort(self._rows)
         columns = sorter[np.searchsorted(self._rows, ids, sorter=sorter)]
         computed = self._fill(group, int(columns.max()) + 1)
@@ -132,10 +131,10 @@ class DrawsLedger:
         sums = np.zeros((2, len(group)))
         scale = self._sample.scale
         coverage_kernels.rewards(block, np.minimum(nearest, scale), scale, sums[0], sums[1])
-        self._tally.total[group] += sums[0]
-        self._tally.squares[group] += sums[1]
+        self._sums.total[group] += sums[0]
+        self._sums.squares[group] += sums[1]
 
-    def _meet(self, ids: Ids) -> None:
+    def _add_rows(self, ids: Ids) -> None:
         """Add those of the rows that no arm has met."""
         new, first = np.unique(ids[~np.isin(ids, self._rows)], return_index=True)
         if len(new) == 0:
@@ -149,17 +148,17 @@ class DrawsLedger:
 
     def _fill(self, group: Ids, stop: int) -> int:
         """Compute the columns below ``stop`` that arms of this group lack; return how many."""
-        oracle, known = self._sample.oracle, self._known[group]
+        oracle, known = self._sample.oracle, self._n_known[group]
         computed = 0
         for start in np.unique(known[known < stop]):
             some = group[known == start]
             targets = oracle.targets(self._rows[start:stop])
-            self._table[some, start:stop] = oracle.distances(self._tally.arms[some], targets)
-            self._known[some] = stop
+            self._table[some, start:stop] = oracle.distances(self._sums.arms[some], targets)
+            self._n_known[some] = stop
             computed += len(some) * (stop - int(start))
         return computed
 
-    def _finish(self, group: Ids) -> None:
+    def _add_rest(self, group: Ids) -> None:
         """Add the rest of the target in chunks; the weighted means are then exact."""
         sample = self._sample
         weights = sample.oracle.problem.weights
@@ -174,22 +173,22 @@ class DrawsLedger:
             ids = rest[start : start + CHUNK]
             targets = sample.oracle.targets(ids)
             nearest = sample.nearest(ids, targets)
-            drops += weighted_drops(sample, self._tally.arms[group], targets, nearest, weights[ids])
+            drops += weighted_drops(sample, self._sums.arms[group], targets, nearest, weights[ids])
         total = np.minimum(drops / weights.sum() / sample.scale, 1.0) * sample.population
-        self._tally.total[group] = total
-        self._tally.squares[group] = total**2 / sample.population
+        self._sums.total[group] = total
+        self._sums.squares[group] = total**2 / sample.population
 
 
-def reward_sums(sample: SampledTarget, arms: Ids, stretch: RowRange) -> tuple[Doubles, Doubles]:
+def reward_sums(sample: SampledTarget, arms: Ids, rows: RowRange) -> tuple[Doubles, Doubles]:
     """Return each arm's sum of rewards, and of their squares, on these target rows."""
     total, squares = np.zeros(len(arms)), np.zeros(len(arms))
-    limit = np.minimum(stretch.nearest, sample.scale)
+    limit = np.minimum(rows.nearest, sample.scale)
 
     def visit(block: Floats, tile: slice) -> None:
         coverage_kernels.rewards(block, limit, sample.scale, total[tile], squares[tile])
-        count_clipped(sample, block, stretch.nearest)
+        count_clipped(sample, block, rows.nearest)
 
-    sample.oracle.visit(arms, stretch.targets, visit)
+    sample.oracle.visit(arms, rows.targets, visit)
     return total, squares
 
 

@@ -43,18 +43,18 @@ class SeenRows:
         self._insert(ids[new], nearest[new], len(prototypes))
         return nearest
 
-    def notes(self) -> dict[str, Any]:
-        """Return a copy of all that is remembered."""
+    def state(self) -> dict[str, Any]:
+        """Return copies of the arrays from which `restore` makes the same object."""
         return {
             "ids": self._ids.copy(),
             "nearest": self._nearest.copy(),
             "applied": self._applied.copy(),
         }
 
-    def recall(self, notes: Mapping[str, Any]) -> None:
-        """Remember what was noted."""
-        self._ids, self._nearest = notes["ids"], notes["nearest"]
-        self._applied = notes["applied"]
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Set what `state` returned."""
+        self._ids, self._nearest = arrays["ids"], arrays["nearest"]
+        self._applied = arrays["applied"]
 
     def _prepare(self, prototypes: Ids) -> Operand:
         if self._prepared is None or self._prepared[0] is not prototypes:

@@ -20,14 +20,14 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels import moments as moments_kernels
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.objective import Ledger
+from protobandit.search.objectives.objective import Objective, Round, advance
 from protobandit.search.objectives.prefixes import Prefixes, moments_of
 from protobandit.search.objectives.swap_state import SwapState
 
 STAY = 0  # the first of the virtual arms, so that a tie is no reason for a swap
 
 
-class Slots:
+class Slots(Objective):
     """The swaps that a standing allows, as arms.
 
     `commit` changes the standing in place, as `SwapState` does.
@@ -50,10 +50,6 @@ class Slots:
     @property
     def population(self) -> int:
         return len(self.prefixes)
-
-    @property
-    def is_bounding(self) -> bool:
-        return False
 
     @property
     def known(self) -> Doubles:
@@ -90,8 +86,8 @@ class Slots:
         near, E = swap_state.near[rows], swap_state.E[rows]
         moments_kernels.swap_moments(matrix, lines, near, D, E, weights, total, squares)
 
-    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
-        return _Round(self, arms)
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        return _SwapRound(self, arms)
 
     def commit(self, arms: Ids) -> Slots:
         """Let these source rows in, each in its best slot, where all rows say that it pays."""
@@ -107,11 +103,8 @@ class Slots:
                 self.swap_state.exchange(slot, source, column)
         return self
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
 
-
-class _Round:
+class _SwapRound:
     """Pulls source rows along the order, each for all of its slots at once."""
 
     def __init__(self, slots: Slots, arms: Ids) -> None:
@@ -123,7 +116,7 @@ class _Round:
         self._sources = np.flatnonzero(is_offered)
         self._places = np.cumsum(is_offered) - 1
         shape = len(self._sources), len(self._known)
-        self._position = np.zeros(shape[0], dtype=np.int64)
+        self._count = np.zeros(shape[0], dtype=np.int64)
         self._total, self._squares = np.zeros(shape), np.zeros(shape)
 
     def pull(self, pull: Pull) -> Moments:
@@ -133,10 +126,11 @@ class _Round:
         places = self._places[sources]
         is_pulled = np.zeros(len(self._sources), dtype=bool)
         is_pulled[places] = True
-        self._advance(np.flatnonzero(is_pulled), pull.n)
+        pulled = np.flatnonzero(is_pulled)
+        advance(self._count, pulled, pull.n, self._slots.population, self._add)
         at = places * len(self._known) + slots
         seen = moments_of(
-            self._position[places],
+            self._count[places],
             self._total.ravel()[at],
             self._squares.ravel()[at],
             self._slots.swap_state.D.dtype,
@@ -149,19 +143,11 @@ class _Round:
         mean[is_swap] = seen.mean + self._known[slots]
         return Moments(count, mean, spread)
 
-    def _advance(self, which: Ids, n: int) -> None:
-        position = self._position[which]
-        for start in np.unique(position).tolist():
-            group = which[position == start]
-            stop = min(start + n, self._slots.population)
-            self._add(group, slice(start, stop))
-            self._position[group] = stop
-
-    def _add(self, group: Ids, rows: slice) -> None:
+    def _add(self, group: Ids, start: int, stop: int) -> None:
         def visit(matrix: Floats, lines: Ids, which: Ids) -> None:
             total, squares = np.zeros((2, len(which), len(self._known)))
-            self._slots.add(matrix, lines, rows, total, squares)
+            self._slots.add(matrix, lines, slice(start, stop), total, squares)
             self._total[group[which]] += total
             self._squares[group[which]] += squares
 
-        self._slots.prefixes.show(self._sources[group], rows.start, rows.stop, visit)
+        self._slots.prefixes.show(self._sources[group], start, stop, visit)
