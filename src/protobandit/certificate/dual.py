@@ -21,7 +21,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import cuts
-from protobandit.kernels.dual import Arms, servers, worths
+from protobandit.kernels.dual import Arms, arm_savings, count_serving_arms
 from protobandit.oracle.oracle import Oracle
 
 _REACH = 4.0  # a row is served by one arm in |S| / k: prices rarely pass twice as many
@@ -125,7 +125,7 @@ def dual_bound(table: DualTable, k: int) -> float:
     prices = kept = np.minimum(0.0, caps)
     best, stride, stale, heading = -np.inf, 1.0, 0, still
     for _ in range(_MOST_STEPS):
-        worths(*places, prices, weights, worth)
+        arm_savings(*places, prices, weights, worth)
         opened = np.argpartition(worth, table.n_arms - k)[table.n_arms - k :]
         bound = float(weights @ prices - worth[opened].sum())
         stale += 1
@@ -138,7 +138,7 @@ def dual_bound(table: DualTable, k: int) -> float:
             continue
         is_open = np.zeros(table.n_arms)
         is_open[opened] = 1
-        servers(*places, prices, is_open, served)
+        count_serving_arms(*places, prices, is_open, served)
         heading = _INERTIA * heading + (1 - served)
         length = float(weights @ heading**2)
         if length == 0 or bound >= -_NIL:

@@ -53,7 +53,7 @@ class Finalists:
 
     def next_helpful(self, arms: Ids, start: int, least: float) -> tuple[int, int]:
         """Return the place of the first arm from ``start`` on that helps so much, and its slot."""
-        place, slot = perturbation_kernels.next_helpful(
+        place, slot = perturbation_kernels.next_improving_swap(
             *self.entries,
             arms,
             start,
@@ -73,7 +73,7 @@ class Finalists:
         self.is_member[self.members[slot]] = False
         self.members[slot] = arm
         self.is_member[arm] = True
-        change: float = perturbation_kernels.put(
+        change: float = perturbation_kernels.replace_prototype(
             self.rows[arm],
             slot,
             self.nearby,

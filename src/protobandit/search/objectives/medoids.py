@@ -116,7 +116,7 @@ class Medoids:
         self.n_exchanged += 1
         self.put(slot, arm)
         line = self.table.column(arm)
-        n_open = full_swaps_kernels.enter(
+        n_open = full_swaps_kernels.update_two_nearest(
             line, slot, self.near, self.second, self.D, self.E, self._rows
         )
         self._find_two(self._rows[:n_open])
@@ -181,7 +181,7 @@ class Medoids:
 
     def _find_two(self, rows: Any) -> None:
         self.table.oracle.look_up(self.k * len(rows))
-        full_swaps_kernels.two_nearest_of(
+        full_swaps_kernels.find_two_nearest(
             self.table.matrix, self.members, rows, self.near, self.second, self.D, self.E
         )
 

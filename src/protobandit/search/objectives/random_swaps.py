@@ -26,7 +26,7 @@ def first_better(
     E = swap_state.E if len(swap_state.members) > 1 else np.full_like(swap_state.E, np.inf)
     sums = swap_state.cost + abs(swap_state.removal_cost)
     found = np.empty(2, dtype=np.int64)
-    random_swaps_kernels.first_better(
+    random_swaps_kernels.first_improving_swap(
         matrix,
         places,
         arms,

@@ -44,7 +44,9 @@ class SwapState:
         self._change, self._by_slot = np.zeros(1), np.zeros(len(members))
         self._anywhere = np.ones((1, len(members)), dtype=bool)
         for slot, row in enumerate(matrix):
-            ragged_swaps_kernels.exchange(matrix, slot, row, self.near, self.second, self.D, self.E)
+            ragged_swaps_kernels.replace_prototype(
+                matrix, slot, row, self.near, self.second, self.D, self.E
+            )
         self._update_losses()
         self._put_second_beyond(matrix)
 
@@ -141,7 +143,7 @@ class SwapState:
     def exchange(self, slot: int, arm: int, distances: Floats) -> None:
         """Put ``arm``, with these distances, in the place of the prototype in ``slot``."""
         self.members[slot] = arm
-        ragged_swaps_kernels.exchange(
+        ragged_swaps_kernels.replace_prototype(
             self.matrix, slot, distances, self.near, self.second, self.D, self.E
         )
         self._update_losses()

@@ -21,7 +21,7 @@ def lead(
     weights, nearest = coverage.weights, coverage.nearest.copy()
     total, n_rows = float(weights.sum()), len(nearest)
     heap = arms[np.argsort(-upper[arms], kind="stable")]
-    n_looked = greedy_kernels.lead(
+    n_looked = greedy_kernels.lazy_greedy(
         table.matrix, weights, total, nearest, upper.copy(), heap, chosen, gains
     )
     found = chosen >= 0
