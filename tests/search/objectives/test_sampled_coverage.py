@@ -98,7 +98,7 @@ def test_a_new_order_forgets_the_rows_of_the_old(weights):
     coverage, _ = coverage_of(weights)
     ledger = opened(coverage)
     first = ledger.pull(Pull(ARMS, 9))
-    moments = ledger.pull(Pull(ARMS[:2], 4, anew=True))
+    moments = ledger.pull(Pull(ARMS[:2], 4, new_order=True))
     assert moments.count.tolist() == [4, 4]
     others = ledger.pull(Pull(ARMS[2:], 4))
     assert others.count.tolist() == [4] * 4
@@ -165,7 +165,7 @@ def test_evaluations_are_calls_also_over_many_rounds(weights):
     for arm in (0, 3, 6):
         ledger = opened(coverage, seed=arm)
         for anew in (False, False, True):
-            ledger.pull(Pull(ARMS, 11, anew=anew))
+            ledger.pull(Pull(ARMS, 11, new_order=anew))
         assert coverage.sample.oracle.evaluations.total() == metric.pairs.total()
         coverage = coverage.commit(np.array([arm]))
 

@@ -75,7 +75,7 @@ class _PrefixRound:
         self._sums = RewardSums(arms)
 
     def pull(self, pull: Pull) -> Moments:
-        assert not pull.anew, "all rounds share one order"
+        assert not pull.new_order, "all rounds share one order"
         sums, coverage = self._sums, self._coverage
         slots = sums.slots(pull.arms)
         advance(sums.count, slots, pull.n, coverage.population, self._add)

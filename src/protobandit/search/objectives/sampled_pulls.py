@@ -48,7 +48,7 @@ class _SampledRound:
         self._restart()
 
     def pull(self, pull: Pull) -> Moments:
-        if pull.anew:
+        if pull.new_order:
             self._sums.clear()
             self._restart()
         slots = self._sums.slots(pull.arms)

@@ -120,7 +120,7 @@ class _SwapRound:
         self._total, self._squares = np.zeros(shape), np.zeros(shape)
 
     def pull(self, pull: Pull) -> Moments:
-        assert not pull.anew, "one order serves all rounds"
+        assert not pull.new_order, "one order serves all rounds"
         is_swap = pull.arms != STAY
         sources, slots = self._slots.split(pull.arms[is_swap])
         places = self._places[sources]
