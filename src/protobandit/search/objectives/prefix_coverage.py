@@ -1,4 +1,4 @@
-"""Coverage judged on the first rows of one order; the prototypes are known at all of them."""
+"""Coverage judged on the first rows of one order; prototypes are known on all of its rows."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from protobandit.search.objectives.prefixes import Prefixes, moments_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrefixCoverage(Objective):
-    """The drop of d(target, nearest prototype), on as many rows as an arm has been pulled on.
+    """The drop of d(target, nearest prototype), on the rows that an arm was pulled on.
 
-    Before the first prototype an arm is worth minus its mean distance.
+    Before the first prototype the gain of an arm is minus its mean distance.
 
     Attributes
     ----------
     prefixes
-        Where distances are read.
+        The distances along the order.
     matrix
-        The distances of the prototypes along the order, one line each; lines to come are empty, and
-        `commit` fills in the next, so that no line is ever copied.
+        The distances of the prototypes along the order, one line per prototype. All objects share
+        it: `commit` fills in the next line, so that no line is copied.
     nearest
-        For each row of the order the distance to its nearest prototype.
+        The distance of each row of the order to its nearest prototype.
     """
 
     prefixes: Prefixes
@@ -37,7 +37,7 @@ class PrefixCoverage(Objective):
 
     @classmethod
     def of(cls, prefixes: Prefixes, k: int) -> PrefixCoverage:
-        """Return the coverage by no prototype, with place for ``k``."""
+        """Return the coverage without prototypes, with memory for ``k`` of them."""
         dtype = prefixes.oracle.dtype
         return cls(
             prefixes=prefixes,
@@ -52,7 +52,7 @@ class PrefixCoverage(Objective):
 
     @property
     def is_bounding(self) -> bool:
-        """Tell whether every row is at a prototype: only then is it known what is left to gain."""
+        """Return whether every row is at a prototype: only then are all further gains known."""
         return not self.nearest.any()
 
     def open(self, arms: Ids, random: np.random.Generator) -> Round:

@@ -1,4 +1,4 @@
-"""What an arm is worth for its money."""
+"""Gain per price of an arm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protobandit.search.objectives.objective import Objective
 
 @dataclass(frozen=True, eq=False)
 class Priced(Objective):
-    """The gains of a coverage by some prototypes, divided by what each arm costs."""
+    """The exact gains of a coverage, divided by the price of each arm."""
 
     coverage: ExactCoverage
     prices: Doubles
@@ -39,8 +39,8 @@ class Priced(Objective):
         return self
 
     def pull(self, pull: Pull) -> Moments:
-        """Return the exact gain of each arm per unit of money."""
-        assert self.is_bounding, "before the first prototype a gain is not known, only an order"
+        """Return the exact gain of each arm, divided by its price."""
+        assert self.is_bounding, "before the first prototype only the order of gains is known"
         seen = self.coverage.pull(pull)
         return Moments(seen.count, seen.mean / self.prices[pull.arms], seen.spread)
 

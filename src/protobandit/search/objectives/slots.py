@@ -1,16 +1,17 @@
-"""What swaps are worth on the first rows of one order: an arm in each slot is an arm of its own.
+"""Gains of swaps on the first rows of one order: each pair of a source row and a slot is an arm.
 
 Theory of operation
 -------------------
-A virtual arm is a source row in the slot of a prototype. What its swap is worth is what the row
-saves there, minus what removing the prototype costs (FasterPAM's decomposition). The second is
-known exactly, for prototypes have been measured at all rows; only the first is sampled, and one
-distance tells it for all slots (Tiwari et al. 2023, BanditPAM++). So an arm that is far from a
-prototype has no spread in its slot, and falls at once. A lone prototype has no second: whoever
-takes its slot serves every row, so that all of D - d is sampled.
+A virtual arm is a source row in the slot of a prototype. The gain of its swap is what the row saves
+there, minus the cost of removing the prototype (FasterPAM's decomposition). The second part is
+known exactly, because the distances of prototypes to all rows are known. Only the first part is
+sampled, and one distance gives it for all slots (Tiwari et al. 2023, BanditPAM++). So an arm that
+is far from a prototype has a variance of 0 in its slot and is eliminated at once. A single
+prototype has no second: an arm that takes its slot becomes the nearest of every row, so all of
+D - d is sampled.
 
-Staying is an arm too, whose worth is known: the least that a swap must bring. A search that chooses
-it has found no swap that pays.
+Making no swap is an arm too. Its gain is known: the least gain that a swap must exceed. If a search
+chooses it, no swap was found that lowers the cost enough.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from protobandit.search.objectives.objective import Objective, Round, advance
 from protobandit.search.objectives.prefixes import Prefixes, moments_of
 from protobandit.search.objectives.swap_state import SwapState
 
-STAY = 0  # the first of the virtual arms, so that a tie is no reason for a swap
+STAY = 0  # the arm of no swap; it is the first, so that a tie does not cause a swap
 
 
 class Slots(Objective):
-    """The swaps that a standing allows, as arms.
+    """The swaps of a `SwapState`, as arms.
 
-    `commit` changes the standing in place, as `SwapState` does.
+    `commit` modifies the swap state.
 
     Parameters
     ----------
     prefixes
-        Where distances are read.
-    standing
-        The prototypes, measured along the whole order.
+        The distances along the order.
+    swap_state
+        The prototypes, with their distances along the whole order.
     least
-        What a swap must lower the cost by.
+        The improvement of the cost that a swap must exceed.
     """
 
     def __init__(self, prefixes: Prefixes, swap_state: SwapState, least: float) -> None:
@@ -53,14 +54,14 @@ class Slots(Objective):
 
     @property
     def known(self) -> Doubles:
-        """Return the part of a swap's worth that does not depend on the arm, by slot."""
+        """Return the part of the gain of a swap that does not depend on the arm, by slot."""
         if len(self.swap_state.members) == 1:
             return np.zeros(1)
         known: Doubles = -self.swap_state.losses / len(self.prefixes)
         return known
 
     def arms(self, sources: Ids) -> Ids:
-        """Return staying, and each of these source rows in each slot."""
+        """Return the arm of no swap, and each of these source rows in each slot."""
         k = len(self.swap_state.members)
         pairs = STAY + 1 + sources[:, None] * k + np.arange(k)
         return np.concatenate([[STAY], pairs.ravel()])
@@ -74,13 +75,13 @@ class Slots(Objective):
     def add(
         self, matrix: Floats, lines: Ids, rows: slice, total: Doubles, squares: Doubles
     ) -> None:
-        """Add up what arms save in every slot on these rows, and the squares."""
+        """Add what arms save in every slot on these rows, and the squares."""
         swap_state, weights = self.swap_state, self.prefixes.weights[rows]
         D = swap_state.D[rows]
         if len(swap_state.members) == 1:
-            nowhere = np.full(len(D), np.inf, dtype=D.dtype)
+            infinite = np.full(len(D), np.inf, dtype=D.dtype)
             moments_kernels.gain_moments(
-                matrix, lines, nowhere, D, weights, total[:, 0], squares[:, 0]
+                matrix, lines, infinite, D, weights, total[:, 0], squares[:, 0]
             )
             return
         near, E = swap_state.near[rows], swap_state.E[rows]
@@ -90,16 +91,16 @@ class Slots(Objective):
         return _SwapRound(self, arms)
 
     def commit(self, arms: Ids) -> Slots:
-        """Let these source rows in, each in its best slot, where all rows say that it pays."""
+        """Swap these source rows into their best slots, if that lowers the cost on all rows."""
         sources, _ = self.split(arms)
         for source in sources.tolist():
             column = self.prefixes.column(source)
             total, squares = np.zeros((2, 1, len(self.swap_state.members)))
-            everything = slice(0, len(self.prefixes))
-            self.add(column[None, :], np.zeros(1, dtype=np.int64), everything, total, squares)
-            worth = self.known + total[0] / len(self.prefixes)
-            slot = int(worth.argmax())
-            if worth[slot] > self.least:
+            all_rows = slice(0, len(self.prefixes))
+            self.add(column[None, :], np.zeros(1, dtype=np.int64), all_rows, total, squares)
+            gains = self.known + total[0] / len(self.prefixes)
+            slot = int(gains.argmax())
+            if gains[slot] > self.least:
                 self.swap_state.exchange(slot, source, column)
         return self
 
@@ -111,16 +112,16 @@ class _SwapRound:
         self._slots = slots
         self._known = slots.known
         sources, _ = slots.split(arms[arms != STAY])
-        is_offered = np.zeros(sources.max(initial=-1) + 1, dtype=bool)
-        is_offered[sources] = True
-        self._sources = np.flatnonzero(is_offered)
-        self._places = np.cumsum(is_offered) - 1
+        is_used = np.zeros(sources.max(initial=-1) + 1, dtype=bool)
+        is_used[sources] = True
+        self._sources = np.flatnonzero(is_used)
+        self._places = np.cumsum(is_used) - 1
         shape = len(self._sources), len(self._known)
         self._count = np.zeros(shape[0], dtype=np.int64)
         self._total, self._squares = np.zeros(shape), np.zeros(shape)
 
     def pull(self, pull: Pull) -> Moments:
-        assert not pull.new_order, "one order serves all rounds"
+        assert not pull.new_order, "all rounds share one order"
         is_swap = pull.arms != STAY
         sources, slots = self._slots.split(pull.arms[is_swap])
         places = self._places[sources]
