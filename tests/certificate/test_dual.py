@@ -39,7 +39,10 @@ def test_kernels_agree_with_their_references():
     arms = np.argsort(random.random((50, 12)), axis=1)[:, :8].astype(np.int32)
     prices, weights = random.standard_normal(50), random.random(50)
     is_open = (random.random(12) < 0.5).astype(np.float64)
-    for kernel, by, n in ((kernels.worths, weights, 12), (kernels.servers, is_open, 50)):
+    for kernel, by, n in (
+        (kernels.arm_savings, weights, 12),
+        (kernels.count_serving_arms, is_open, 50),
+    ):
         one, other = np.full(n, np.nan), np.full(n, np.nan)
         kernel(arms, values, prices, by, one)
         kernel.reference(arms, values, prices, by, other)

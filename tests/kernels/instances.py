@@ -1,4 +1,4 @@
-"""Prototypes and arms for the kernels of swaps, and what is true of them."""
+"""Prototypes and arms for tests of kernels, and properties computed by brute force."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
 WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
 
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+tied = pytest.mark.parametrize("is_tied", [False, True], ids=["distinct", "tied"])
 both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
-def table(n_arms, n_rows, *, dtype, seed=0, is_tied=False):
-    """Return distances of arms to rows; tied ones are whole numbers, among them many zeros."""
+def table(n_arms, n_rows, *, dtype=np.float64, seed=0, is_tied=False):
+    """Return distances of arms to rows; tied ones are small integers, many of them zero."""
     random = np.random.default_rng(seed)
     if is_tied:
         return random.integers(0, 3, size=(n_arms, n_rows)).astype(dtype)
@@ -22,12 +23,12 @@ def table(n_arms, n_rows, *, dtype, seed=0, is_tied=False):
 
 
 def weighted(n, seed=0):
-    """Return weights of which some are 0."""
+    """Return weights, some of which are 0."""
     return np.random.default_rng(seed).integers(0, 4, size=n) / 2.0
 
 
 def ragged(full, *, share=1.0, seed=0):
-    """Return starts, columns (in no order) and values of an arm's distances, some left out."""
+    """Return starts, columns (unsorted) and values of the distances of arms, some left out."""
     random = np.random.default_rng(seed)
     own = [random.permutation(np.flatnonzero(random.random(full.shape[1]) < share)) for _ in full]
     starts = np.concatenate([[0], np.cumsum([len(columns) for columns in own])]).astype(np.int64)
@@ -36,13 +37,13 @@ def ragged(full, *, share=1.0, seed=0):
 
 
 def swap_state(way, members, beyond=0.0):
-    """Return near, second, D and E of every column; E of a lone prototype is ``beyond``."""
-    n, is_lone = members.shape[1], len(members) == 1
-    near, second = np.full((2, n), 0 if is_lone else -1)
+    """Return near, second, D and E of every column; E of a single prototype is ``beyond``."""
+    n, is_single = members.shape[1], len(members) == 1
+    near, second = np.full((2, n), 0 if is_single else -1)
     D, E = np.full((2, n), np.inf, dtype=members.dtype)
-    E[:] = beyond if is_lone else np.inf
+    E[:] = beyond if is_single else np.inf
     for slot, row in enumerate(members):
-        way(ragged_swaps_kernels.exchange)(members, slot, row.copy(), near, second, D, E)
+        way(ragged_swaps_kernels.replace_prototype)(members, slot, row.copy(), near, second, D, E)
     return near, second, D, E
 
 
@@ -52,12 +53,12 @@ def losses_of(way, near, D, E, weights, k):
     return losses
 
 
-def summed(members, weights):
+def summed_cost(members, weights):
     return float(weights @ members.astype(np.float64).min(axis=0))
 
 
 def require_exact(members, near, second, D, E):
-    """Demand the two smallest of each column, and slots where they stand."""
+    """Assert that D and E are the two smallest of each column, in the slots near and second."""
     columns = np.arange(members.shape[1])
     ascending = np.sort(members, axis=0)
     np.testing.assert_array_equal(D, ascending[0])

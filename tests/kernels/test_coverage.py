@@ -5,18 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from kernels.instances import both_ways, every_type
 from protobandit.kernels import coverage as coverage_kernels
 
-TYPES = [np.float32, np.float64]
 CHUNKS = [1, 3, 16, 1000]
-WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
-
-every_type = pytest.mark.parametrize("dtype", TYPES)
-both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 def instance(dtype, n=37, arms=6, seed=0):
-    """A matrix wider than the n columns asked for, rows out of order, a row twice, weights of 0."""
+    """Return a matrix wider than n, unsorted rows with a repeated one, and weights with zeros."""
     random = np.random.default_rng(seed)
     matrix = random.random((arms + 3, n + 9)).astype(dtype)
     rows = random.integers(0, arms + 3, size=arms)
@@ -24,7 +20,7 @@ def instance(dtype, n=37, arms=6, seed=0):
     return matrix, rows, 5, weights, random.random(n).astype(dtype)
 
 
-def wanted(matrix, rows, first, n):
+def selected(matrix, rows, first, n):
     return matrix[rows, first : first + n].astype(np.float64)
 
 
@@ -35,7 +31,7 @@ def test_gains_are_weighted_drops(dtype, way, chunk):
     matrix, rows, first, weights, nearest = instance(dtype)
     out = np.arange(len(rows), dtype=np.float64)
     way(coverage_kernels.gains)(matrix, rows, first, nearest, weights, chunk, out)
-    d = wanted(matrix, rows, first, len(nearest))
+    d = selected(matrix, rows, first, len(nearest))
     drops = (weights * np.maximum(nearest.astype(np.float64) - d, 0)).sum(axis=1)
     np.testing.assert_allclose(out, np.arange(len(rows)) + drops, rtol=1e-6)
 
@@ -47,14 +43,14 @@ def test_costs_are_weighted_sums(dtype, way, chunk):
     matrix, rows, first, weights, _ = instance(dtype)
     out = np.arange(len(rows), dtype=np.float64)
     way(coverage_kernels.costs)(matrix, rows, first, weights, chunk, out)
-    sums = wanted(matrix, rows, first, len(weights)) @ weights
+    sums = selected(matrix, rows, first, len(weights)) @ weights
     np.testing.assert_allclose(out, np.arange(len(rows)) + sums, rtol=1e-12)
 
 
 @every_type
 @both_ways
 @pytest.mark.parametrize("scale", [1.0, 0.7, 3.0])
-def test_rewards_are_shares_of_the_scale(dtype, way, scale):
+def test_rewards_are_divided_by_the_scale(dtype, way, scale):
     matrix, _, _, _, nearest = instance(dtype)
     block, total, squares = matrix[:, : len(nearest)].copy(), np.ones(9), np.full(9, 2.0)
     limit = np.minimum(nearest, dtype(scale))
@@ -66,7 +62,7 @@ def test_rewards_are_shares_of_the_scale(dtype, way, scale):
 
 @every_type
 @both_ways
-def test_rewards_never_sum_to_more_than_their_number(dtype, way):
+def test_sums_of_rewards_never_exceed_their_number(dtype, way):
     for scale in np.random.default_rng(0).uniform(0.1, 10, size=50):
         total, squares = np.zeros(1), np.zeros(1)
         for n in (1, 7, 100):
@@ -81,8 +77,8 @@ def test_rewards_never_sum_to_more_than_their_number(dtype, way):
 @every_type
 @both_ways
 @pytest.mark.parametrize("n", [1, 2, 31, 1000])
-def test_gains_never_grow_when_the_nearest_shrinks(dtype, way, n):
-    """Bit by bit: an old gain is an upper bound also after rounding."""
+def test_gains_never_grow_when_nearest_shrinks(dtype, way, n):
+    """An old gain is an upper bound even after rounding."""
     random = np.random.default_rng(1)
     matrix = random.random((40, n)).astype(dtype)
     weights = random.random(n)
@@ -97,7 +93,7 @@ def test_gains_never_grow_when_the_nearest_shrinks(dtype, way, n):
 
 @every_type
 @both_ways
-def test_sums_do_not_depend_on_which_arms_are_asked_for_together(dtype, way):
+def test_sums_do_not_depend_on_which_arms_are_computed_together(dtype, way):
     random = np.random.default_rng(3)
     matrix, nearest = random.random((40, 500)).astype(dtype), random.random(500).astype(dtype)
     weights = random.random(500)
@@ -115,8 +111,8 @@ def test_sums_do_not_depend_on_which_arms_are_asked_for_together(dtype, way):
 
 @every_type
 @pytest.mark.parametrize("name", ["gains", "costs"])
-def test_cuts_at_chunks_give_the_same_bits(dtype, name):
-    """Whether columns come at once, in parts, in a wide matrix or in a block of their own."""
+def test_splits_at_chunks_give_the_same_bits(dtype, name):
+    """For all columns at once or in parts, in a wide matrix or in separate blocks."""
     random = np.random.default_rng(2)
     matrix, chunk = random.random((9, 1000)).astype(dtype), 64
     weights, nearest = random.random(1000), random.random(1000).astype(dtype)

@@ -56,38 +56,38 @@ def test_a_plain_block_is_not_copied():
     assert dense_rows.FORMS["plain"](ROWS)[0] is ROWS
 
 
-def test_directions_have_one_length_and_zero_rows_its_norm():
+def test_directions_have_the_same_norm_even_zero_rows():
     rows, norms = dense_rows.FORMS["directions"](np.vstack([ROWS, np.zeros(19)]))
     np.testing.assert_allclose((rows[:-1] ** 2).sum(axis=1), 0.5)
     np.testing.assert_allclose(norms, 0.5)
     assert (rows[-1] == 0).all()
 
 
-def test_profiles_refuse_a_constant_row():
+def test_profiles_of_a_constant_row_raise():
     block = ROWS.copy()
     block[4] = 0.1
     with pytest.raises(InvalidInput, match=r"'correlation' is undefined.*row 4 of a block \(1 "):
         dense_rows.FORMS["profiles"](block)
 
 
-def test_points_refuse_other_columns():
+def test_points_require_two_columns():
     with pytest.raises(InvalidInput, match=r"'haversine' got rows of 19 column.*exactly 2"):
         dense_rows.FORMS["points"](ROWS)
 
 
-def test_centre_is_near_the_mean_where_rows_lie_far_out():
+def test_centre_is_near_the_mean_of_rows_far_from_the_origin():
     centre, spread = dense_rows.strided_centre(ROWS + 9, ROWS + 9), ROWS.std(axis=0).mean()
     np.testing.assert_allclose(centre, (ROWS + 9).mean(axis=0), atol=spread)
 
 
-def test_centre_of_whole_rows_is_whole():
+def test_centre_of_integers_is_an_integer():
     rows = np.random.default_rng(0).integers(90, 110, (50, 7)).astype(np.float64)
     centre = dense_rows.strided_centre(rows)
     np.testing.assert_array_equal(centre, np.rint(centre))
     np.testing.assert_array_equal(dense_rows.strided_centre(rows * 2**20), centre * 2**20)
 
 
-def test_centre_of_rows_about_the_origin_is_none():
+def test_no_centre_for_rows_around_the_origin():
     assert dense_rows.strided_centre(ROWS, ROWS - 0.1) is None
     assert dense_rows.strided_centre(ROWS[:0]) is None
 

@@ -1,4 +1,4 @@
-"""Each compiled loop equals its NumPy reference, and writes where it was told to."""
+"""Each compiled loop equals its NumPy reference, and writes only to its output."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def norms_of(block):
     return (block.astype(np.float64) ** 2).sum(axis=1)
 
 
-def finish(sources, targets, out, is_root):
+def from_products(sources, targets, out, is_root):
     out[:, : len(targets)] = sources @ targets.T
     guard = distances._GUARD[sources.dtype]
     norms = norms_of(sources), norms_of(targets)
-    # Rows stand at places of their own.
+    # The rows are stored in reverse order.
     places = np.arange(len(sources))[::-1].copy(), np.arange(len(targets))[::-1].copy()
     return sources[places[0]], targets[places[1]], *places, *norms, guard, is_root, out
 
@@ -49,14 +49,14 @@ def columns(sources, targets, out, is_root):
     return sources, np.ascontiguousarray(targets.T), is_root, out
 
 
-# kernel: (its name, how its arguments are made of rows and out)
+# (name of the kernel, function that makes its arguments of rows and out)
 CASES = [
-    ("_finish", lambda s, t, out: finish(s, t, out, True)),
-    ("_finish", lambda s, t, out: finish(s, t, out, False)),
-    ("_accumulate", lambda s, t, out: columns(s, t, out, True)),
-    ("_accumulate", lambda s, t, out: columns(s, t, out, False)),
+    ("_distances_from_products", lambda s, t, out: from_products(s, t, out, True)),
+    ("_distances_from_products", lambda s, t, out: from_products(s, t, out, False)),
+    ("_squares_by_column", lambda s, t, out: columns(s, t, out, True)),
+    ("_squares_by_column", lambda s, t, out: columns(s, t, out, False)),
     ("_largest", largest),
-    ("_powers", lambda s, t, out: (s, t, 1.5, out)),
+    ("_minkowski_loops", lambda s, t, out: (s, t, 1.5, out)),
     ("manhattan", lambda s, t, out: (s, t, out)),
     ("hamming", lambda s, t, out: (s, t, out)),
     ("canberra", lambda s, t, out: (s, t, out)),
@@ -96,14 +96,14 @@ def test_squares_of_pairs(is_root, dtype):
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-def test_without_numba_the_reference_serves(name, monkeypatch):
+def test_without_numba_the_reference_is_used(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     fresh = Kernel(KERNELS[name].loops, KERNELS[name].reference)
     assert fresh.compile() is KERNELS[name].reference
 
 
 @pytest.mark.parametrize("name", sorted(distances.FILLS))
-def test_a_fill_touches_nothing_but_out(name):
+def test_a_fill_writes_only_to_out(name):
     sources, targets = (abs(block[:, :2]) + 0.5 for block in rows(np.float32))
     if name in distances.BY_SCIPY and name != "jensenshannon":
         sources, targets = sources > 1, targets > 0.7
@@ -120,21 +120,21 @@ def test_a_fill_touches_nothing_but_out(name):
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (0, 3), (3, 0)])
-def test_wide_keeps_places(shape):
+def test_wide_keeps_positions(shape):
     whole = np.zeros((6, 11))
     out = whole[: shape[0], 2 : 2 + shape[1]]
     distances.wide(out)[:, : shape[1]] = 1
     assert whole.sum() == out.size == out.sum()
 
 
-def test_wide_refuses_columns():
+def test_wide_requires_contiguous_rows():
     with pytest.raises(AssertionError, match="contiguous"):
         distances.wide(np.zeros((4, 6))[:, ::2])
 
 
 @pytest.mark.parametrize("n_columns", [3, 40])
 def test_squares_of_any_magnitude(n_columns):
-    """Neither float32 products nor their squares leave the range of the result."""
+    """Intermediate float32 values do not overflow or underflow if the result does not."""
     sources, targets = rows(np.float64, n_columns)
     expected = np.sqrt(((sources[:, None] - targets) ** 2).sum(axis=2))
     for exponent in (-100, 0, 100) if n_columns > distances.FEW_COLUMNS else (-40, 0, 40):
@@ -145,7 +145,7 @@ def test_squares_of_any_magnitude(n_columns):
         np.testing.assert_allclose(np.ldexp(out.astype(float), -exponent), expected, rtol=2e-4)
 
 
-def test_a_single_product_that_overflows():
+def test_a_product_that_overflows():
     source = np.full((1, 20), 1e25, dtype=np.float32)
     norms = norms_of(source)
     out = np.empty((1, 1), dtype=np.float32)

@@ -3,44 +3,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.instances import WAYS, both_ways, every_type, table, tied, weighted
 from protobandit.kernels import full_swaps as full_swaps_kernels
 
-TYPES = [np.float32, np.float64]
-WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
-
-every_type = pytest.mark.parametrize("dtype", TYPES)
-both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 sized = pytest.mark.parametrize("k", [1, 2, 3, 7])
-tied = pytest.mark.parametrize("is_tied", [False, True], ids=["distinct", "tied"])
-# Runs of 1,024 rows and words of 8 of them end in the middle of what is asked.
+# Sizes that are not multiples of 1,024 rows or of words of 8 rows.
 N_ROWS = (1, 7, 8, 41, 1024, 1031, 2050)
 
 
-def table(n_arms, n_rows, *, dtype=np.float64, seed=0, is_tied=False):
-    """Return distances of arms to rows; tied ones are whole numbers, among them many zeros."""
-    random = np.random.default_rng(seed)
-    if is_tied:
-        return random.integers(0, 3, size=(n_arms, n_rows)).astype(dtype)
-    return random.random((n_arms, n_rows)).astype(dtype)
-
-
-def weights_of(n, seed=0):
-    """Return weights of which some are 0."""
-    return np.random.default_rng(seed).integers(0, 4, size=n) / 2.0
-
-
 def two_of(way, matrix, members):
-    """Return near, second, D and E of every row; E of a lone prototype is beyond all distances."""
+    """Return near, second, D and E of every row; E of a single one is the largest distance."""
     n = matrix.shape[1]
     near, second = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
     D, E = np.empty(n, dtype=matrix.dtype), np.full(n, matrix.max(), dtype=matrix.dtype)
     rows = np.arange(n, dtype=np.int32)
-    way(full_swaps_kernels.two_nearest_of)(matrix, members, rows, near, second, D, E)
+    way(full_swaps_kernels.find_two_nearest)(matrix, members, rows, near, second, D, E)
     return near, second, D, E
 
 
 def require_two(matrix, members, near, second, D, E):
-    """Demand the two smallest distances of each row, and slots where they stand."""
+    """Assert that D and E are the two smallest of each row, in the slots near and second."""
     held = np.sort(matrix[members], axis=0)
     rows = np.arange(matrix.shape[1])
     np.testing.assert_array_equal(D, held[0])
@@ -51,15 +33,15 @@ def require_two(matrix, members, near, second, D, E):
         assert (near != second).all()
 
 
-def summed(matrix, members, weights):
+def summed_cost(matrix, members, weights):
     return float(weights @ matrix[members].astype(np.float64).min(axis=0))
 
 
 def true_changes(matrix, members, arm, weights):
-    """Return how the summed cost changes when ``arm`` takes each of the slots."""
-    before = summed(matrix, members, weights)
+    """Return the change of the summed cost if ``arm`` takes each of the slots."""
+    before = summed_cost(matrix, members, weights)
     swapped = [np.r_[members[:m], arm, members[m + 1 :]] for m in range(len(members))]
-    return np.array([summed(matrix, some, weights) - before for some in swapped])
+    return np.array([summed_cost(matrix, some, weights) - before for some in swapped])
 
 
 # -- the two nearest -------------------------------------------------------------------------------
@@ -76,11 +58,11 @@ def test_the_two_nearest_prototypes(way, dtype, k, is_tied):
 
 
 @both_ways
-def test_only_the_rows_asked_for_are_looked_at(way):
+def test_only_the_given_rows_are_updated(way):
     matrix, members = table(9, 20), np.array([4, 2, 7])
     near, second, D, E = two_of(way, matrix, members)
     D[:] = E[:] = -1
-    way(full_swaps_kernels.two_nearest_of)(
+    way(full_swaps_kernels.find_two_nearest)(
         matrix, members, np.array([3, 11], dtype=np.int32), near, second, D, E
     )
     assert np.flatnonzero(D >= 0).tolist() == np.flatnonzero(E >= 0).tolist() == [3, 11]
@@ -92,7 +74,7 @@ def test_only_the_rows_asked_for_are_looked_at(way):
 @tied
 @pytest.mark.parametrize("seed", range(4))
 def test_a_prototype_is_replaced(way, dtype, k, is_tied, seed):
-    """What `enter` settles is settled, and what it lists is all that is not."""
+    """All rows that `update_two_nearest` does not list are correct."""
     matrix = table(20, 41, dtype=dtype, is_tied=is_tied, seed=seed)
     random = np.random.default_rng(seed)
     members = random.permutation(20)[:k]
@@ -102,25 +84,31 @@ def test_a_prototype_is_replaced(way, dtype, k, is_tied, seed):
         slot = int(random.integers(k))
         arm = int(random.choice(np.setdiff1d(np.arange(20), members)))
         members[slot] = arm
-        n_open = way(full_swaps_kernels.enter)(matrix[arm], slot, near, second, D, E, rows)
+        n_open = way(full_swaps_kernels.update_two_nearest)(
+            matrix[arm], slot, near, second, D, E, rows
+        )
         is_open = np.zeros(41, dtype=bool)
         is_open[rows[:n_open]] = True
         closed = matrix[:, ~is_open]
         require_two(closed, members, near[~is_open], second[~is_open], D[~is_open], E[~is_open])
-        way(full_swaps_kernels.two_nearest_of)(matrix, members, rows[:n_open], near, second, D, E)
+        way(full_swaps_kernels.find_two_nearest)(matrix, members, rows[:n_open], near, second, D, E)
         require_two(matrix, members, near, second, D, E)
 
 
-def test_few_rows_are_listed():
-    """Rows of other prototypes are settled at once."""
+def test_few_rows_are_searched_again():
+    """Rows of other prototypes are not listed."""
     matrix, members = table(300, 2000), np.arange(100)
     near, second, D, E = two_of(WAYS["compiled"], matrix, members)
     rows = np.empty(2000, dtype=np.int32)
     n_own = np.count_nonzero((near == 5) | (second == 5))
-    assert full_swaps_kernels.enter(matrix[200], 5, near, second, D, E, rows) <= n_own < 200
+    assert (
+        full_swaps_kernels.update_two_nearest(matrix[200], 5, near, second, D, E, rows)
+        <= n_own
+        < 200
+    )
 
 
-# -- what a swap changes ---------------------------------------------------------------------------
+# -- changes of cost -------------------------------------------------------------------------------
 
 
 def changes_of(kernel, matrix, members, weights, *, first=0, n=None, groups=None, allowed=None):
@@ -152,8 +140,8 @@ both_kernels = pytest.mark.parametrize(
 @every_type
 @sized
 @pytest.mark.parametrize("n_rows", N_ROWS)
-def test_changes_are_those_of_the_cost(kernel, dtype, k, n_rows):
-    matrix, weights = table(10, n_rows, dtype=dtype, seed=k), weights_of(n_rows)
+def test_changes_equal_the_change_of_the_cost(kernel, dtype, k, n_rows):
+    matrix, weights = table(10, n_rows, dtype=dtype, seed=k), weighted(n_rows)
     members = np.random.default_rng(k).permutation(10)[:k]
     changes, slots = changes_of(kernel, matrix, members, weights)
     for arm in range(10):
@@ -167,9 +155,9 @@ def test_changes_are_those_of_the_cost(kernel, dtype, k, n_rows):
 
 @both_kernels
 @sized
-def test_equal_slots_give_the_first(kernel, k):
-    """Whole numbers make every sum exact."""
-    matrix, weights = table(12, 60, is_tied=True, seed=k), 2 * weights_of(60)
+def test_the_first_of_equal_slots_is_taken(kernel, k):
+    """Sums of integers are exact."""
+    matrix, weights = table(12, 60, is_tied=True, seed=k), 2 * weighted(60)
     members = np.random.default_rng(k).permutation(12)[:k]
     changes, slots = changes_of(kernel, matrix, members, weights)
     for arm in np.setdiff1d(np.arange(12), members):
@@ -179,7 +167,7 @@ def test_equal_slots_give_the_first(kernel, k):
 
 @both_kernels
 def test_a_part_of_the_arms(kernel):
-    matrix, weights, members = table(10, 30), weights_of(30), np.array([1, 5])
+    matrix, weights, members = table(10, 30), weighted(30), np.array([1, 5])
     whole = changes_of(kernel, matrix, members, weights)
     part = changes_of(kernel, matrix, members, weights, first=3, n=4)
     assert part[0].tobytes() == whole[0][3:7].tobytes()
@@ -188,7 +176,7 @@ def test_a_part_of_the_arms(kernel):
 
 @both_kernels
 def test_only_allowed_slots_are_taken(kernel):
-    matrix, weights, members = table(12, 50), weights_of(50), np.array([0, 3, 6])
+    matrix, weights, members = table(12, 50), weighted(50), np.array([0, 3, 6])
     groups = np.arange(12) % 3
     allowed = np.array([[True, False, True], [False, True, False], [False, False, False]])
     changes, slots = changes_of(kernel, matrix, members, weights, groups=groups, allowed=allowed)
@@ -202,7 +190,7 @@ def test_only_allowed_slots_are_taken(kernel):
         assert slots[arm] == truth.argmin()
 
 
-# -- who is nearest to whom ------------------------------------------------------------------------
+# -- nearest arms and home cells -------------------------------------------------------------------
 
 
 @both_ways
@@ -219,7 +207,7 @@ def test_the_nearest_arm_of_each_row(way, dtype, is_tied):
 @both_ways
 @every_type
 def test_the_cost_of_a_home_cell(way, dtype):
-    matrix, weights = table(15, 30, dtype=dtype), weights_of(30)
+    matrix, weights = table(15, 30, dtype=dtype), weighted(30)
     random = np.random.default_rng(0)
     cells, homes = random.integers(4, size=30), random.integers(4, size=15)
     rows = np.argsort(cells, kind="stable")

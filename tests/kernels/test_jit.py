@@ -33,7 +33,7 @@ def fresh():
     return Kernel(double.loops, double_reference)
 
 
-def is_right(call):
+def is_correct(call):
     out = np.empty(3)
     call(np.arange(3.0), out)
     return out.tolist() == [0, 2, 4]
@@ -43,43 +43,43 @@ def test_nothing_is_compiled_before_the_first_call():
     pytest.importorskip("numba")
     kernel = fresh()
     assert kernel._compiled is None
-    assert is_right(kernel)
+    assert is_correct(kernel)
     assert kernel._compiled is not kernel.reference
     assert kernel.compile() is kernel._compiled
 
 
-def test_many_threads_may_call_first():
-    kernel, right = fresh(), []
+def test_first_call_from_many_threads():
+    kernel, results = fresh(), []
     barrier = threading.Barrier(8)
 
     def call():
         barrier.wait()
-        right.append(is_right(kernel))
+        results.append(is_correct(kernel))
 
     threads = [threading.Thread(target=call) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert right == [True] * 8
+    assert results == [True] * 8
 
 
 @pytest.mark.parametrize("error", [ImportError, SystemError, AttributeError])
-def test_without_numba_the_reference_serves(monkeypatch, error):
+def test_without_numba_the_reference_is_used(monkeypatch, error):
     original = builtins.__import__
 
-    def refuse(name, *args, **options):
+    def fail(name, *args, **options):
         if name == "numba":
             raise error(name)
         return original(name, *args, **options)
 
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setattr(builtins, "__import__", fail)
     kernel = fresh()
     assert kernel.compile() is double_reference
-    assert is_right(kernel)
+    assert is_correct(kernel)
 
 
-def test_where_compiling_is_switched_off_the_reference_serves(monkeypatch):
+def test_if_compilation_is_disabled_the_reference_is_used(monkeypatch):
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     assert fresh().compile() is double_reference
@@ -96,13 +96,15 @@ assert coverage_kernels.costs._compiled.stats.cache_path is None
 """
 
 
-def test_an_installation_that_cannot_be_written_to_compiles_without_a_cache(tmp_path):
+def test_a_read_only_installation_compiles_without_a_cache(tmp_path):
     pytest.importorskip("numba")
     package = Path(protobandit.__file__).parent
     shutil.copytree(package, tmp_path / "protobandit", ignore=shutil.ignore_patterns("__pycache__"))
-    wall = tmp_path / "protobandit" / "kernels" / "__pycache__"
-    wall.touch()  # a file where a folder should be stops even an administrator
-    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR"), str(wall))
+    blocker = tmp_path / "protobandit" / "kernels" / "__pycache__"
+    blocker.touch()  # a file instead of a folder: even an administrator cannot write there
+    places = dict.fromkeys(
+        ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR"), str(blocker)
+    )
     environment = {**os.environ, **places, "PYTHONPATH": str(tmp_path)}
     subprocess.run([sys.executable, "-c", READ_ONLY], env=environment, check=True, timeout=120)
 
@@ -116,11 +118,11 @@ def every_kernel():
 
 
 @pytest.mark.parametrize("kernel", list(every_kernel()))
-def test_loops_and_reference_take_as_many_arguments(kernel):
+def test_loops_and_reference_have_the_same_number_of_arguments(kernel):
     code = kernel.reference.__code__
-    wanted = kernel.loops.__code__.co_argcount
-    assert code.co_argcount == wanted or code.co_flags & 0x04  # *arguments
+    expected = kernel.loops.__code__.co_argcount
+    assert code.co_argcount == expected or code.co_flags & 0x04  # *arguments
 
 
-def test_sums_may_be_reordered_but_nan_keeps_its_meaning():
+def test_fastmath_keeps_nan_and_infinity():
     assert {"nnan", "ninf"}.isdisjoint(jit._FASTMATH)

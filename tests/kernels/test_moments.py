@@ -3,19 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.instances import both_ways, every_type, tied
 from protobandit.kernels import moments as moments_kernels
-
-WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
-every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-tied = pytest.mark.parametrize("is_tied", [False, True], ids=["free", "tied"])
 
 N_LINES, N_ROWS = 9, 23
 LINES = np.array([4, 0, 7, 2])
 
 
 def instance(dtype, *, is_tied=False, seed=0):
-    """Return a matrix of distances, and weights of which some are 0."""
+    """Return a matrix of distances, and weights, some of which are 0."""
     random = np.random.default_rng(seed)
     matrix = random.random((N_LINES, N_ROWS))
     if is_tied:
@@ -24,7 +20,7 @@ def instance(dtype, *, is_tied=False, seed=0):
 
 
 def check(found, rewards):
-    """Compare with sums of rewards by definition, on top of what the outputs held before."""
+    """Compare with sums of rewards by definition, plus the initial values of the outputs."""
     total, squares = found
     np.testing.assert_allclose(total, 1 + rewards.sum(axis=-1), rtol=1e-12)
     np.testing.assert_allclose(squares, 2 + (rewards**2).sum(axis=-1), rtol=1e-12)
@@ -36,7 +32,7 @@ def outputs(*shape):
 
 @every_type
 @both_ways
-def test_before_the_first_pick_a_row_is_worth_minus_its_distance(dtype, way):
+def test_before_the_first_pick_a_reward_is_minus_the_distance(dtype, way):
     matrix, weights = instance(dtype)
     found, zeros = outputs(len(LINES)), np.zeros(N_ROWS, dtype=dtype)
     way(moments_kernels.gain_moments)(matrix, LINES, zeros + dtype(np.inf), zeros, weights, *found)
@@ -46,7 +42,7 @@ def test_before_the_first_pick_a_row_is_worth_minus_its_distance(dtype, way):
 @every_type
 @both_ways
 @tied
-def test_counted_from_the_nearest_it_is_the_gain(dtype, way, is_tied):
+def test_with_nearest_as_the_level_a_reward_is_the_gain(dtype, way, is_tied):
     matrix, weights = instance(dtype, is_tied=is_tied)
     nearest = instance(dtype, is_tied=is_tied, seed=1)[0][0]
     found = outputs(len(LINES))
@@ -60,7 +56,7 @@ def test_counted_from_the_nearest_it_is_the_gain(dtype, way, is_tied):
 @tied
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_swaps(dtype, way, is_tied, k):
-    """What is saved by an arm: the cost without the slot's prototype, minus that with the arm."""
+    """A reward is the cost without the prototype of the slot, minus the cost with the arm."""
     matrix, weights = instance(dtype, is_tied=is_tied)
     members = instance(dtype, is_tied=is_tied, seed=1)[0][:k].astype(float)
     near = members.argmin(axis=0)

@@ -21,7 +21,7 @@ def instance(seed, n, rank=None):
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_it_is_the_best_of_all_active_sets(seed, n):
+def test_equals_the_best_of_all_active_sets(seed, n):
     matrix, vector = instance(seed, n)
     found = fit_nonnegative(matrix, vector, np.zeros(n), EPS)
     assert (found >= 0).all()
@@ -29,7 +29,7 @@ def test_it_is_the_best_of_all_active_sets(seed, n):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_singular_matrix_gives_one_of_the_best(seed):
+def test_singular_matrix(seed):
     matrix, vector = instance(seed, 7, rank=3)
     found = fit_nonnegative(matrix, vector, np.zeros(7), EPS)
     assert (found >= 0).all()
@@ -51,7 +51,7 @@ def test_many_rows_against_least_squares(seed, n):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_start_only_saves_time(seed):
+def test_start_does_not_change_the_result(seed):
     matrix, vector = instance(seed, 8)
     start = np.zeros(8)
     start[:7] = fit_nonnegative(matrix[:7, :7], vector[:7], np.zeros(7), EPS)
@@ -61,7 +61,7 @@ def test_a_start_only_saves_time(seed):
     assert (start == before).all()
 
 
-def test_equal_rows_do_not_blow_up():
+def test_equal_rows():
     matrix, vector = np.ones((4, 4)), np.full(4, 0.5)
     assert fit_nonnegative(matrix, vector, np.zeros(4), EPS).sum() == pytest.approx(0.5)
     noisy = vector + 1e-9 * np.arange(4)
@@ -71,7 +71,7 @@ def test_equal_rows_do_not_blow_up():
 
 
 def test_rounding_that_makes_a_matrix_indefinite():
-    """Values of float32 kernels: two rows so near that their similarity exceeds their norms."""
+    """In float32, the similarity of two close rows can exceed their norms."""
     matrix = np.array([[1.0, 1 + 6e-8, 0.5], [1 + 6e-8, 1.0, 0.5], [0.5, 0.5, 1.0]])
     vector = np.array([0.7, 0.7 + 1e-7, 0.6])
     found = fit_nonnegative(matrix, vector, np.zeros(3), float(np.finfo(np.float32).eps))
@@ -82,8 +82,8 @@ def test_rounding_that_makes_a_matrix_indefinite():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nearly_equal_rows_lose_no_more_than_rounding_hides(seed):
-    """Rows grow one by one, as a search adds them; the matrix is a kernel's, rounded to float32."""
+def test_nearly_equal_rows_lose_no_more_than_rounding(seed):
+    """Rows are added one by one, as in a search, to a kernel matrix rounded to float32."""
     random = np.random.default_rng(seed)
     centres = random.normal(size=(3, 4))
     spread = 10.0 ** random.uniform(-5, -1)
@@ -101,12 +101,12 @@ def test_nearly_equal_rows_lose_no_more_than_rounding_hides(seed):
     assert dense.value(matrix, vector, found) == pytest.approx(best, rel=1e-8)
 
 
-def test_a_matrix_that_is_far_from_semidefinite_has_an_end():
+def test_terminates_on_an_indefinite_matrix():
     found = fit_nonnegative(np.array([[1.0, 9.0], [9.0, 1.0]]), np.ones(2), np.zeros(2), EPS)
     assert np.isfinite(found).all()
     assert (found >= 0).all()
 
 
-def test_nothing_to_gain_is_all_zero():
+def test_zero_if_no_coefficient_helps():
     assert fit_nonnegative(np.eye(3), np.array([-1.0, 0.0, -2.0]), np.zeros(3), EPS).sum() == 0
     assert fit_nonnegative(np.zeros((2, 2)), np.zeros(2), np.zeros(2), EPS).sum() == 0

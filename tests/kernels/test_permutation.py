@@ -28,7 +28,7 @@ def test_every_number_has_one_image(n, seed):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_an_image_does_not_depend_on_where_reading_starts(n):
+def test_an_image_does_not_depend_on_the_start(n):
     whole = image(0, n, n)
     for start in {0, n // 2, n - 1}:
         np.testing.assert_array_equal(image(start, n - start, n), whole[start:])
@@ -37,7 +37,7 @@ def test_an_image_does_not_depend_on_where_reading_starts(n):
 @pytest.mark.parametrize(
     ("start", "n"), [(0, 5000), (77, 4097), (10**9, 2 * 10**9), (2**40, 2**41 + 1)]
 )
-def test_the_reference_gives_the_same(start, n):
+def test_compiled_equals_the_reference(start, n):
     plain = np.empty(500, dtype=np.int64)
     permutation.permuted_reference(start, n, _half_bits(n), keys(), plain)
     np.testing.assert_array_equal(image(start, 500, n), plain)
@@ -45,12 +45,12 @@ def test_the_reference_gives_the_same(start, n):
 
 @pytest.mark.parametrize("n", [*SIZES, 2**20, 2**20 + 1, 10**9, 2**62])
 def test_the_network_is_large_enough_and_not_much_larger(n):
-    room = 4 ** _half_bits(n)
-    assert n <= room <= max(4, 4 * n)
-    assert n < 3 or room // 4 < n
+    size = 4 ** _half_bits(n)
+    assert n <= size <= max(4, 4 * n)
+    assert n < 3 or size // 4 < n
 
 
-def test_neighbouring_keys_give_unlike_orders():
+def test_similar_keys_give_different_orders():
     first = image(0, 5000, 5000)
     other = keys()
     other[-1] ^= np.uint64(1)

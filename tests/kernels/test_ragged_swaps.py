@@ -10,7 +10,7 @@ from kernels.instances import (
     losses_of,
     ragged,
     require_exact,
-    summed,
+    summed_cost,
     swap_state,
     table,
     weighted,
@@ -21,7 +21,7 @@ sized = pytest.mark.parametrize("k", [1, 2, 3, 7])
 
 
 def changes_of(way, entries, arms, near, D, E, weights, losses, feasibility=None):
-    """Return changes and slots; ``rules`` are each arm's group, and who may take which slot."""
+    """Return changes and slots; ``feasibility`` is the group of each arm, and its allowed slots."""
     changes, slots = np.full(len(arms), np.nan), np.full(len(arms), -1)
     free = np.zeros(len(entries[0]) - 1, dtype=np.int64), np.ones((1, len(losses)), dtype=bool)
     state = *(feasibility or free), near, D, E, weights, losses
@@ -32,12 +32,12 @@ def changes_of(way, entries, arms, near, D, E, weights, losses, feasibility=None
 
 
 def true_changes(members, row, weights):
-    """Return how the summed cost changes when ``row`` takes each of the slots."""
+    """Return the change of the summed cost if ``row`` takes each of the slots."""
     changes = []
     for slot in range(len(members)):
         swapped = members.astype(np.float64)
         swapped[slot] = row
-        changes.append(summed(swapped, weights) - summed(members, weights))
+        changes.append(summed_cost(swapped, weights) - summed_cost(members, weights))
     return np.array(changes)
 
 
@@ -59,7 +59,7 @@ def test_the_two_nearest_are_the_two_smallest(dtype, way, k, is_tied):
 
 @every_type
 @sized
-def test_ties_are_broken_alike_whether_compiled_or_not(dtype, k):
+def test_compiled_and_reference_break_ties_alike(dtype, k):
     members = table(k, 200, dtype=dtype, is_tied=True)
     compiled, reference = (swap_state(way, members) for way in WAYS.values())
     for one, other in zip(compiled, reference, strict=True):
@@ -69,18 +69,18 @@ def test_ties_are_broken_alike_whether_compiled_or_not(dtype, k):
 @every_type
 @both_ways
 @sized
-def test_removal_losses_are_what_a_removal_costs(dtype, way, k):
+def test_removal_losses_equal_the_cost_of_removals(dtype, way, k):
     members, weights = table(k, 60, dtype=dtype), weighted(60)
     near, _, D, E = swap_state(way, members, beyond=2.0)
     losses = losses_of(way, near, D, E, weights, k)
     for slot in range(k):
         left = np.delete(members, slot, axis=0) if k > 1 else np.full((1, 60), 2.0)
-        cost = summed(left, weights) - summed(members, weights)
+        cost = summed_cost(left, weights) - summed_cost(members, weights)
         assert losses[slot] == pytest.approx(cost, abs=1e-9)
 
 
 @both_ways
-def test_a_prototype_of_an_empty_cell_costs_nothing_to_remove(way):
+def test_removing_the_prototype_of_an_empty_cell_costs_nothing(way):
     members = np.array([[1.0, 2.0], [3.0, 4.0], [1.5, 5.0]])
     near, _, D, E = swap_state(way, members)
     assert losses_of(way, near, D, E, np.ones(2), 3).tolist() == [2.5, 0.0, 0.0]
@@ -94,7 +94,7 @@ def test_a_prototype_of_an_empty_cell_costs_nothing_to_remove(way):
 @sized
 @pytest.mark.parametrize("is_tied", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_change_is_that_of_the_best_of_all_pairs(dtype, way, k, is_tied, seed):
+def test_a_change_equals_the_best_over_all_slots(dtype, way, k, is_tied, seed):
     full = table(k + 15, 40, dtype=dtype, is_tied=is_tied, seed=seed)
     members, weights = full[:k].copy(), weighted(40, seed)
     near, _, D, E = swap_state(way, members, beyond=full.max())
@@ -109,7 +109,7 @@ def test_a_change_is_that_of_the_best_of_all_pairs(dtype, way, k, is_tied, seed)
 
 @both_ways
 @sized
-def test_a_prototype_in_its_own_place_changes_nothing(way, k):
+def test_a_prototype_in_its_own_slot_changes_nothing(way, k):
     full, weights = table(k, 50, dtype=np.float64), np.ones(50)
     near, _, D, E = swap_state(way, full, beyond=1.0)
     losses = losses_of(way, near, D, E, weights, k)
@@ -121,7 +121,7 @@ def test_a_prototype_in_its_own_place_changes_nothing(way, k):
 @both_ways
 @sized
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.7])
-def test_an_arm_that_lacks_columns_is_never_worth_more_than_it_is_said(dtype, way, k, share):
+def test_missing_columns_never_make_a_change_look_better(dtype, way, k, share):
     for seed in range(5):
         full = table(k + 12, 40, dtype=dtype, seed=seed)
         members, weights = full[:k].copy(), weighted(40, seed)
@@ -143,7 +143,7 @@ def test_an_arm_that_lacks_columns_is_never_worth_more_than_it_is_said(dtype, wa
 @every_type
 @sized
 @pytest.mark.parametrize("is_tied", [False, True])
-def test_compiled_changes_are_those_of_the_reference(dtype, k, is_tied):
+def test_compiled_changes_equal_the_reference(dtype, k, is_tied):
     full = table(k + 30, 100, dtype=dtype, is_tied=is_tied)
     members, weights, entries = full[:k].copy(), weighted(100), ragged(full, share=0.6)
     near, _, D, E = swap_state(WAYS["reference"], members, beyond=full.max())
@@ -157,7 +157,7 @@ def test_compiled_changes_are_those_of_the_reference(dtype, k, is_tied):
         np.testing.assert_array_equal(both[0][1], both[1][1])
 
 
-def test_changes_do_not_depend_on_which_arms_are_asked_for_together():
+def test_changes_do_not_depend_on_which_arms_are_computed_together():
     way = WAYS["compiled"]
     full = table(60, 300, dtype=np.float32)
     weights = np.random.default_rng(1).random(300)
@@ -177,8 +177,8 @@ def test_changes_do_not_depend_on_which_arms_are_asked_for_together():
 @both_ways
 @sized
 @pytest.mark.parametrize("is_tied", [False, True])
-def test_exchanges_keep_the_two_nearest_exact(dtype, way, k, is_tied):
-    """Whatever came before, the standing is as if computed from scratch."""
+def test_replacements_keep_the_two_nearest_exact(dtype, way, k, is_tied):
+    """After any number of replacements the state equals one computed from scratch."""
     random = np.random.default_rng(k)
     full = table(30, 80, dtype=dtype, is_tied=is_tied, seed=k)
     members = full[:k].copy()
@@ -187,27 +187,27 @@ def test_exchanges_keep_the_two_nearest_exact(dtype, way, k, is_tied):
     for _ in range(60):
         slot, arm = int(random.integers(k)), int(random.integers(len(full)))
         truth[slot] = full[arm]
-        way(ragged_swaps_kernels.exchange)(members, slot, full[arm], *state)
+        way(ragged_swaps_kernels.replace_prototype)(members, slot, full[arm], *state)
         np.testing.assert_array_equal(members, truth)
         require_exact(members, *state)
 
 
 @both_ways
-def test_an_exchange_for_a_twin_of_another_prototype(way):
+def test_replacing_by_a_duplicate_of_another_prototype(way):
     members = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]])
     state = swap_state(way, members)
     for slot, row in ((2, members[0].copy()), (0, members[1].copy()), (1, np.zeros(3))):
-        way(ragged_swaps_kernels.exchange)(members, slot, row, *state)
+        way(ragged_swaps_kernels.replace_prototype)(members, slot, row, *state)
         require_exact(members, *state)
     assert state[2].tolist() == [0, 0, 0]
 
 
-# -- rules -----------------------------------------------------------------------------------------
+# -- allowed slots ---------------------------------------------------------------------------------
 
 
 @every_type
 @both_ways
-def test_arms_take_the_best_of_the_slots_they_may_take(dtype, way):
+def test_arms_take_the_best_allowed_slot(dtype, way):
     full = table(30, 60, dtype=dtype)
     members, weights, entries = full[:6].copy(), weighted(60), ragged(full)
     near, _, D, E = swap_state(way, members)
@@ -227,7 +227,7 @@ def test_arms_take_the_best_of_the_slots_they_may_take(dtype, way):
             assert own[slot] == pytest.approx(own.min(), abs=1e-9)
 
 
-# -- homes -----------------------------------------------------------------------------------------
+# -- home cells ------------------------------------------------------------------------------------
 
 
 def homes_of(way, entries, arms, near, E, weights, n_cells, n_homes):
@@ -237,9 +237,9 @@ def homes_of(way, entries, arms, near, E, weights, n_cells, n_homes):
 
 
 def true_homes(entries, arm, near, E, weights, n_cells):
-    """Return the cells of an arm, that of its nearest row first, then by what it can save there.
+    """Return the home cells of an arm: that of its nearest row, then by what the arm saves there.
 
-    Where it can save nothing, it is not at home: -1.
+    Cells in which it saves nothing are -1.
     """
     affinities = np.zeros(n_cells)
     known = range(entries[0][arm], entries[0][arm + 1])
@@ -257,8 +257,8 @@ def true_homes(entries, arm, near, E, weights, n_cells):
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.05])
 @pytest.mark.parametrize("is_tied", [False, True])
 @pytest.mark.parametrize("n_cells", [1, 2, 7, 20])
-def test_home_cells_are_those_of_the_definition(dtype, way, share, is_tied, n_cells):
-    """Ties are sums of whole numbers and halves: exact, and many."""
+def test_home_cells_equal_the_definition(dtype, way, share, is_tied, n_cells):
+    """Tied sums are multiples of a half, which are exact."""
     full = table(40, 60, dtype=dtype, is_tied=is_tied)
     members, weights, entries = full[:n_cells].copy(), weighted(60), ragged(full, share=share)
     near, _, _, E = swap_state(way, members, beyond=3.0)
@@ -271,8 +271,8 @@ def test_home_cells_are_those_of_the_definition(dtype, way, share, is_tied, n_ce
 
 
 @both_ways
-def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(way):
-    """Two prototypes at the very place: E is 0 in their cell."""
+def test_the_cell_of_the_nearest_row_is_home_even_if_nothing_is_saved(way):
+    """Two prototypes are identical, so E is 0 in their cell."""
     members = np.array([[0.0, 9.0], [0.0, 9.0], [9.0, 0.0]])
     near, _, _, E = swap_state(way, members)
     entries = np.array([0, 2]), np.array([1, 0], dtype=np.int32), np.array([7.0, 3.0])
@@ -281,14 +281,14 @@ def test_the_cell_of_the_nearest_row_is_home_though_nothing_can_be_saved_there(w
 
 
 @both_ways
-def test_an_arm_of_which_nothing_is_known_is_at_home_nowhere(way):
+def test_an_arm_without_entries_has_no_home(way):
     near, _, _, E = swap_state(way, np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
     entries = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
     assert homes_of(way, entries, np.array([0]), near, E, np.ones(2), 3, 2).tolist() == [[-1, -1]]
 
 
 @both_ways
-def test_rows_without_weight_draw_no_arm_but_to_its_nearest(way):
+def test_rows_without_weight_only_count_as_the_nearest_row(way):
     members = np.array([[0.0, 0.0, 9.0, 9.0], [9.0, 9.0, 0.0, 9.0], [9.0, 9.0, 9.0, 0.0]])
     near, _, _, E = swap_state(way, members)
     entries = np.array([0, 4]), np.arange(4, dtype=np.int32), np.array([5.0, 5.0, 1.0, 5.0])
@@ -305,10 +305,8 @@ def test_rows_without_weight_draw_no_arm_but_to_its_nearest(way):
 @pytest.mark.parametrize("share", [0.05, 0.6, 1.0])
 @pytest.mark.parametrize("is_tied", [False, True])
 @pytest.mark.parametrize("limit", ["none", "drawn", "zero"])
-def test_entries_below_limits_are_counted_and_copied_to_their_places(
-    dtype, way, share, is_tied, limit
-):
-    """Those of each arm, in their order, and its least in any case."""
+def test_entries_below_limits_are_counted_and_copied(dtype, way, share, is_tied, limit):
+    """The order is kept, and the smallest entry of an arm is always copied."""
     full = table(8, 30, dtype=dtype, is_tied=is_tied)
     starts, columns, values = ragged(full, share=share)
     drawn = table(1, 30, dtype=dtype, seed=9, is_tied=is_tied)[0]
@@ -321,9 +319,9 @@ def test_entries_below_limits_are_counted_and_copied_to_their_places(
         kept |= {min(own)[1]} if own else set()
         truth.append(sorted(kept))
     counts = np.full(len(arms), -1)
-    entries, nowhere = (starts, columns, values), (columns[:0], values[:0])
+    entries, no_output = (starts, columns, values), (columns[:0], values[:0])
     way(ragged_swaps_kernels.keep_within)(
-        *entries, arms, limits, counts, np.zeros_like(arms), *nowhere
+        *entries, arms, limits, counts, np.zeros_like(arms), *no_output
     )
     assert counts.tolist() == [len(kept) for kept in truth]
     places = np.cumsum(counts + gap) - counts
@@ -346,7 +344,7 @@ def test_entries_below_limits_are_counted_and_copied_to_their_places(
 
 @every_type
 @both_ways
-def test_a_block_is_scattered_to_its_places(dtype, way):
+def test_a_block_is_scattered(dtype, way):
     block = table(3, 4, dtype=dtype)
     to, at = np.full(20, -1, dtype=np.int32), np.full(20, -1, dtype=dtype)
     way(ragged_swaps_kernels.scatter)(block, 100, np.array([15, 0, 6]), to, at)

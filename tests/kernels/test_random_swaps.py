@@ -1,4 +1,4 @@
-"""The first better neighbour: the loop, its reference, and the cost by its definition."""
+"""The first improving swap: the loop, its reference, and the cost by its definition."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from protobandit.kernels import random_swaps as random_swaps_kernels
-from protobandit.kernels.random_swaps import first_better_reference
+from protobandit.kernels.random_swaps import first_improving_swap_reference
 
 N_ARMS, N_ROWS = 20, 33
 both = pytest.mark.parametrize(
     "kernel",
-    [random_swaps_kernels.first_better, first_better_reference],
+    [random_swaps_kernels.first_improving_swap, first_improving_swap_reference],
     ids=["compiled", "reference"],
 )
 
 
 def instance(seed, k, dtype=np.float64):
-    """Return distances of arms (in shuffled places), members, and their two nearest."""
+    """Return distances of arms (in shuffled rows), prototypes, and the two nearest of each row."""
     random = np.random.default_rng(seed)
     d = random.uniform(size=(N_ARMS, N_ROWS)).astype(dtype)
     places = random.permutation(N_ARMS)
@@ -46,7 +46,7 @@ def proposals(seed, k, n=60):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(5))
-def test_it_stops_at_the_first_that_is_better_by_the_definition(kernel, seed, k, dtype):
+def test_stops_at_the_first_swap_that_improves_by_the_definition(kernel, seed, k, dtype):
     d, matrix, places, members, near, D, E, weights = instance(seed, k, dtype)
     arms, slots = proposals(seed, k)
     is_member = np.isin(np.arange(N_ARMS), members)
@@ -65,7 +65,7 @@ def test_it_stops_at_the_first_that_is_better_by_the_definition(kernel, seed, k,
 
 
 @both
-def test_prototypes_are_passed_over(kernel):
+def test_prototypes_are_skipped(kernel):
     _, matrix, places, members, near, D, E, weights = instance(0, 3)
     is_member = np.isin(np.arange(N_ARMS), members)
     found = np.zeros(2, dtype=np.int64)

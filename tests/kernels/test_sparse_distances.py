@@ -1,4 +1,4 @@
-"""Sparse rows are at the same distances as the same rows made dense."""
+"""Distances of sparse rows equal those of the same rows as dense arrays."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_results_are_rounded_once(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_unsorted_and_doubled_entries(name):
+def test_unsorted_and_duplicate_entries(name):
     sources, targets = both()
     matrix = sparse.csr_array(targets)
     indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
@@ -77,7 +77,7 @@ def test_unsorted_and_doubled_entries(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_far_from_the_origin(name):
-    """Without a centre the digits must come from the differences."""
+    """Sparse rows are not centred, so precision must come from the differences."""
     sources, targets = (np.where(block, 1e6 + block, 0) for block in both())
     found = distances(name, sparse.csr_array(sources), sparse.csr_array(targets))
     expected = distances(name, sources, targets)
@@ -102,13 +102,13 @@ def test_loops_equal_reference(power, is_root):
     assert results[0][3, 2] == results[1][3, 2] == 0
 
 
-def test_rows_without_any_number():
+def test_empty_rows():
     empty = sparse.csr_array((3, 8))
     for name in NAMES:
         assert (distances(name, empty, empty) == (1 if name == "cosine" else 0)).all()
 
 
-def test_taking_rows():
+def test_take_rows():
     sources, targets = (sparse.csr_array(block) for block in both())
     metric = METRICS["euclidean"]
     prepared = metric.prepare(targets, None)

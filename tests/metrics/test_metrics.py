@@ -1,4 +1,4 @@
-"""The table of metrics against SciPy and scikit-learn, its laws, and the user's own metrics."""
+"""The table of metrics against SciPy and scikit-learn, its laws, and metrics of users."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from protobandit.kernels import distances as distances_module
 from protobandit.kernels.dense_rows import strided_centre
 from protobandit.kernels.jit import Kernel
 from protobandit.metrics import metrics
-from protobandit.metrics.metrics import METRICS, as_metric, block_metric, metric
+from protobandit.metrics.metrics import METRICS, PARAMETERS, as_metric, block_metric, metric
 from protobandit.metrics.operands import Operand
-from protobandit.metrics.parameters import PARAMETERS
 
 DTYPES = [np.float32, np.float64]
 TEXTS = {"levenshtein", "levenshtein-normalized"}
@@ -43,7 +42,7 @@ TRANSLATED = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski"]
 
 
 def distances(measure, sources, targets, out=None):
-    """Return what the oracle would: both sides about one centre."""
+    """Return what the oracle would compute: both sides with a common centre."""
     measure = as_metric(measure)
     centre = strided_centre(sources, targets) if measure.is_centred else None
     if out is None:
@@ -122,7 +121,7 @@ def test_aliases():
     assert as_metric("l1") is as_metric("cityblock") is as_metric("manhattan")
 
 
-def test_orientation_is_kept_by_every_kernel():
+def test_every_kernel_fills_rows_by_source():
     """One source and many targets fill a row, not a column."""
     for name in NAMES:
         sources, targets = rows_for(name, np.float64, 5)
@@ -196,7 +195,7 @@ def test_zero_rows_are_at_cosine_distance_one():
     np.testing.assert_array_equal(distances("cosine", sources, sources), [[1, 1], [1, 0]])
 
 
-def test_nothing_over_nothing_is_zero():
+def test_zero_over_zero_is_zero():
     rows = np.array([[0.0, 0.0], [0.0, 2.0]])
     for name in ("canberra", "braycurtis", "jaccard"):
         np.testing.assert_array_equal(distances(name, rows, rows), [[0, 1], [1, 0]])
@@ -222,7 +221,7 @@ def test_a_large_power_does_not_overflow():
 
 
 def grids(dtype, n_columns):
-    # Eighths are exact: what the law promises must not hang on the rounding of the input.
+    # Eighths are exact, so the input is not rounded.
     numbers = st.integers(-800, 800).map(lambda i: i / 8)
     return arrays.arrays(dtype, (6, n_columns), elements=numbers)
 
@@ -232,8 +231,8 @@ blocks = st.tuples(st.sampled_from(DTYPES), st.sampled_from([2, 5, 12, 13, 20]))
 )
 
 
-def is_refused(name, *sides):
-    """Tell whether the metric is undefined for one of these rows."""
+def is_undefined(name, *sides):
+    """Return whether the metric is undefined for one of these rows."""
     if name == "correlation":
         return any((side == side[:, :1]).all(axis=1).any() for side in sides)
     return name == "braycurtis" and (sides[0][:, None] == -sides[1]).all(axis=2).any()
@@ -242,7 +241,7 @@ def is_refused(name, *sides):
 @settings(max_examples=60, deadline=None)
 @given(blocks, st.sampled_from(sorted(HOMOGENEOUS)), st.integers(-8, 8))
 def test_scale_law(sides, name, exponent):
-    assume(not is_refused(name, *sides))
+    assume(not is_undefined(name, *sides))
     measure = metric(name, {"p": 3}) if name == "minkowski" else metric(name)
     found = distances(measure, *(np.ldexp(side, exponent) for side in sides))
     np.testing.assert_array_equal(
@@ -311,7 +310,7 @@ TAKEN = {
 @pytest.mark.parametrize("name", ["euclidean", "sqeuclidean"])
 @pytest.mark.parametrize("n_columns", [13, 200])
 @pytest.mark.parametrize("steps", TAKEN.values(), ids=TAKEN)
-def test_centred_rows_are_taken_without_gathering_those_given(dtype, name, n_columns, steps):
+def test_take_does_not_copy_the_rows_before_centring(dtype, name, n_columns, steps):
     sources, targets = far_rows(40, n_columns, dtype), far_rows(40, n_columns, dtype, seed=1)
     targets[:8] = sources[:8]
     measure, centre = METRICS[name], strided_centre(sources, targets)
@@ -340,8 +339,8 @@ def test_centred_rows_are_taken_without_gathering_those_given(dtype, name, n_col
     np.testing.assert_allclose(pairs, truth[i, j], rtol=1e-6)
 
 
-def test_only_centred_rows_stay_where_they_are():
-    """Others are read in full, and want to stand together."""
+def test_take_copies_rows_that_are_not_centred():
+    """They are read in full, so they should be contiguous."""
     sources, _ = rows_for("euclidean", np.float64, 20)
     prepared = METRICS["euclidean"].prepare(sources, None)
     assert len(prepared.take(np.array([3, 5])).given) == 2
@@ -365,7 +364,7 @@ def test_read_only_and_fortran_blocks():
         np.testing.assert_array_equal(found, distances(name, sources.copy(), targets))
 
 
-def test_rows_are_left_as_they_were():
+def test_rows_are_not_modified():
     for name in NAMES:
         sources, targets = rows_for(name, np.float64, 20)
         before = sources.copy(), targets.copy()
@@ -374,7 +373,7 @@ def test_rows_are_left_as_they_were():
         np.testing.assert_array_equal(targets, before[1])
 
 
-def test_threads_do_not_disturb_each_other():
+def test_fill_from_several_threads():
     sources, targets = rows_for("chebyshev", np.float32, 300)
     for name in ("euclidean", "chebyshev", "manhattan"):
         measure = METRICS[name]
@@ -395,7 +394,7 @@ def test_threads_do_not_disturb_each_other():
         np.testing.assert_array_equal(out, np.tile(distances(name, sources, targets), 4))
 
 
-# -- the user's own -------------------------------------------------------------------------------
+# -- metrics of users -----------------------------------------------------------------------------
 
 
 def levenshtein(a, b):
@@ -408,7 +407,7 @@ def levenshtein(a, b):
 
 
 def excess(target, source):
-    """Not symmetric: only what the target has beyond the source counts."""
+    """Return a dissimilarity that is not symmetric: how far the target exceeds the source."""
     return float(np.maximum(target - source, 0).sum())
 
 
@@ -438,7 +437,7 @@ def test_orientation_is_target_then_source(measure, dtype):
     np.testing.assert_array_equal(fill(measure, sources, targets), [[3, 10, 6], [0, 1, 0]])
 
 
-def test_each_pair_is_asked_for_once():
+def test_each_pair_is_computed_once():
     calls = Counter()
 
     def counting(target, source):
@@ -450,7 +449,7 @@ def test_each_pair_is_asked_for_once():
     assert set(calls.values()) == {1}
 
 
-def test_a_block_is_asked_for_once():
+def test_each_block_is_computed_once():
     shapes = []
 
     def counting(A, B):
@@ -494,27 +493,27 @@ def test_dense_rows_are_vectors():
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1, None, "far", 1j, np.zeros(2)])
-def test_a_pair_that_is_no_number(wrong):
-    def strange(target, source):
+def test_invalid_value_of_a_pair(wrong):
+    def invalid(target, source):
         return wrong if (target, source) == (1, 2) else 0.5
 
     with pytest.raises(
-        InvalidInput, match=r"metric='strange' gave .* target row 1 and source row 2"
+        InvalidInput, match=r"metric='invalid' gave .* target row 1 and source row 2"
     ):
-        fill(strange, [0, 1, 2], [0, 1])
+        fill(invalid, [0, 1, 2], [0, 1])
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1])
-def test_a_block_with_a_wrong_number(wrong):
-    def strange(A, B):
+def test_invalid_value_in_a_block(wrong):
+    def invalid(A, B):
         values = np.ones((len(A), len(B)))
         values[1, 2] = wrong
         return values
 
     with pytest.raises(
-        InvalidInput, match=r"metric='strange' gave .* target row 1 and source row 2"
+        InvalidInput, match=r"metric='invalid' gave .* target row 1 and source row 2"
     ):
-        fill(block_metric(strange), [0, 1, 2], [0, 1])
+        fill(block_metric(invalid), [0, 1, 2], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -528,16 +527,16 @@ def test_a_block_with_a_wrong_number(wrong):
         np.full((2, 3), "a"),
     ],
 )
-def test_a_block_of_the_wrong_shape_or_type(wrong):
-    def strange(A, B):
+def test_block_with_an_invalid_shape_or_type(wrong):
+    def invalid(A, B):
         return wrong
 
-    with pytest.raises(InvalidInput, match=r"metric='strange' returned .* shape \(2, 3\)"):
-        fill(block_metric(strange), [0, 1, 2], [0, 1])
+    with pytest.raises(InvalidInput, match=r"metric='invalid' returned .* shape \(2, 3\)"):
+        fill(block_metric(invalid), [0, 1, 2], [0, 1])
 
 
 @pytest.mark.parametrize("wrap", [as_metric, block_metric])
-def test_an_exception_of_the_users_passes_unchanged(wrap):
+def test_exceptions_of_a_users_function_propagate(wrap):
     error = KeyError("mine")
 
     def failing(a, b):
@@ -548,7 +547,7 @@ def test_an_exception_of_the_users_passes_unchanged(wrap):
     assert caught.value is error
 
 
-def test_own_metrics_describe_themselves():
+def test_properties_of_a_users_metric():
     measure = as_metric(levenshtein)
     assert measure.name == "levenshtein"
     assert measure.is_expensive
@@ -586,9 +585,9 @@ def test_unknown_metric(unknown):
     hint = (
         r"is not known. Use one of braycurtis, .*euclidean.*mahalanobis.*, a callable f\(row, row"
     )
-    for door in (as_metric, metric):
+    for function in (as_metric, metric):
         with pytest.raises(InvalidInput, match=hint) as caught:
-            door(unknown)
+            function(unknown)
         assert "block_metric(f)" in str(caught.value)
         assert f"metric={unknown!r}" in str(caught.value)
 
@@ -598,20 +597,20 @@ def test_unknown_metric(unknown):
     [
         ("euclidean", {"p": 2}, "takes none"),
         ("minkowski", {"q": 2}, "takes {'p': ...}"),
-        ("minkowski", {"p": 0}, "p is a number > 0"),
-        ("minkowski", {"p": "3"}, "p is a number > 0"),
-        ("minkowski", {"p": None}, "p is a number > 0"),
-        ("minkowski", {"p": np.nan}, "p is a number > 0"),
+        ("minkowski", {"p": 0}, "p must be a number > 0"),
+        ("minkowski", {"p": "3"}, "p must be a number > 0"),
+        ("minkowski", {"p": None}, "p must be a number > 0"),
+        ("minkowski", {"p": np.nan}, "p must be a number > 0"),
         ("minkowski", 3, "takes {'p': ...}"),
         ("seuclidean", None, "takes {'V': ...}"),
         ("seuclidean", None, "(--metric-param V='[1, 4]')"),
-        ("seuclidean", {"V": [1, 0]}, "V is one positive variance"),
-        ("seuclidean", {"V": [1, np.inf]}, "V is one positive variance"),
-        ("seuclidean", {"V": [[1]]}, "V is one positive variance"),
-        ("seuclidean", {"V": "abc"}, "V is one positive variance"),
+        ("seuclidean", {"V": [1, 0]}, "V must be one positive variance"),
+        ("seuclidean", {"V": [1, np.inf]}, "V must be one positive variance"),
+        ("seuclidean", {"V": [[1]]}, "V must be one positive variance"),
+        ("seuclidean", {"V": "abc"}, "V must be one positive variance"),
         ("mahalanobis", {}, "takes {'VI': ...}"),
-        ("mahalanobis", {"VI": [[-1.0]]}, "VI is a symmetric matrix"),
-        ("mahalanobis", {"VI": object()}, "VI is a symmetric matrix"),
+        ("mahalanobis", {"VI": [[-1.0]]}, "VI must be a symmetric matrix"),
+        ("mahalanobis", {"VI": object()}, "VI must be a symmetric matrix"),
     ],
 )
 def test_wrong_parameters(name, parameters, hint):
@@ -626,13 +625,13 @@ def test_metrics_of_sets_read_only_which_numbers_are_not_0():
     assert {name for name in METRICS if METRICS[name].is_of_sets} == {*BOOLEAN, "jaccard"}
 
 
-def test_every_parameter_is_explained():
+def test_every_parameter_is_described():
     assert {name: list(keys) for name, keys in PARAMETERS.items()} == {
         name: [key] for name, (key, _) in metrics._MAKERS.items()
     }
 
 
-def test_parameters_of_other_columns():
+def test_parameters_for_another_number_of_columns():
     measure = metric("seuclidean", {"V": [1, 2, 3]})
     with pytest.raises(InvalidInput, match=r"parameters .* 3 column\(s\) but the rows have 2"):
         measure.prepare(np.zeros((4, 2)), None)
@@ -650,7 +649,7 @@ def test_metrics_that_are_undefined_for_some_rows():
         distances("haversine", np.ones((2, 3)), np.ones((2, 3)))
 
 
-def test_block_metric_needs_a_function():
+def test_block_metric_requires_a_function():
     with pytest.raises(InvalidInput, match="block_metric got 'cosine'"):
         block_metric("cosine")
 
@@ -704,6 +703,14 @@ def test_bounds_and_kinds():
     assert {name for name in METRICS if METRICS[name].is_expensive} == TEXTS
     assert {name for name in METRICS if METRICS[name].kinds == {"objects"}} == TEXTS
     assert not any(measure.is_own for measure in METRICS.values())
+
+
+def test_metrics_computed_by_matrix_products():
+    by_products = {name for name in METRICS if METRICS[name].is_product}
+    squares = {"euclidean", "sqeuclidean", "minkowski"}
+    assert by_products == squares | {"cosine", "correlation", "jaccard"}
+    assert metric("seuclidean", {"V": [1.0]}).is_product
+    assert not metric("minkowski", {"p": 3}).is_product
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -21,7 +21,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import cuts
-from protobandit.kernels.dual import Arms, servers, worths
+from protobandit.kernels.dual import Arms, arm_savings, count_serving_arms
 from protobandit.oracle.oracle import Oracle
 
 # Arms stored per row, as multiples of |S| / k: usually, and at least. One in |S| / k arms serves a
@@ -128,7 +128,7 @@ def dual_bound(table: DualTable, k: int) -> float:
     prices = best_prices = np.minimum(0.0, caps)
     best, step, n_stale, direction = -np.inf, 1.0, 0, no_direction
     for _ in range(_MOST_STEPS):
-        worths(*arms_and_values, prices, weights, worth)
+        arm_savings(*arms_and_values, prices, weights, worth)
         opened = np.argpartition(worth, table.n_arms - k)[table.n_arms - k :]
         bound = float(weights @ prices - worth[opened].sum())
         n_stale += 1
@@ -141,7 +141,7 @@ def dual_bound(table: DualTable, k: int) -> float:
             continue
         is_open = np.zeros(table.n_arms)
         is_open[opened] = 1
-        servers(*arms_and_values, prices, is_open, served)
+        count_serving_arms(*arms_and_values, prices, is_open, served)
         direction = _MOMENTUM * direction + (1 - served)
         length = float(weights @ direction**2)
         if length == 0 or bound >= -_TOLERANCE:

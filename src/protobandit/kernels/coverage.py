@@ -1,10 +1,10 @@
-"""What covering with one more source row is worth, summed over target rows.
+"""Gains, costs and rewards of source rows, summed over target rows.
 
-``matrix[rows[i], first + j]`` is d(target j, arm i): the matrix comes whole, because a slice of it
-would be read without SIMD. The sums over ``chunk`` columns are added one after the other, so that
-any cut of the columns at multiples of ``chunk`` gives the same bits, and so that a gain never grows
-by rounding when ``nearest`` shrinks. For the same reason no sum depends on which arms are asked for
-together: a matrix product would not do.
+``matrix[rows[i], first + j]`` is d(target j, arm i). The whole matrix is passed, because a slice of
+it would be read without SIMD. The sums over ``chunk`` columns are added one after the other. So any
+split of the columns at multiples of ``chunk`` gives the same bits, and rounding never makes a gain
+grow when ``nearest`` shrinks. For the same reason no sum depends on which arms are computed
+together, which excludes a matrix product.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gains_reference(
     chunk: int,
     out: Doubles,
 ) -> None:
-    """Add to ``out[i]`` the weighted drop of ``nearest`` if arm i were added."""
+    """Add to ``out[i]`` the weighted sum by which arm i would lower ``nearest``."""
     for start in range(0, len(nearest), chunk):
         cut = slice(start, min(start + chunk, len(nearest)))
         block = matrix[rows, first + cut.start : first + cut.stop]
@@ -75,7 +75,7 @@ def rewards_reference(
 ) -> None:
     """Add the rewards max(nearest - d, 0) / scale of each arm, and their squares.
 
-    Rewards lie in [0, 1]; what rounding adds to their sums above that is cut off.
+    Rewards lie in [0, 1]. Sums are clipped to the number of rows, which rounding could exceed.
     """
     reward = np.maximum(nearest - block, 0).astype(np.float64) / scale
     total += np.minimum(reward.sum(axis=1), block.shape[1])
@@ -86,12 +86,12 @@ def rewards_reference(
 def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-def]
     n = block.shape[1]
     for i in range(block.shape[0]):
-        once = 0.0
-        twice = 0.0
+        reward_sum = 0.0
+        square_sum = 0.0
         for j in range(n):
             drop = nearest[j] - block[i, j]
             reward = float(drop) if drop > 0 else 0.0
-            once += reward
-            twice += reward * reward
-        total[i] += min(once / scale, float(n))
-        squares[i] += min(twice / scale / scale, float(n))
+            reward_sum += reward
+            square_sum += reward * reward
+        total[i] += min(reward_sum / scale, float(n))
+        squares[i] += min(square_sum / scale / scale, float(n))

@@ -1,6 +1,6 @@
-"""Dense rows in the forms the distances read: a block in, C-contiguous rows and norms out.
+"""Dense rows in the forms that the distances read: C-contiguous rows, and norms.
 
-Forms are made in a fresh array or are the block itself, which nobody writes to.
+A form is a new array, or the block itself, which is never written to.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from protobandit.foundation.array_types import Doubles, Floats
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.jit import kernel
 
-# Rows, and their norms if the distance asks for them.
+# Rows, and their norms if the distance needs them.
 Form: TypeAlias = "tuple[Any, Doubles | None]"
 
 _CENTRE_ROWS = 4096
 
 
 def strided_centre(*blocks: Floats) -> Doubles | None:
-    """Return a point near the mean of evenly spaced rows, or None where the origin serves as well.
+    """Return a point near the mean of evenly spaced rows, or None where centring has no use.
 
-    Products lose digits in proportion to the rows' lengths: where the mean is no longer than the
-    rows are spread, centring would cost a copy and gain less than a factor of two. The point lies
-    on a grid of a power of two finer than the spread, so that whole numbers stay whole and equal
-    distances equal.
+    Products lose digits in proportion to the lengths of the rows. If the mean is no longer than the
+    standard deviation of the rows, centring would cost a copy and gain less than a factor of two.
+    The point lies on a grid whose step is a power of two, finer than the standard deviation, so
+    integers remain integers and equal distances remain equal.
     """
     samples = [block[:: -(-len(block) // _CENTRE_ROWS)] for block in blocks if len(block)]
     if not samples:
@@ -42,19 +42,19 @@ def strided_centre(*blocks: Floats) -> Doubles | None:
 
 
 def shifted(block: Floats, centre: Doubles) -> Floats:
-    """Return the rows less ``centre``, itself rounded to their type: any point will do."""
+    """Return the rows minus ``centre``, rounded to their type first: any point is allowed."""
     rows: Floats = np.subtract(np.asarray(block), centre.astype(block.dtype), order="C")
     return rows
 
 
 def mapped(block: Floats, by: Doubles) -> Floats:
-    """Return the rows times one factor a column, or times a matrix."""
+    """Return the rows times one factor per column, or times a matrix."""
     rows = np.multiply(block, by, dtype=np.float64) if by.ndim == 1 else block @ by
     return rows.astype(block.dtype)
 
 
 def square_root(matrix: Doubles) -> Doubles | None:
-    """Return R such that ``R @ R.T`` is this symmetric matrix, or None if there is none."""
+    """Return R such that ``R @ R.T`` is this symmetric matrix, or None if it does not exist."""
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     if not is_square or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
         return None
@@ -97,17 +97,17 @@ def _scale(rows: Floats, factors: Doubles, out: Floats) -> None:
 
 
 def length_factors(norms: Doubles) -> Doubles:
-    """Return what to multiply rows of these squared norms by to bring them to length sqrt(1/2)."""
+    """Return the factors that scale rows of these squared norms to the length sqrt(1/2)."""
     return np.sqrt(np.divide(0.5, norms, out=np.zeros_like(norms), where=norms > 0))
 
 
 def half_if_zero(norms: Doubles) -> Doubles:
-    """Return ``norms`` with 1/2 in place of 0."""
+    """Return ``norms`` with 0 replaced by 1/2."""
     return np.where(norms > 0, norms, 0.5)
 
 
 def _plain(block: Floats) -> Form:
-    # Read-only and strided arrays would each have every kernel compiled once more.
+    # Every kernel would be compiled again for read-only and for strided arrays.
     return np.require(block, requirements=["C", "A", "W", "E"]), None
 
 
@@ -119,31 +119,31 @@ def _with_norms(block: Floats) -> Form:
 def _directions(block: Floats) -> Form:
     """Scale rows to the length sqrt(1/2), at which a squared distance is 1 - cosine.
 
-    A zero row gets the norm 1/2 too: with products of 0 it is at distance 1 from every row.
+    A zero row also gets the norm 1/2: its products are 0, so its distance from every row is 1.
     """
-    return _at_one_length(_plain(block)[0], block.dtype)
+    return _scaled_to_one_length(_plain(block)[0], block.dtype)
 
 
 def _profiles(block: Floats) -> Form:
-    """Scale rows less their own means, as `_directions` does."""
+    """Subtract the mean of each row, then scale rows as `_directions` does."""
     constant = np.flatnonzero(block.max(axis=1) == block.min(axis=1))
     if len(constant):
         raise InvalidInput(
             f"metric='correlation' is undefined for a constant row, such as row {constant[0]} of a "
             f"block ({len(constant)} such row(s)). Drop those rows or use another metric."
         )
-    rows, _ = _plain(block)  # a mean's last digit hangs on the layout
-    return _at_one_length(rows - rows.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
+    rows, _ = _plain(block)  # the last digit of a mean depends on the layout
+    return _scaled_to_one_length(rows - rows.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
 
 
-def _at_one_length(rows: Floats, dtype: np.dtype[Any]) -> Form:
+def _scaled_to_one_length(rows: Floats, dtype: np.dtype[Any]) -> Form:
     scaled = np.empty(rows.shape, dtype=dtype)
     _scale(rows, length_factors(squared_norms(rows)), scaled)
     return scaled, half_if_zero(squared_norms(scaled))
 
 
 def _sets(block: Floats) -> Form:
-    """Turn rows into zeros and ones, and count the ones."""
+    """Convert rows to zeros and ones, and count the ones."""
     rows: Floats = np.ascontiguousarray(block != 0, dtype=block.dtype)
     return rows, rows.sum(axis=1, dtype=np.float64)
 
@@ -155,7 +155,7 @@ def _flags(block: Floats) -> Form:
 def _points(block: Floats) -> Form:
     if block.shape[1] != 2:
         raise InvalidInput(
-            f"metric='haversine' got rows of {block.shape[1]} column(s). It takes exactly 2: "
+            f"metric='haversine' got rows of {block.shape[1]} column(s). Pass exactly 2: "
             f"latitude and longitude in radians (numpy.radians converts degrees)."
         )
     return _plain(block)

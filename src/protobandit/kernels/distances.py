@@ -1,18 +1,20 @@
-"""Distances of dense rows: ``out[i, j]`` between target row j and source row i.
+"""Distances of dense rows: ``out[i, j]`` is the distance of target row j and source row i.
 
 Rules
 -----
-1. Rows are C-contiguous and writeable, both sides in one float type, which is also that of ``out``.
-2. A kernel is handed ``wide(out)``: rows that may be longer than the targets are many. It writes
-   the first ``len(targets)`` numbers of each and touches no others.
-3. Sums run in the rows' own precision over direct differences, so identical rows are at 0 exactly.
+1. Rows are C-contiguous and writeable. Both sides and ``out`` have the same float type.
+2. A kernel gets ``wide(out)``, whose rows may be longer than the number of targets. It writes the
+   first ``len(targets)`` numbers of each row and no others.
+3. Sums are computed in the precision of the rows over direct differences, so the distance of
+   identical rows is exactly 0.
 
 Squared distances by products
 -----------------------------
-|x - y|^2 = |x|^2 + |y|^2 - 2 x.y is as fast as BLAS and loses digits when the norms dwarf the
-distance. A value is trusted if it is at least `TOLERANCE` of |x|^2 + |y|^2 and no product can have
-over- or underflowed; every other pair is computed again from its differences, in float64. Products
-and norms may be those of rows centred (and rounded); differences are always those of the rows.
+|x - y|^2 = |x|^2 + |y|^2 - 2 x.y is as fast as BLAS but loses digits when the norms are much larger
+than the distance. A value is kept if it is at least `TOLERANCE` times |x|^2 + |y|^2 and no product
+can have over- or underflowed. Every other pair is computed again from its differences, in float64.
+Products and norms may be those of centred (and rounded) rows; differences are always those of the
+rows before centring.
 """
 
 from __future__ import annotations
@@ -26,22 +28,22 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels.jit import Kernel, kernel
 
-# Measured on MNIST: below 0.03 a float32 product leaves fewer than five digits of the distance, and
-# three pairs in a million are there.
+# Measured on MNIST: below 0.03 a float32 product gives fewer than five digits of the distance, and
+# three pairs in a million are below it.
 TOLERANCE: dict[np.dtype[Any], float] = {
     np.dtype(np.float32): 0.03,
     np.dtype(np.float64): 1e-6,
 }
 _GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
 
-# Up to here differences are as fast as products (measured), and they lose nothing.
+# Up to this number differences are as fast as products (measured), and they lose no digits.
 FEW_COLUMNS = 12
 
 
 def wide(out: Floats) -> Floats:
     """Return the rows of ``out`` at full stride, so that the compiler sees contiguous memory.
 
-    What lies beyond the columns of ``out`` belongs to others and must not be touched.
+    The columns beyond those of ``out`` belong to other tasks and must not be written to.
     """
     if out.flags.c_contiguous:
         return out
@@ -64,23 +66,26 @@ def _squares(
 ) -> None:
     """Fill ``out`` with squared distances, or their roots.
 
-    With ``near`` the products are those of centred rows, and ``sources`` and ``targets`` serve only
-    for the pairs that products get wrong; row i of the block is then row ``at[0][i]`` of sources.
+    With ``near`` the products are those of centred rows, and ``sources`` and ``targets`` are used
+    only for the pairs whose products are not precise enough. Row i of the block is then row
+    ``at[0][i]`` of ``sources``.
     """
     if sources.shape[1] <= FEW_COLUMNS:
-        _accumulate(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
-        _redo_tiny(sources, targets, is_root, out)
+        _squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+        _recompute_tiny(sources, targets, is_root, out)
         return
     left, right = (sources, targets) if near is None else near
     with np.errstate(over="ignore", invalid="ignore"):
         np.matmul(left, right.T, out=out)
     places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
     norms = source_norms, target_norms
-    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], is_root, wide(out))
+    _distances_from_products(
+        sources, targets, *places, *norms, _GUARD[sources.dtype], is_root, wide(out)
+    )
 
 
-def _redo_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
-    """Compute again, in float64, what is so small that its squares may have underflowed."""
+def _recompute_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
+    """Compute again, in float64, values so small that their squares may have underflowed."""
     floor = _GUARD[sources.dtype][1]
     limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
     if out.min(initial=limit) < limit:
@@ -96,11 +101,13 @@ def _angles(
     np.matmul(sources, targets.T, out=out)
     places = np.arange(len(sources)), np.arange(len(targets))
     norms = source_norms, target_norms
-    _finish(sources, targets, *places, *norms, _GUARD[sources.dtype], False, wide(out))
+    _distances_from_products(
+        sources, targets, *places, *norms, _GUARD[sources.dtype], False, wide(out)
+    )
     np.minimum(out, 2.0, out=out)
 
 
-def _finish_reference(
+def _distances_from_products_reference(
     sources: Floats,
     targets: Floats,
     source_at: Ids,
@@ -122,8 +129,8 @@ def _finish_reference(
         row[:] = np.sqrt(value) if is_root else value
 
 
-@kernel(_finish_reference)
-def _finish(
+@kernel(_distances_from_products_reference)
+def _distances_from_products(
     sources: Floats,
     targets: Floats,
     source_at: Ids,
@@ -134,8 +141,8 @@ def _finish(
     is_root: bool,
     out: Floats,
 ) -> None:
-    # Products come in `out` and distances go out. Each loop over a row is free of branches: that is
-    # what lets it run in SIMD lanes.
+    # `out` holds products on entry and distances on return. The first two loops over a row have no
+    # branches, which SIMD lanes require.
     tolerance, floor = guard
     n = len(target_at)
     for i in range(len(source_at)):
@@ -162,14 +169,16 @@ def _finish(
                     row[j] = np.sqrt(square) if is_root else square
 
 
-def _accumulate_reference(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+def _squares_by_column_reference(
+    sources: Floats, columns: Floats, is_root: bool, out: Floats
+) -> None:
     for i, row in enumerate(out[:, : columns.shape[1]]):
         square = ((columns - sources[i][:, None]) ** 2).sum(axis=0)
         row[:] = np.sqrt(square) if is_root else square
 
 
-@kernel(_accumulate_reference)
-def _accumulate(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
+@kernel(_squares_by_column_reference)
+def _squares_by_column(sources: Floats, columns: Floats, is_root: bool, out: Floats) -> None:
     n = columns.shape[1]
     for i in range(sources.shape[0]):
         row = out[i]
@@ -220,7 +229,7 @@ def _by_source(formula: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """Return ``part / whole``, and 0 where there is no part."""
+    """Return ``part / whole``, and 0 where ``part`` is 0."""
     with np.errstate(divide="ignore"):
         return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
 
@@ -239,7 +248,7 @@ def manhattan(sources: Floats, targets: Floats, out: Floats) -> None:
 
 @kernel(_by_source(lambda targets, source: (targets != source).mean(axis=1)))
 def hamming(sources: Floats, targets: Floats, out: Floats) -> None:
-    """Count the share of columns that differ."""
+    """Compute the share of columns that differ."""
     zero, one = sources.dtype.type(0), sources.dtype.type(1)
     for i in range(sources.shape[0]):
         for j in range(targets.shape[0]):
@@ -257,7 +266,7 @@ def _canberra(targets: Floats, source: Floats) -> Floats:
 
 @kernel(_by_source(_canberra))
 def canberra(sources: Floats, targets: Floats, out: Floats) -> None:
-    """Sum the differences, each as a share of its two numbers; 0/0 counts 0."""
+    """Sum |x - y| / (|x| + |y|) over columns; 0/0 counts as 0."""
     zero = sources.dtype.type(0)
     for i in range(sources.shape[0]):
         for j in range(targets.shape[0]):
@@ -275,7 +284,7 @@ def _braycurtis(targets: Floats, source: Floats) -> Floats:
 
 @kernel(_by_source(_braycurtis))
 def braycurtis(sources: Floats, targets: Floats, out: Floats) -> None:
-    """Divide the sum of differences by the sum of sums; 0/0 counts 0, x against -x is infinite."""
+    """Divide the sum of |x - y| by the sum of |x + y|; 0/0 is 0, and x and -x give infinity."""
     zero = sources.dtype.type(0)
     for i in range(sources.shape[0]):
         for j in range(targets.shape[0]):
@@ -286,7 +295,7 @@ def braycurtis(sources: Floats, targets: Floats, out: Floats) -> None:
             out[i, j] = gap / size if gap > zero else zero
 
 
-def _powers_of(targets: Floats, source: Floats, p: float) -> Floats:
+def _minkowski_formula(targets: Floats, source: Floats, p: float) -> Floats:
     gaps = np.abs(targets.astype(np.float64) - source)
     largest = gaps.max(axis=1)
     shares = _share(gaps, np.broadcast_to(largest[:, None], gaps.shape))
@@ -294,9 +303,9 @@ def _powers_of(targets: Floats, source: Floats, p: float) -> Floats:
     return root
 
 
-@kernel(_by_source(_powers_of))
-def _powers(sources: Floats, targets: Floats, p: float, out: Floats) -> None:
-    # Differences are taken as shares of the largest, lest a power overflow.
+@kernel(_by_source(_minkowski_formula))
+def _minkowski_loops(sources: Floats, targets: Floats, p: float, out: Floats) -> None:
+    # Differences are divided by the largest first, so that no power overflows.
     for i in range(sources.shape[0]):
         for j in range(targets.shape[0]):
             largest = 0.0
@@ -311,12 +320,12 @@ def _powers(sources: Floats, targets: Floats, p: float, out: Floats) -> None:
 
 
 def minkowski(sources: Floats, targets: Floats, out: Floats, *, p: float) -> None:
-    """Take the p-norm of the differences."""
-    _powers(sources, targets, p, wide(out))
+    """Compute the p-norm of the differences."""
+    _minkowski_loops(sources, targets, p, wide(out))
 
 
 def chebyshev(sources: Floats, targets: Floats, out: Floats) -> None:
-    """Take the largest absolute difference."""
+    """Compute the largest absolute difference."""
     integers = np.dtype(f"i{out.itemsize}")
     gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
     _largest(sources, targets, gaps, gaps.view(integers), wide(out).view(integers))
@@ -332,8 +341,8 @@ def _largest_reference(
 
 @kernel(_largest_reference)
 def _largest(sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any) -> None:
-    # `bits` is the memory of `gaps`, read as integers: non-negative floats are in the order of
-    # their bits, and a maximum of integers runs in SIMD lanes while one of floats does not.
+    # `bits` is the memory of `gaps`, read as integers. Non-negative floats have the order of their
+    # bits, and a maximum of integers runs in SIMD lanes while one of floats does not.
     for i in range(sources.shape[0]):
         for j in range(targets.shape[0]):
             for k in range(sources.shape[1]):
@@ -347,7 +356,7 @@ def _largest(sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits
 def jaccard(
     sources: Floats, targets: Floats, source_counts: Doubles, target_counts: Doubles, out: Floats
 ) -> None:
-    """Write the share of columns set in just one of two rows of zeros and ones."""
+    """Write, for rows of zeros and ones, the share of columns set in only one of two rows."""
     np.matmul(sources, targets.T, out=out)
     either = source_counts[:, None] + target_counts - out
     np.divide(either - out, either, out=either, where=either > 0)
@@ -355,7 +364,7 @@ def jaccard(
 
 
 def haversine(sources: Floats, targets: Floats, out: Floats) -> None:
-    """Write the angle between points on the sphere given as latitude and longitude."""
+    """Write the angle between points on the sphere, given as latitude and longitude."""
     latitude, longitude = np.asarray(sources, dtype=np.float64).T[:, :, None]
     other_latitude, other_longitude = np.asarray(targets, dtype=np.float64).T
     square = np.sin((latitude - other_latitude) / 2) ** 2

@@ -1,7 +1,7 @@
-"""The dual of the k-median problem: what rows would pay, and whom.
+"""Sums over the dual variables of the k-median problem.
 
-Row t has a price, the most it would pay to be served. ``arms[t]`` are the arms that serve it
-cheapest and ``values[t]`` at what cost, cheapest first: a loop over a row ends at its price.
+Each row t has a price, its dual variable. ``arms[t]`` are the arms with the smallest values for
+row t and ``values[t]`` are these values in ascending order, so a loop over a row ends at its price.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from protobandit.kernels.jit import kernel
 Arms = np.ndarray[Any, np.dtype[np.int32]]
 
 
-def worths_reference(
+def arm_savings_reference(
     arms: Arms, values: Floats, prices: Doubles, weights: Doubles, out: Doubles
 ) -> None:
-    """Write to ``out[i]`` what the rows would save by arm i: sum of w (price - value) where > 0."""
+    """Write to ``out[i]`` the sum over rows of weight * max(price - value of arm i, 0)."""
     saved = np.maximum(prices[:, None] - values, 0) * weights[:, None]
     out[:] = np.bincount(arms.ravel(), saved.ravel(), minlength=len(out))
 
 
-@kernel(worths_reference)
-def worths(arms, values, prices, weights, out):  # type: ignore[no-untyped-def]
+@kernel(arm_savings_reference)
+def arm_savings(arms, values, prices, weights, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for t in range(values.shape[0]):
         for e in range(values.shape[1]):
@@ -35,15 +35,15 @@ def worths(arms, values, prices, weights, out):  # type: ignore[no-untyped-def]
             out[arms[t, e]] += weights[t] * saved
 
 
-def servers_reference(
+def count_serving_arms_reference(
     arms: Arms, values: Floats, prices: Doubles, is_open: Doubles, out: Doubles
 ) -> None:
-    """Write to ``out[t]`` how many of the open arms serve row t below its price."""
+    """Write to ``out[t]`` the number of open arms whose value for row t is below its price."""
     out[:] = (is_open[arms] * (values < prices[:, None])).sum(axis=1)
 
 
-@kernel(servers_reference)
-def servers(arms, values, prices, is_open, out):  # type: ignore[no-untyped-def]
+@kernel(count_serving_arms_reference)
+def count_serving_arms(arms, values, prices, is_open, out):  # type: ignore[no-untyped-def]
     for t in range(values.shape[0]):
         n = 0.0
         for e in range(values.shape[1]):

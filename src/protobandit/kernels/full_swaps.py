@@ -1,19 +1,20 @@
 """Swaps on a full table, by FasterPAM's decomposition and by PAM's definition.
 
-``matrix[i, j]`` is the distance of target row j to arm i, for every arm and every row: it comes
-whole and is never copied. ``members`` are the arms that are prototypes, by slot. For each row,
-``near`` and ``second`` are the slots of the two nearest prototypes, ``D`` and ``E`` their
-distances; removing slot m costs losses[m] = sum of weights * (E - D) over the rows with near = m.
-A lone prototype has no second: E is then any number no distance exceeds, and the sums come out
-right.
+``matrix[i, j]`` is the distance of target row j to arm i, for every arm and every row. The whole
+matrix is passed and never copied. ``members`` are the arms that are prototypes, by slot. For each
+row, ``near`` and ``second`` are the slots of the two nearest prototypes, ``D`` and ``E`` their
+distances. Removing slot m costs losses[m] = sum of weights * (E - D) over the rows with near = m.
+A single prototype has no second. E is then any number that no distance exceeds, which gives the
+correct sums.
 
-Few distances are below E, about two in k. So a run of ``_RUN`` rows is first compared in SIMD lanes
-into flags, eight of which are read as one word; only words that are not zero are looked at, without
-a branch that could be mispredicted (k = 100: 0.6 ns a distance, of which memory takes 0.5).
+Few distances are below E, about two in k. So ``_RUN`` rows at a time are compared in SIMD lanes
+into flags, and eight flags are read as one word. Only words that are not zero are processed,
+without a branch that could be mispredicted (k = 100: 0.6 ns per distance, of which memory takes
+0.5).
 
-An arm may only take a slot that ``allowed[groups[i], m]`` says; its change is infinite where there
-is none, and for prototypes. Differences are taken in float64; compiled, ``float`` would leave a
-float32 as it is.
+Arm i may take slot m only if ``allowed[groups[i], m]``. The change is infinite for prototypes and
+for arms that may take no slot. Differences are computed in float64; in compiled code, ``float``
+would not convert a float32.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from protobandit.kernels.jit import kernel
 _RUN = 1024
 
 
-def two_nearest_of_reference(
+def find_two_nearest_reference(
     matrix: Floats, members: Ids, rows: Any, near: Any, second: Any, D: Floats, E: Floats
 ) -> None:
-    """Fill in the two nearest prototypes of these rows; a lone one leaves ``E`` as it is."""
+    """Fill in the two nearest prototypes of these rows; a single one does not modify ``E``."""
     distances = matrix[np.ix_(members, rows)]
     order = np.argsort(distances, axis=0, kind="stable")
     at = np.arange(len(rows))
@@ -40,38 +41,38 @@ def two_nearest_of_reference(
         second[rows], E[rows] = order[1], distances[order[1], at]
 
 
-@kernel(two_nearest_of_reference)
-def two_nearest_of(matrix, members, rows, near, second, D, E):  # type: ignore[no-untyped-def]
-    """Fill in the two nearest prototypes of these rows; a lone one leaves ``E`` as it is."""
-    is_lone = len(members) == 1
+@kernel(find_two_nearest_reference)
+def find_two_nearest(matrix, members, rows, near, second, D, E):  # type: ignore[no-untyped-def]
+    """Fill in the two nearest prototypes of these rows; a single one does not modify ``E``."""
+    is_single = len(members) == 1
     for a in range(len(rows)):
         j = rows[a]
         near[j] = 0
         D[j] = np.inf
-        if not is_lone:
+        if not is_single:
             second[j] = 1
             E[j] = np.inf
-    # Prototype by prototype, so that each of their rows is read from left to right.
+    # Prototype by prototype, so that each row of the matrix is read from left to right.
     for m in range(len(members)):
         line = matrix[members[m]]
         for a in range(len(rows)):
             j = rows[a]
             d = line[j]
             if d < D[j]:
-                if not is_lone:
+                if not is_single:
                     E[j] = D[j]
                     second[j] = near[j]
                 D[j] = d
                 near[j] = m
-            elif not is_lone and d < E[j]:
+            elif not is_single and d < E[j]:
                 E[j] = d
                 second[j] = m
 
 
-def enter_reference(
+def update_two_nearest_reference(
     line: Floats, slot: int, near: Any, second: Any, D: Floats, E: Floats, rows: Any
 ) -> int:
-    """Let an arm with distances ``line`` take a slot; list in ``rows`` whose two to find anew."""
+    """Replace the prototype in ``slot`` by an arm; list the rows to search again in ``rows``."""
     was_near, was_second = near == slot, second == slot
     is_open = (was_near & (line >= E)) | (was_second & ~was_near & (line > E))
     first = ~is_open & ~was_near & (line < D)
@@ -85,12 +86,13 @@ def enter_reference(
     return int(is_open.sum())
 
 
-@kernel(enter_reference)
-def enter(line, slot, near, second, D, E, rows):  # type: ignore[no-untyped-def]
-    """Let an arm with distances ``line`` take a slot; list in ``rows`` whose two to find anew.
+@kernel(update_two_nearest_reference)
+def update_two_nearest(line, slot, near, second, D, E, rows):  # type: ignore[no-untyped-def]
+    """Replace the prototype in ``slot`` by an arm; list the rows to search again in ``rows``.
 
-    Returns how many these are: only rows that lose one of their two for something farther than the
-    second could have a third that counts.
+    ``line`` holds the distances of the arm. Returns the number of rows to search again. Only rows
+    that lose one of their two nearest for something farther than the second may have a third
+    prototype among their new two nearest.
     """
     n_open = 0
     for j in range(len(D)):
@@ -132,7 +134,7 @@ def slot_changes_reference(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for the arms from ``first`` on, the change of the summed cost by the best swap."""
+    """Fill in the change of the summed cost by the best swap of each arm from ``first`` on."""
     for i in range(len(changes)):
         arm = first + i
         d = matrix[arm].astype(np.float64)
@@ -148,7 +150,7 @@ def slot_changes_reference(
 def slot_changes(  # type: ignore[no-untyped-def]
     matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
 ):
-    """Fill in, for the arms from ``first`` on, the change of the summed cost by the best swap."""
+    """Fill in the change of the summed cost by the best swap of each arm from ``first`` on."""
     n, k = len(D), len(losses)
     by_slot = np.empty(k)
     flags = np.zeros(_RUN, dtype=np.uint8)
@@ -204,7 +206,7 @@ def pair_changes_reference(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Do as `slot_changes`, by the definition: a sum over all rows for each arm and slot."""
+    """Compute `slot_changes` by the definition: a sum over all rows for each arm and slot."""
     for i in range(len(changes)):
         arm = first + i
         d = matrix[arm].astype(np.float64)
@@ -220,7 +222,7 @@ def pair_changes_reference(
 def pair_changes(  # type: ignore[no-untyped-def]
     matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
 ):
-    """Do as `slot_changes`, by the definition: a sum over all rows for each arm and slot."""
+    """Compute `slot_changes` by the definition: a sum over all rows for each arm and slot."""
     n, k = len(D), len(losses)
     stays, leaves = np.empty(n), np.empty(n)
     for i in range(len(changes)):
@@ -245,7 +247,7 @@ def pair_changes(  # type: ignore[no-untyped-def]
 
 
 def nearest_arms_reference(matrix: Floats, start: int, nearest: Floats, arms: Ids) -> None:
-    """Fill in the arm nearest to each row from ``start`` on, and its distance."""
+    """Fill in the nearest arm of each row from ``start`` on, and its distance."""
     block = matrix[:, start : start + len(arms)]
     arms[:] = block.argmin(axis=0)
     nearest[:] = block.min(axis=0)
@@ -253,7 +255,7 @@ def nearest_arms_reference(matrix: Floats, start: int, nearest: Floats, arms: Id
 
 @kernel(nearest_arms_reference)
 def nearest_arms(matrix, start, nearest, arms):  # type: ignore[no-untyped-def]
-    """Fill in the arm nearest to each row from ``start`` on, and its distance."""
+    """Fill in the nearest arm of each row from ``start`` on, and its distance."""
     for j in range(len(arms)):
         nearest[j] = np.inf
         arms[j] = 0

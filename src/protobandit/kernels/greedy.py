@@ -1,7 +1,8 @@
-"""Greedy on a full table, one arm after the other, looking again only where it may matter.
+"""Lazy greedy on a full table.
 
-``heap`` holds arms, the largest bound first; those that were looked at in this turn stand behind
-its end until the turn is decided.
+An arm's gain is computed again only if its bound is at least the best gain of the iteration.
+``heap`` is a binary heap of arms with the largest bound first. Arms whose gain was computed in this
+iteration are kept behind its end until the iteration has chosen.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels.jit import kernel
 
-# The same gain added up in another order differs in its last bits, which must not hide a tie.
+# A gain that is summed in another order differs in its last bits, which must not hide a tie.
 _ROUNDING = 1e-9
 
 
-def lead_reference(
+def lazy_greedy_reference(
     matrix: Floats,
     weights: Doubles,
     total: float,
@@ -25,42 +26,42 @@ def lead_reference(
     chosen: Ids,
     gains: Doubles,
 ) -> int:
-    """Choose one arm of ``heap`` after the other by its gain; return how many were looked at.
+    """Choose arms of ``heap`` one by one, by gain; return how many gains were computed.
 
     Parameters
     ----------
     matrix
-        One row of distances an arm.
+        The distances, one row per arm.
     weights, total
-        Of the columns, and what a sum is divided by.
+        The weights of the columns, and their sum, by which gains are divided.
     nearest
-        The distance of each column to its nearest prototype; kept up to date.
+        The distance of each column to its nearest prototype; updated.
     upper
-        For each arm what it can gain at most; made tighter.
+        An upper bound on the gain of each arm; lowered to computed gains.
     heap
-        The arms to choose from, sorted, the largest ``upper`` first; put in another order.
+        The arms to choose from, sorted by ``upper``, largest first; reordered.
     chosen, gains
-        What was chosen, best first. The rest is left as it is when no arm gains anything.
+        The chosen arms, best first. If no arm has a gain, the rest is not modified.
     """
     left = np.sort(heap)
-    for turn in range(len(chosen)):
+    for step in range(len(chosen)):
         drops = np.maximum(nearest - matrix[left], 0).astype(np.float64)
         exact = drops @ weights / total
         upper[left] = np.minimum(upper[left], exact)
         best = int(np.argmax(exact)) if len(left) else -1
         if best < 0 or exact[best] <= 0:
-            return turn * len(heap)
-        chosen[turn], gains[turn] = left[best], exact[best]
+            return step * len(heap)
+        chosen[step], gains[step] = left[best], exact[best]
         np.minimum(nearest, matrix[left[best]], out=nearest)
         left = np.delete(left, best)
     return len(chosen) * len(heap)
 
 
-@kernel(lead_reference)
-def lead(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: ignore[no-untyped-def]
+@kernel(lazy_greedy_reference)
+def lazy_greedy(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: ignore[no-untyped-def]
     size, n = len(heap), len(nearest)
-    n_looked = 0
-    for turn in range(len(chosen)):
+    n_computed = 0
+    for step in range(len(chosen)):
         best, winner, n_out = 0.0, -1, 0
         while size > 0:
             arm = heap[0]
@@ -89,10 +90,10 @@ def lead(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: 
                 upper[arm] = gain
             if gain > best or (gain == best and (winner < 0 or arm < winner)):
                 best, winner = gain, arm
-        n_looked += n_out
+        n_computed += n_out
         if best <= 0.0:
-            return n_looked
-        chosen[turn], gains[turn] = winner, best
+            return n_computed
+        chosen[step], gains[step] = winner, best
         line = matrix[winner]
         for j in range(n):
             if line[j] < nearest[j]:
@@ -107,4 +108,4 @@ def lead(matrix, weights, total, nearest, upper, heap, chosen, gains):  # type: 
                     at = (at - 1) // 2
                 heap[at] = arm
                 size += 1
-    return n_looked
+    return n_computed

@@ -1,11 +1,13 @@
-"""Compile a loop on its first call, or fall back to its NumPy reference.
+"""Compile a loop on its first call, or use its NumPy reference.
 
 Rules of this folder
 --------------------
-1. A kernel takes arrays and writes into arrays it is given; it allocates nothing in its loops.
-2. It is serial and releases the interpreter lock; cutting work into tasks is not its business.
-3. Each has a NumPy reference of the same signature, which serves when numba cannot be imported.
-4. The compiler specialises the types; there are no copies by dtype.
+1. A kernel reads arrays and writes to arrays that are passed to it. It allocates nothing in its
+   loops.
+2. A kernel is serial and releases the interpreter lock. Its callers split work into tasks.
+3. Each kernel has a NumPy reference with the same signature, which is used if numba cannot be
+   imported.
+4. The compiler specialises a kernel for each dtype, so there are no copies of the code by dtype.
 """
 
 from __future__ import annotations
@@ -14,21 +16,20 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-# Sums may be re-associated (that is what lets them run in SIMD lanes), but NaN and infinity keep
-# their meaning.
+# Sums may be re-associated, which SIMD lanes require, but NaN and infinity keep their meaning.
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _LOCK = Lock()
 
 
 class Kernel:
-    """A loop that compiles itself when first called.
+    """A loop that is compiled when it is first called.
 
     Parameters
     ----------
     loops
         The function to compile.
     reference
-        The same in NumPy.
+        The same function in NumPy.
     """
 
     def __init__(self, loops: Callable[..., Any], reference: Callable[..., Any]) -> None:
@@ -43,7 +44,7 @@ class Kernel:
         return compiled(*arrays)
 
     def compile(self) -> Callable[..., Any]:
-        """Return the compiled loop, or the reference where numba is missing."""
+        """Return the compiled loop, or the reference if numba is missing."""
         with _LOCK:
             if self._compiled is None:
                 self._compiled = _compile(self.loops) or self.reference
@@ -51,20 +52,20 @@ class Kernel:
 
 
 def kernel(reference: Callable[..., Any]) -> Callable[[Callable[..., Any]], Kernel]:
-    """Make the decorated loop a `Kernel` with this NumPy reference."""
+    """Return a decorator that makes a loop a `Kernel` with this NumPy reference."""
     return lambda loops: Kernel(loops, reference)
 
 
 def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
         import numba
-    except Exception:  # missing, or at odds with the NumPy at hand, which may raise anything
+    except Exception:  # missing, or incompatible with the installed NumPy, which may raise anything
         return None
-    if getattr(numba.config, "DISABLE_JIT", False):  # the reference is the faster Python
+    if getattr(numba.config, "DISABLE_JIT", False):  # the reference is faster than a loop in Python
         return None
     options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
     try:
         compiled: Callable[..., Any] = numba.jit(cache=True, fastmath=_FASTMATH, **options)(loops)
-    except RuntimeError:  # no folder to keep the cache in: a read-only or zipped installation
+    except RuntimeError:  # no folder for the cache: a read-only or zipped installation
         compiled = numba.jit(fastmath=_FASTMATH, **options)(loops)
     return compiled

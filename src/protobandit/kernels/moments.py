@@ -1,15 +1,16 @@
-"""Sums of what arms are worth on sampled target rows, and of the squares: means and spreads.
+"""Sums of rewards and of their squares on sampled target rows, for means and variances.
 
-``matrix[rows[i], j]`` is d(target j, arm i). Rewards are multiplied by the weights; sums are added
-to what the outputs hold, differences are taken in float64.
+``matrix[rows[i], j]`` is d(target j, arm i). Rewards are multiplied by the weights. Sums are added
+to the values that the outputs hold. Differences are computed in float64.
 
-A pick lowers a row's distance to min(d, nearest); what that is worth is counted from a ``level``,
-which may be anything that is the same for all arms.
+A pick lowers a row's distance to min(d, nearest). Its reward is measured from a ``level``, which
+may be anything that is the same for all arms.
 
-A swap is worth, row by row, what the arm saves: D - d where it is nearest, and on the rows of the
-slot that leaves, E - d where it comes before the second. (The rest, E - D summed over those rows,
-is lost whichever arm enters.) So each distance counts for all slots at once and once more for its
-own: the first part is added up apart, and to every slot at the end.
+The reward of a swap on a row is what the arm saves: D - d where the arm becomes the nearest, and
+E - d on the rows of the removed slot where the arm is nearer than the second. (The rest, E - D
+summed over those rows, is lost whichever arm is added.) So each distance adds a common part to all
+slots and a part to its own slot. The common part is summed separately and added to every slot at
+the end.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def gain_moments_reference(
     total: Doubles,
     squares: Doubles,
 ) -> None:
-    """Add up by how much min(d, nearest) is below ``level``, for each arm, and the squares."""
+    """Add for each arm the weighted sum of level - min(d, nearest), and the sum of squares."""
     reward = weights * (level.astype(np.float64) - np.minimum(matrix[rows], nearest))
     total += reward.sum(axis=1)
     squares += (reward**2).sum(axis=1)
@@ -45,18 +46,18 @@ def gain_moments(
     total: Doubles,
     squares: Doubles,
 ) -> None:
-    """Add up by how much min(d, nearest) is below ``level``, for each arm, and the squares."""
+    """Add for each arm the weighted sum of level - min(d, nearest), and the sum of squares."""
     for i in range(len(rows)):
         line = matrix[rows[i]]
-        once = 0.0
-        twice = 0.0
+        reward_sum = 0.0
+        square_sum = 0.0
         for j in range(len(weights)):
             d = min(line[j], nearest[j])
             reward = weights[j] * (np.float64(level[j]) - np.float64(d))
-            once += reward
-            twice += reward * reward
-        total[i] += once
-        squares[i] += twice
+            reward_sum += reward
+            square_sum += reward * reward
+        total[i] += reward_sum
+        squares[i] += square_sum
 
 
 def swap_moments_reference(
@@ -69,7 +70,7 @@ def swap_moments_reference(
     total: Doubles,
     squares: Doubles,
 ) -> None:
-    """Add to ``total[i, m]`` what arm i would save in slot m, and to ``squares`` the squares."""
+    """Add to ``total[i, m]`` what arm i saves in slot m, and to ``squares`` the squares."""
     is_own = near == np.arange(total.shape[1])[:, None]
     for i, row in enumerate(rows):
         d = matrix[row].astype(np.float64)
@@ -89,22 +90,22 @@ def swap_moments(
     total: Doubles,
     squares: Doubles,
 ) -> None:
-    """Add to ``total[i, m]`` what arm i would save in slot m, and to ``squares`` the squares."""
+    """Add to ``total[i, m]`` what arm i saves in slot m, and to ``squares`` the squares."""
     k = total.shape[1]
     for i in range(len(rows)):
         line = matrix[rows[i]]
-        once = 0.0
-        twice = 0.0
+        reward_sum = 0.0
+        square_sum = 0.0
         for j in range(len(weights)):
             if line[j] < E[j]:
                 own = weights[j] * (np.float64(E[j]) - np.float64(line[j]))
                 common = 0.0
                 if line[j] < D[j]:
                     common = weights[j] * (np.float64(D[j]) - np.float64(line[j]))
-                    once += common
-                    twice += common * common
+                    reward_sum += common
+                    square_sum += common * common
                 total[i, near[j]] += own - common
                 squares[i, near[j]] += own * own - common * common
         for m in range(k):
-            total[i, m] += once
-            squares[i, m] += twice
+            total[i, m] += reward_sum
+            squares[i, m] += square_sum

@@ -1,6 +1,6 @@
-"""Non-negative coefficients of a small quadratic problem, by an active set.
+"""Non-negative coefficients of a small quadratic problem, by an active-set method.
 
-Not a loop to compile: a few factorisations of a matrix of as many rows as there are prototypes.
+Nothing is compiled: the work is a few factorisations of a matrix with one row per prototype.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 
-_NEGLIGIBLE = 1e-10  # of the largest number of the vector: a gradient that is rounding
-_ROUNDS = 10  # a row, beyond which rounding has the active set go round in circles
+_NEGLIGIBLE = 1e-10  # times the largest number of the vector: a smaller gradient is rounding
+_ROUNDS = 10  # per row; more means that rounding makes the active set cycle
 
 
 def fit_nonnegative(matrix: Doubles, vector: Doubles, start: Doubles, rounding: float) -> Doubles:
-    """Return the w >= 0 of largest w'vector - w'matrix w / 2.
+    """Return the w >= 0 that maximises w'vector - w'matrix w / 2.
 
-    ``matrix`` is positive semidefinite up to ``rounding``, its diagonal is positive where
-    ``vector`` is; where it is singular, one of the best w is returned.
-    ``start`` is the best w of the rows where it is positive.
+    ``matrix`` is positive semidefinite up to ``rounding``, and its diagonal is positive where
+    ``vector`` is. If it is singular, one of the best w is returned. ``start`` is the best w of the
+    rows where it is positive.
 
-    Reference: Lawson, Hanson (1974), chapter 23; Bro, de Jong (1997), on products instead of rows.
+    Reference: Lawson, Hanson (1974), chapter 23; Bro, de Jong (1997), for a matrix of products.
     """
     best, is_in = start.copy(), start > 0
     least = _NEGLIGIBLE * np.abs(vector).max(initial=0.0)
@@ -33,7 +33,7 @@ def fit_nonnegative(matrix: Doubles, vector: Doubles, start: Doubles, rounding: 
             break
         is_in[entering] = True
         best = _ascended(matrix, vector, best, is_in, rounding)
-        if not is_in[entering]:  # its gradient was rounding, and no other is larger
+        if not is_in[entering]:  # its gradient was rounding, and all others are smaller
             break
     return best
 
@@ -41,7 +41,7 @@ def fit_nonnegative(matrix: Doubles, vector: Doubles, start: Doubles, rounding: 
 def _ascended(
     matrix: Doubles, vector: Doubles, start: Doubles, is_in: Any, rounding: float
 ) -> Doubles:
-    """Return the best w of the rows ``is_in``, less those that would turn negative on the way."""
+    """Return the best w of the rows ``is_in``, after removing rows that would become negative."""
     best = start
     while is_in.any():
         aim = np.zeros(len(start))
@@ -57,8 +57,8 @@ def _ascended(
 
 
 def _solved(matrix: Doubles, vector: Doubles, rounding: float) -> Doubles:
-    """Return w with ``matrix @ w == vector``, or nearly so where rounding made that impossible."""
-    # NumPy's own BLAS: SciPy's may be another, which nobody holds to one thread.
+    """Return w with ``matrix @ w == vector``, approximately if rounding made that impossible."""
+    # NumPy's BLAS, because SciPy's may be another one that is not limited to one thread.
     n, ridge = len(vector), 0.0
     least = n * rounding * float(np.abs(matrix).max())
     while True:

@@ -1,4 +1,8 @@
-"""A keyed random permutation of the numbers below n, computed, not stored."""
+"""A keyed random permutation of the numbers below n: computed, not stored.
+
+A Feistel network permutes the numbers below a power of 4; an image >= n is permuted again until it
+is below n (cycle walking).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def permuted(start: int, n: int, keys: np.ndarray[Any, Any], out: Ids) -> None:
 
 
 def permuted_reference(start: int, n: int, half: int, keys: np.ndarray[Any, Any], out: Ids) -> None:
-    """Do the same in NumPy."""
+    """Do as `permuted` does, in NumPy."""
     bits, mask = np.uint64(half), np.uint64((1 << half) - 1)
     values = np.arange(start, start + len(out), dtype=np.uint64)
     todo = np.arange(len(out))

@@ -1,9 +1,10 @@
-"""Swaps among arms that are known in full, many times over.
+"""Swaps among finalists, whose distances to all columns are known.
 
-As in `_swap.py`, ``near`` and ``second`` are the slots of the two nearest prototypes of each
-column, ``D`` and ``E`` their distances, and what arms may save is ragged. ``nearby`` has one row a
-column and one place a slot, so that finding a column's two nearest anew reads consecutive numbers.
-There are two prototypes at least. Which of equally near ones is called the nearest is open.
+As in `ragged_swaps`, ``near`` and ``second`` are the slots of the two nearest prototypes of each
+column, ``D`` and ``E`` their distances, and the entries of arms are ragged. ``nearby`` has one row
+per column and one entry per slot, so that finding the two nearest of a column again reads
+consecutive numbers. There are at least two prototypes. Which of two equally near prototypes is the
+nearest is not specified.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels.jit import kernel
 
 
-def put_reference(
+def replace_prototype_reference(
     row: Floats,
     slot: int,
     nearby: Floats,
@@ -27,7 +28,10 @@ def put_reference(
     weights: Doubles,
     losses: Doubles,
 ) -> float:
-    """Put an arm with distances ``row`` in ``slot``; return the change of the summed cost."""
+    """Replace the prototype in ``slot``; return the change of the summed cost.
+
+    ``row`` holds the distances of the arm that replaces it.
+    """
     before = D.astype(np.float64)
     nearby[:, slot] = row
     order = np.argsort(nearby, axis=1, kind="stable")
@@ -38,20 +42,23 @@ def put_reference(
     return float(weights @ (D - before))
 
 
-@kernel(put_reference)
-def put(row, slot, nearby, near, second, D, E, weights, losses):  # type: ignore[no-untyped-def]
-    """Put an arm with distances ``row`` in ``slot``; return the change of the summed cost."""
+@kernel(replace_prototype_reference)
+def replace_prototype(row, slot, nearby, near, second, D, E, weights, losses):  # type: ignore[no-untyped-def]
+    """Replace the prototype in ``slot``; return the change of the summed cost.
+
+    ``row`` holds the distances of the arm that replaces it.
+    """
     k = nearby.shape[1]
     change = 0.0
     for j in range(len(D)):
         d = row[j]
         nearby[j, slot] = d
-        was_served = near[j] == slot or second[j] == slot
-        if not was_served and not d < E[j]:
+        was_near = near[j] == slot or second[j] == slot
+        if not was_near and not d < E[j]:
             continue
         losses[near[j]] -= weights[j] * (np.float64(E[j]) - np.float64(D[j]))
         change -= weights[j] * np.float64(D[j])
-        if was_served:
+        if was_near:
             own = nearby[j]
             first, other = 0, 1
             if own[1] < own[0]:
@@ -72,7 +79,7 @@ def put(row, slot, nearby, near, second, D, E, weights, losses):  # type: ignore
     return change
 
 
-def next_helpful_reference(
+def next_improving_swap_reference(
     starts: Ids,
     columns: Any,
     values: Floats,
@@ -87,11 +94,11 @@ def next_helpful_reference(
     losses: Doubles,
     scratch: Doubles,
 ) -> tuple[int, int]:
-    """Return the place in ``arms``, from ``start`` on, of the first that lowers the summed cost.
+    """Return the first arm that lowers the summed cost by more than ``least``, and its best slot.
 
-    It must lower it by more than ``least``, in the slot that is returned with it; ``is_open`` tells
-    for each arm and slot whether that is allowed. If there is none, the place is beyond the last.
-    ``scratch`` has a number for each slot.
+    The arm is returned as a position in ``arms``, of those from ``start`` on; ``len(arms)`` and the
+    slot -1 mean that there is none. ``is_open[position, slot]`` is whether a swap is allowed.
+    ``scratch`` has one number per slot.
     """
     for place in range(start, len(arms)):
         own = slice(starts[arms[place]], starts[arms[place] + 1])
@@ -106,11 +113,11 @@ def next_helpful_reference(
     return len(arms), -1
 
 
-@kernel(next_helpful_reference)
-def next_helpful(  # type: ignore[no-untyped-def]
+@kernel(next_improving_swap_reference)
+def next_improving_swap(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, start, least, is_open, near, D, E, weights, losses, scratch
 ):
-    """Return as the reference does."""
+    """Do as the reference does."""
     k, by_slot = len(losses), scratch
     for place in range(start, len(arms)):
         for m in range(k):

@@ -1,19 +1,19 @@
-"""Swaps, by FasterPAM's decomposition.
+"""Swaps on ragged tables, by FasterPAM's decomposition.
 
-``members`` has one row a prototype and one column a target row. For each column, ``near`` and
+``members`` has one row per prototype and one column per target row. For each column, ``near`` and
 ``second`` are the slots of the two nearest prototypes, ``D`` and ``E`` their distances. Removing
-slot m costs losses[m] = sum of weights * (E - D) over the columns with near = m; what an arm gains
-without any removal, and what it saves of each removal, add up column by column, so the best slot
-for an arm comes out of one pass over its distances (Schubert, Rousseeuw 2021).
+slot m costs losses[m] = sum of weights * (E - D) over the columns with near = m. What an arm gains
+without any removal, and what it saves of each removal, are sums over columns. So one pass over the
+distances of an arm finds its best slot (Schubert, Rousseeuw 2021).
 
-An arm's distances are ragged: those from ``starts[i]`` to ``starts[i + 1]`` of ``values``, at
-``columns``. A column it lacks counts as out of its reach, so the change of cost is never better
-than it is said to be.
+The distances of arms are ragged: those of arm i are ``values[starts[i] : starts[i + 1]]``, at
+``columns``. A missing column counts as infinitely far, so the true change of cost is never worse
+than the computed one.
 
-A lone prototype has no second: E is then any number no distance exceeds, and the sums come out
-right.
+A single prototype has no second. E is then any number that no distance exceeds, which gives the
+correct sums.
 
-Differences are taken in float64; compiled, ``float`` would leave a float32 as it is.
+Differences are computed in float64; in compiled code, ``float`` would not convert a float32.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from protobandit.kernels.jit import kernel
 def removal_losses_reference(
     near: Ids, D: Floats, E: Floats, weights: Doubles, losses: Doubles
 ) -> None:
-    """Fill ``losses`` with what removing each prototype would cost."""
+    """Fill ``losses`` with the increase of the summed cost if each prototype were removed."""
     gaps = E.astype(np.float64) - D
     losses[:] = np.bincount(near, weights * gaps, minlength=len(losses))
 
 
 @kernel(removal_losses_reference)
 def removal_losses(near, D, E, weights, losses):  # type: ignore[no-untyped-def]
-    """Fill ``losses`` with what removing each prototype would cost."""
+    """Fill ``losses`` with the increase of the summed cost if each prototype were removed."""
     for m in range(len(losses)):
         losses[m] = 0.0
     for j in range(len(D)):
         losses[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(D[j]))
 
 
-def exchange_reference(
+def replace_prototype_reference(
     members: Floats, slot: int, row: Floats, near: Ids, second: Ids, D: Floats, E: Floats
 ) -> None:
-    """Put an arm with distances ``row`` in ``slot`` and bring the two nearest up to date.
+    """Replace the prototype in ``slot`` by an arm with distances ``row``; update the two nearest.
 
-    Of none yet, which are the slots -1 at infinity, the two nearest come out when all slots have
-    been put in order. A lone prototype leaves ``near`` and ``E`` as they are.
+    At first, ``near`` and ``second`` are -1 and ``D`` and ``E`` are infinite; they are correct once
+    all slots have been filled in order. A single prototype does not modify ``near`` and ``E``.
     """
     members[slot] = row
     if len(members) == 1:
@@ -67,9 +67,9 @@ def exchange_reference(
     D[is_stale], E[is_stale] = np.take_along_axis(stale, order, axis=0)
 
 
-@kernel(exchange_reference)
-def exchange(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
-    """Put an arm in ``slot`` as the reference does."""
+@kernel(replace_prototype_reference)
+def replace_prototype(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
+    """Do as the reference does."""
     k = members.shape[0]
     for j in range(len(D)):
         members[slot, j] = row[j]
@@ -108,10 +108,10 @@ def swap_changes_reference(
     changes: Doubles,
     slots: Ids,
 ) -> None:
-    """Fill in, for each arm, the change of the summed cost by its best swap, and for which slot.
+    """Fill in the change of the summed cost by the best swap of each arm, and its slot.
 
-    An arm may take the slots that ``allowed[groups[arm]]`` says; where there is none its change is
-    infinite. ``scratch`` has a number for each slot.
+    ``allowed[groups[arm]]`` are the slots that an arm may take; its change is infinite if there is
+    none. ``scratch`` has one number per slot.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
@@ -141,7 +141,7 @@ def swap_changes(  # type: ignore[no-untyped-def]
     changes,
     slots,
 ):
-    """Fill in ``changes`` and ``slots`` as the reference does."""
+    """Do as the reference does."""
     k, by_slot = len(losses), scratch
     for i in range(len(arms)):
         for m in range(k):
@@ -175,12 +175,12 @@ def home_cells_reference(
     scratch: Doubles,
     homes: Ids,
 ) -> None:
-    """Fill ``homes[i]`` with the cells in which arm i comes closest to beating the second.
+    """Fill ``homes[i]`` with the cells in which a swap with arm i is most promising.
 
-    The first is the cell of the row nearest to the arm, which is the arm's own even where
-    prototypes are so close together that it cannot save anything; the others follow by how much
-    nearer than E the arm is to their rows, equal ones by number. Where it is not, there are fewer
-    homes, and -1 for the rest. ``scratch`` has a number for each cell.
+    The first is the cell of the row nearest to the arm, even if the prototypes are so close to each
+    other that the arm saves nothing there. The others are sorted by the weighted sum of
+    max(E - d, 0) over their rows, equal ones by number. Cells with a sum of 0 are left out, and -1
+    fills the rest. ``scratch`` has one number per cell.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
@@ -197,7 +197,7 @@ def home_cells_reference(
 def home_cells(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, near, E, weights, scratch, homes
 ):
-    """Fill ``homes`` as the reference does."""
+    """Do as the reference does."""
     n_homes, n_cells, affinities = homes.shape[1], len(scratch), scratch
     for i in range(len(arms)):
         for m in range(n_cells):
@@ -239,10 +239,10 @@ def keep_within_reference(
     to: Any,
     at: Floats,
 ) -> None:
-    """Copy each arm's entries below the limit of their column, and its least one, and count them.
+    """Copy and count the entries of each arm below the limit of their column, and its smallest.
 
-    Those of arm i go to ``places[i]`` and on, in ``to`` and ``at``; where these are empty, entries
-    are counted and not copied.
+    The entries of arm i are written to ``to`` (columns) and ``at`` (values) from ``places[i]`` on.
+    If these are empty, entries are counted and not copied.
     """
     for i, arm in enumerate(arms):
         own = slice(starts[arm], starts[arm + 1])
@@ -259,7 +259,7 @@ def keep_within_reference(
 def keep_within(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, limits, counts, places, to, at
 ):
-    """Copy and count as the reference does."""
+    """Do as the reference does."""
     is_copied = len(to) > 0
     for i in range(len(arms)):
         first, last = starts[arms[i]], starts[arms[i] + 1]
@@ -278,7 +278,7 @@ def keep_within(  # type: ignore[no-untyped-def]
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
-    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` onwards."""
     for row, place in zip(block, places, strict=True):
         to[place : place + len(row)] = np.arange(first, first + len(row))
         at[place : place + len(row)] = row
@@ -286,7 +286,7 @@ def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Float
 
 @kernel(scatter_reference)
 def scatter(block, first, places, to, at):  # type: ignore[no-untyped-def]
-    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` and on."""
+    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` onwards."""
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
             to[places[i] + j] = first + j

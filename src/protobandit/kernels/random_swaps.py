@@ -1,4 +1,4 @@
-"""Random neighbours, one after the other, until one is better."""
+"""Proposed swaps, one after the other, until one lowers the cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels.jit import kernel
 
 
-def first_better_reference(
+def first_improving_swap_reference(
     matrix: Floats,
     places: Ids,
     arms: Ids,
@@ -23,14 +23,16 @@ def first_better_reference(
     least: float,
     found: Ids,
 ) -> None:
-    """Find the first neighbour that changes the summed cost by less than ``least``.
+    """Find the first swap that changes the summed cost by less than ``least``.
 
-    Neighbour p puts ``arms[p]``, whose distances are ``matrix[places[arms[p]]]``, in the place of
-    the prototype in ``slots[p]``; an arm that is a prototype already is passed over. For each
-    column, ``near`` is the slot of the nearest prototype, ``D`` and ``E`` are the distances of the
-    two nearest. An infinite ``E`` stands for no second: whoever comes takes all.
+    Swap p replaces the prototype in ``slots[p]`` by ``arms[p]``, whose distances are
+    ``matrix[places[arms[p]]]``. An arm that is already a prototype is skipped. For each column,
+    ``near`` is the slot of the nearest prototype, ``D`` and ``E`` are the distances of the two
+    nearest. ``E`` is infinite where there is no second: the new prototype is then the nearest of
+    every column.
 
-    ``found`` becomes the position, ``len(arms)`` if there is none, and how many before it failed.
+    ``found`` becomes the position of the swap, ``len(arms)`` if there is none, and the number of
+    swaps before it that failed.
     """
     found[:] = len(arms), 0
     for p in range(len(arms)):
@@ -44,8 +46,8 @@ def first_better_reference(
         found[1] += 1
 
 
-@kernel(first_better_reference)
-def first_better(
+@kernel(first_improving_swap_reference)
+def first_improving_swap(
     matrix: Floats,
     places: Ids,
     arms: Ids,
@@ -58,7 +60,7 @@ def first_better(
     least: float,
     found: Ids,
 ) -> None:
-    """Find the first neighbour that changes the summed cost by less than ``least``."""
+    """Find the first swap that changes the summed cost by less than ``least``."""
     found[0], found[1] = len(arms), 0
     for p in range(len(arms)):
         if is_member[arms[p]]:

@@ -1,16 +1,16 @@
-"""Distances of sparse rows: as `kernels._distances`, for CSR, without making the data dense.
+"""Distances of sparse rows: as `kernels.distances`, for CSR matrices.
 
 Rules
 -----
-1. Rows are canonical CSR: columns ascending, none twice. They cannot be centred, so every sum runs
-   in float64.
-2. Only columns that two rows share cost time. With size(x) the sum of |x| or of x^2 over a row,
-   a distance is size(x) + size(y) + the sum over shared columns of
+1. Rows are canonical CSR: columns are ascending and unique. They cannot be centred, so every sum is
+   computed in float64.
+2. Only columns that two rows share take time. If size(x) is the sum of |x| or of x^2 over a row, a
+   distance is size(x) + size(y) + the sum over shared columns of
 
        |x - y| - |x| - |y|        or        (x - y)^2 - x^2 - y^2 = -2 x y.
 
-   Where that leaves less than `TOLERANCE` of the sizes, the pair is computed again from its
-   differences, so identical rows are at 0 exactly.
+   If that is less than `TOLERANCE` times the sizes, the pair is computed again from its
+   differences, so the distance of identical rows is exactly 0.
 """
 
 from __future__ import annotations
@@ -45,37 +45,37 @@ def _with_norms(matrix: Any) -> Form:
 
 
 def _directions(matrix: Any) -> Form:
-    """Scale a float64 copy of the rows, as their dense namesake does."""
+    """Scale a float64 copy of the rows, as `dense_rows` does."""
     rows = _plain(matrix)[0].astype(np.float64, copy=True)
-    rows.data *= length_factors(_sizes(rows, 2))[_owners(rows.indptr)]
+    rows.data *= length_factors(_sizes(rows, 2))[_row_of_each_entry(rows.indptr)]
     return rows, half_if_zero(_sizes(rows, 2))
 
 
 def _sizes(matrix: Any, power: int) -> Doubles:
-    """Return the sum of the absolute numbers of each row, or of their squares."""
+    """Return the sum over each row of absolute values to this power."""
     terms = np.abs(matrix.data.astype(np.float64)) ** power
     sums: Doubles = np.zeros(matrix.shape[0])
-    sums += np.bincount(_owners(matrix.indptr), terms, matrix.shape[0])
+    sums += np.bincount(_row_of_each_entry(matrix.indptr), terms, matrix.shape[0])
     return sums
 
 
-def _owners(indptr: Any) -> Any:
+def _row_of_each_entry(indptr: Any) -> Any:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
 def _manhattan(sources: Any, targets: Any, out: Floats) -> None:
     sizes = _sizes(sources, 1), _sizes(targets, 1)
-    _differ(sources, targets, *sizes, out, power=1, is_root=False)
+    _fill_distances(sources, targets, *sizes, out, power=1, is_root=False)
 
 
 def _angles(
     sources: Any, targets: Any, source_norms: Doubles, target_norms: Doubles, out: Floats
 ) -> None:
-    _differ(sources, targets, source_norms, target_norms, out, power=2, is_root=False)
+    _fill_distances(sources, targets, source_norms, target_norms, out, power=2, is_root=False)
     np.minimum(out, 2.0, out=out)
 
 
-def _differ(
+def _fill_distances(
     sources: Any,
     targets: Any,
     source_sizes: Doubles,
@@ -103,7 +103,7 @@ def _reference(
     out: Floats,
 ) -> None:
     (source_starts, source_columns, source_values), (starts, columns, values), _ = sides
-    owners = _owners(starts)
+    owners = _row_of_each_entry(starts)
     line, _ = scratch
     for i, row in enumerate(out):
         own = slice(source_starts[i], source_starts[i + 1])
@@ -130,8 +130,8 @@ def _loops(
     scratch: tuple[Doubles, Doubles],
     out: Floats,
 ) -> None:
-    # `line` holds a source row spread out over all columns while it is needed, and zeros otherwise;
-    # `shared` holds its sums over shared columns, one a target row.
+    # `line` holds a source row as a dense row while it is needed, and zeros otherwise. `shared`
+    # holds its sums over shared columns, one per target row.
     (starts, columns, values), (row_starts, row_columns, row_values), target_columns = sides
     column_starts, column_rows, column_values = target_columns
     line, shared = scratch
@@ -171,8 +171,8 @@ FORMS: dict[str, Callable[[Any], Form]] = {
 }
 
 FILLS: dict[str, Callable[..., None]] = {
-    "euclidean": partial(_differ, power=2, is_root=True),
-    "sqeuclidean": partial(_differ, power=2, is_root=False),
+    "euclidean": partial(_fill_distances, power=2, is_root=True),
+    "sqeuclidean": partial(_fill_distances, power=2, is_root=False),
     "cosine": _angles,
     "manhattan": _manhattan,
 }

@@ -1,18 +1,19 @@
-"""Metrics: a table of records, and the doors through which a user's own come in.
+"""Metrics: a table of records, and the functions that make a record of what a user passes.
 
 Rules
 -----
-1. Only the oracle calls a metric, ``fill`` from several threads at once.
+1. Only the oracle calls a metric. It calls ``fill`` from several threads at once.
 2. ``fill(sources, targets, out)`` writes d(target j, source i) to ``out[i, j]``. Rows of ``out``
    are contiguous; ``out`` itself may be a slice of a wider matrix.
-3. Nothing here keeps state. Every record can be pickled, unless a user's own function cannot.
-4. NumPy is all that importing this file loads.
+3. Records have no state. Every record can be pickled, unless it holds a user's function that
+   cannot.
+4. Importing this file loads no library except NumPy.
 
 Conventions
 -----------
-A zero row has no direction: it is at cosine distance 1 from every row, as in scikit-learn. Where
-canberra and braycurtis say 0/0, they mean 0. Jaccard, dice, rogerstanimoto, russellrao,
-sokalsneath and yule read rows as sets: which numbers are not 0.
+A zero row has no direction: its cosine distance from every row is 1, as in scikit-learn. In
+canberra and braycurtis, 0/0 counts as 0. Jaccard, dice, rogerstanimoto, russellrao, sokalsneath and
+yule read rows as sets: only which numbers are not 0 matters.
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import dense_rows, distances, sparse_distances
 from protobandit.metrics.operands import Operand
-from protobandit.metrics.parameters import misfit, others
-from protobandit.metrics.text import OF_TEXTS
+from protobandit.metrics.text import fill_edits, prepare_texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,28 +41,31 @@ class Metric:
     Parameters
     ----------
     name
-        What the user calls it.
+        The name that users pass.
     prepare
-        ``prepare(block, centre)``: rows in the form ``fill`` reads.
+        ``prepare(block, centre)``: rows in the form that ``fill`` reads.
     fill
         ``fill(sources, targets, out)``: ``out[i, j]`` becomes d(target j, source i).
     fill_pairs
         ``fill_pairs(sources, targets, i, j, out)``, for dense rows: ``out[n]`` becomes
         d(target j[n], source i[n]). None where single pairs are no cheaper than a block.
     parameters
-        What the user may have set.
+        The parameters that the user set.
     bound
-        The largest value it can take, if there is one.
+        The largest possible value, or None if there is none.
     is_centred
         Whether dense rows should be prepared with a common `strided_centre`.
+    is_product
+        Whether a block is computed by a matrix product. Other metrics loop over columns, which is
+        about ten times slower.
     kinds
         The kinds of rows it reads: dense, sparse, objects.
     is_expensive
-        Whether few large calls beat many small ones.
+        Whether few large calls are faster than many small ones.
     is_by_pairs
-        Whether it compares pair by pair, so that a block may be cut anywhere.
+        Whether it compares rows pair by pair, so that a block may be split anywhere.
     is_own
-        Whether it is a user's own function, of which a document keeps the name only.
+        Whether it is a user's function. Only its name is saved to JSON.
     is_of_sets
         Whether it reads rows as sets, and so compares only which numbers are not 0.
     """
@@ -73,6 +76,7 @@ class Metric:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     bound: float | None = None
     is_centred: bool = False
+    is_product: bool = False
     kinds: frozenset[str] = frozenset({"dense"})
     is_expensive: bool = False
     is_by_pairs: bool = False
@@ -133,7 +137,8 @@ def _fill_precomputed(sources: Operand, targets: Operand, out: Floats) -> None:
     _require_dissimilarities(out, "precomputed")
 
 
-def _prepare_any(block: Any, centre: Doubles | None) -> Operand:
+def prepare_any(block: Any, centre: Doubles | None) -> Operand:
+    """Return rows as a user's function receives them: a matrix, or a list of objects."""
     return Operand(block if getattr(block, "ndim", 1) == 2 else list(block))
 
 
@@ -145,7 +150,7 @@ def _fill_by_pairs(
         for j, target in enumerate(target_rows):
             value = function(target, source)
             if not _is_dissimilarity(value):
-                raise InvalidInput(_refusal(name, value, i, j))
+                raise InvalidInput(_invalid_value_message(name, value, i, j))
             out[i, j] = value
 
 
@@ -164,39 +169,46 @@ def _is_dissimilarity(value: Any) -> bool:
 def _fill_by_blocks(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
+    call_on_block(sources, targets, out, function=function, label=f"metric={name!r}")
+    _require_dissimilarities(out, name)
+
+
+def call_on_block(
+    sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], label: str
+) -> None:
+    """Write what a user's function of two blocks returns; raise if the shape or type is wrong."""
     values = np.asarray(function(targets.rows, sources.rows))
     if values.shape != out.T.shape or values.dtype.kind not in "fiub":
         raise InvalidInput(
-            f"metric={name!r} returned an array of shape {values.shape} and dtype {values.dtype} "
-            f"for {len(targets)} target rows and {len(sources)} source rows. It must return "
-            f"numbers in the shape {out.T.shape}."
+            f"{label} returned an array of shape {values.shape} and dtype {values.dtype} for "
+            f"{len(targets)} target rows and {len(sources)} source rows. It must return numbers "
+            f"in an array of shape {out.T.shape}. Correct the function."
         )
     out[...] = values.T
-    _require_dissimilarities(out, name)
 
 
 def _require_dissimilarities(out: Floats, name: str) -> None:
     if out.size == 0 or (out.min() >= 0 and out.max() < np.inf):
         return
     i, j = np.argwhere(~(np.isfinite(out) & (out >= 0)))[0]
-    raise InvalidInput(_refusal(name, out[i, j], i, j))
+    raise InvalidInput(_invalid_value_message(name, out[i, j], i, j))
 
 
-def _refusal(name: str, value: Any, i: int, j: int) -> str:
+def _invalid_value_message(name: str, value: Any, i: int, j: int) -> str:
     return (
         f"metric={name!r} gave {value!s:.40} for target row {j} and source row {i} of a block. "
-        f"A dissimilarity must be a finite number >= 0: correct the metric or drop such rows."
+        f"A dissimilarity must be a finite number >= 0. Correct the metric or drop such rows."
     )
 
 
 def block_metric(function: Callable[[Any, Any], Any]) -> Metric:
-    """Make a metric of a function that compares many rows at once.
+    """Return a metric that calls a function of many rows at once.
 
     Parameters
     ----------
     function
         ``function(A, B)`` returns an array of shape ``(len(A), len(B))``; ``A`` are target rows and
-        ``B`` source rows, as arrays, CSR matrices or lists, whichever the user passed.
+        ``B`` source rows. They are arrays, CSR matrices or lists, like the rows that were passed.
 
     Examples
     --------
@@ -207,7 +219,7 @@ def block_metric(function: Callable[[Any, Any], Any]) -> Metric:
     """
     if not callable(function):
         raise InvalidInput(
-            f"block_metric got {function!r:.40}, which cannot be called. Pass a function f(A, B) "
+            f"block_metric got {function!r:.40}, which is not callable. Pass a function f(A, B) "
             f"that returns an array of shape (len(A), len(B))."
         )
     return _own(function, _fill_by_blocks)
@@ -217,7 +229,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     name = getattr(function, "__name__", type(function).__name__)
     return Metric(
         name=name,
-        prepare=_prepare_any,
+        prepare=prepare_any,
         fill=partial(fill, function=function, name=name),
         kinds=frozenset({"dense", "sparse", "objects"}),
         is_expensive=True,
@@ -226,7 +238,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     )
 
 
-# -- the table, and its doors ---------------------------------------------------------------------
+# -- the table ------------------------------------------------------------------------------------
 
 
 def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
@@ -245,7 +257,24 @@ def _with_check(name: str, form: str = "plain", **properties: Any) -> Metric:
 
 def _squares(*, is_root: bool) -> dict[str, Any]:
     pairs = partial(_fill_squares_of_pairs, is_root=is_root)
-    return {"prepare": _prepare_squares, "is_centred": True, "fill_pairs": pairs}
+    return {
+        "prepare": _prepare_squares,
+        "is_centred": True,
+        "is_product": True,
+        "fill_pairs": pairs,
+    }
+
+
+def _of_texts(name: str, *, bound: float | None) -> Metric:
+    return Metric(
+        name=name,
+        prepare=partial(prepare_texts, name=name),
+        fill=partial(fill_edits, is_normalized=bound is not None),
+        bound=bound,
+        kinds=frozenset({"objects"}),
+        is_expensive=True,
+        is_by_pairs=True,
+    )
 
 
 METRICS: dict[str, Metric] = {
@@ -253,12 +282,12 @@ METRICS: dict[str, Metric] = {
     for measure in (
         _with_kernel("euclidean", **_squares(is_root=True)),
         _with_kernel("sqeuclidean", **_squares(is_root=False)),
-        _with_kernel("cosine", "directions", bound=2.0),
-        _with_kernel("correlation", "profiles", bound=2.0),
+        _with_kernel("cosine", "directions", bound=2.0, is_product=True),
+        _with_kernel("correlation", "profiles", bound=2.0, is_product=True),
         _with_kernel("manhattan"),
         _with_kernel("chebyshev"),
         _with_kernel("hamming", bound=1.0),
-        _with_kernel("jaccard", "sets", bound=1.0),
+        _with_kernel("jaccard", "sets", bound=1.0, is_product=True),
         _with_kernel("canberra"),
         _with_check("braycurtis"),
         _with_check("dice", "flags", bound=1.0),
@@ -267,9 +296,10 @@ METRICS: dict[str, Metric] = {
         _with_check("sokalsneath", "flags", bound=1.0),
         _with_check("yule", "flags", bound=2.0),
         _with_check("jensenshannon"),
-        # Not pi itself: in float32 it is rounded up.
+        # Not pi itself: float32 rounds it up.
         _with_kernel("haversine", "points", bound=float(np.float32(np.pi))),
-        *(Metric(name=name, **properties) for name, properties in OF_TEXTS.items()),
+        _of_texts("levenshtein", bound=None),
+        _of_texts("levenshtein-normalized", bound=1.0),
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }
@@ -281,12 +311,19 @@ _ALIASES = {
     "cos": "cosine",
     "matching": "hamming",
 }
+# For each metric that takes a parameter: its key, and the values allowed.
+PARAMETERS: dict[str, dict[str, str]] = {
+    "minkowski": {"p": "a number > 0; 2 by default"},
+    "seuclidean": {"V": "one positive variance per column"},
+    "mahalanobis": {"VI": "the inverse covariance, a symmetric matrix"},
+}
+_OPTION_EXAMPLES = {"p": "p=3", "V": "V='[1, 4]'", "VI": "VI='[[1, 0], [0, 4]]'"}
 _SPECIAL_POWERS = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
 
 
 def _minkowski(p: Any) -> Metric:
-    if not isinstance(p, Real) or not float(p) > 0:
-        raise InvalidInput(misfit("minkowski", "p", p, "a number > 0"))
+    if not is_number(p) or not p > 0:
+        raise InvalidInput(_value_message("minkowski", "p", p, "a number > 0"))
     power = float(p)
     if power in _SPECIAL_POWERS:
         return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
@@ -297,8 +334,8 @@ def _minkowski(p: Any) -> Metric:
 def _seuclidean(V: Any) -> Metric:
     variances = _numbers(V)
     if variances.ndim != 1 or not ((variances > 0) & (variances < np.inf)).all():
-        raise InvalidInput(misfit("seuclidean", "V", V, "one positive variance a column"))
-    return _euclidean_after("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
+        raise InvalidInput(_value_message("seuclidean", "V", V, "one positive variance per column"))
+    return _mapped_euclidean("seuclidean", {"V": variances}, 1 / np.sqrt(variances))
 
 
 def _mahalanobis(VI: Any) -> Metric:
@@ -306,8 +343,8 @@ def _mahalanobis(VI: Any) -> Metric:
     root = dense_rows.square_root(inverse)
     if root is None:
         allowed = "a symmetric matrix, the inverse covariance, without negative eigenvalues"
-        raise InvalidInput(misfit("mahalanobis", "VI", VI, allowed))
-    return _euclidean_after("mahalanobis", {"VI": inverse}, root)
+        raise InvalidInput(_value_message("mahalanobis", "VI", VI, allowed))
+    return _mapped_euclidean("mahalanobis", {"VI": inverse}, root)
 
 
 def _numbers(value: Any) -> Doubles:
@@ -317,13 +354,14 @@ def _numbers(value: Any) -> Doubles:
         return np.array(np.nan)
 
 
-def _euclidean_after(name: str, parameters: Mapping[str, Doubles], by: Doubles) -> Metric:
+def _mapped_euclidean(name: str, parameters: Mapping[str, Doubles], by: Doubles) -> Metric:
     return Metric(
         name=name,
         prepare=partial(_prepare_mapped, by=by),
         fill=METRICS["euclidean"].fill,
         parameters=parameters,
         is_centred=True,
+        is_product=True,
     )
 
 
@@ -331,7 +369,7 @@ def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Op
     if len(by) != block.shape[1]:
         raise InvalidInput(
             f"parameters of the metric are for {len(by)} column(s) but the rows have "
-            f"{block.shape[1]}. Pass parameters of the rows' own columns."
+            f"{block.shape[1]}. Pass one parameter per column of the rows."
         )
     rows = block if centre is None else dense_rows.shifted(block, centre)
     return _prepare(dense_rows.mapped(rows, by), None, form="with_norms")
@@ -346,16 +384,16 @@ METRICS["minkowski"] = _minkowski(2.0)
 
 
 def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
-    """Return the metric of this name, with these parameters.
+    """Return the metric with this name and these parameters.
 
     Parameters
     ----------
     name
         As in scikit-learn and SciPy. jaccard, dice, rogerstanimoto, russellrao, sokalsneath and
-        yule compare which numbers are not 0, so that rows without zeros are all alike to them.
+        yule compare which numbers are not 0, so rows without zeros are all identical to them.
     parameters
         ``{"p": number}`` for minkowski (2 by default), ``{"V": variances}`` for seuclidean,
-        ``{"VI": matrix}`` for mahalanobis; none for the others.
+        ``{"VI": matrix}`` for mahalanobis. Other metrics take none.
 
     Examples
     --------
@@ -365,20 +403,20 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     array([1])
     """
     if not isinstance(name, str) or _ALIASES.get(name, name) not in {*METRICS, *_MAKERS}:
-        raise InvalidInput(_unknown(name))
+        raise InvalidInput(_unknown_message(name))
     name = _ALIASES.get(name, name)
     if not parameters and name in METRICS:
         return METRICS[name]
     key, make = _MAKERS.get(name, ("", None))
     if make is None or not isinstance(parameters, Mapping) or set(parameters) != {key}:
-        raise InvalidInput(others(name, parameters))
+        raise InvalidInput(_parameters_message(name, parameters))
     return make(parameters[key])
 
 
 def as_metric(measure: Any) -> Metric:
-    """Return what a user passed as ``metric`` as a `Metric`.
+    """Return a user's ``metric`` argument as a `Metric`.
 
-    A plain callable is called as f(target row, source row) -> number, once a pair.
+    A plain callable is called as f(target row, source row) -> number, once per pair.
     """
     if isinstance(measure, Metric):
         return measure
@@ -386,12 +424,32 @@ def as_metric(measure: Any) -> Metric:
         return metric(measure)
     if callable(measure):
         return _own(measure, _fill_by_pairs)
-    raise InvalidInput(_unknown(measure))
+    raise InvalidInput(_unknown_message(measure))
 
 
-def _unknown(name: Any) -> str:
+def _unknown_message(name: Any) -> str:
     known = ", ".join(sorted({*METRICS, *_MAKERS}))
     return (
         f"metric={name!r:.40} is not known. Use one of {known}, a callable f(row, row) -> number, "
         f"or block_metric(f)."
+    )
+
+
+def _parameters_message(name: str, given: Any) -> str:
+    """Return the message for parameters that a metric does not take."""
+    allowed = "It takes none. Leave them out."
+    for key in PARAMETERS.get(name, ()):
+        example = f"{{{key!r}: ...}}"
+        allowed = (
+            f"It takes {example}, as in metric=protobandit.metric({name!r}, {example}) "
+            f"(--metric-param {_OPTION_EXAMPLES[key]})."
+        )
+    return f"parameters={given!r:.40} is not allowed for metric={name!r}. {allowed}"
+
+
+def _value_message(name: str, key: str, value: Any, allowed: str) -> str:
+    """Return the message for a parameter with an invalid value."""
+    return (
+        f"parameters={{{key!r}: {value!r:.40}}} is not allowed for metric={name!r}. {key} must be "
+        f"{allowed}."
     )

@@ -1,4 +1,4 @@
-"""Rows in the form a metric reads."""
+"""Rows in the form that a metric reads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from protobandit.foundation.array_types import Floats, Ids, Where
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """Rows in the form one metric reads, with their norms where it wants them.
+    """Rows in the form that one metric reads, with their norms if it needs them.
 
-    ``given`` is a C-contiguous array, a CSR matrix, a list, or column numbers (precomputed). If the
-    rows have been centred, ``near`` are the centred ones, and ``norms`` are theirs; the rows as
-    given are then needed for few pairs, so they are not gathered: they stand ``at`` these places.
+    Attributes
+    ----------
+    given
+        The rows before centring: a C-contiguous array, a CSR matrix, a list, or column numbers
+        (precomputed).
+    norms
+        The squared norms of the rows, of the centred ones if there are any.
+    near
+        The centred rows, or None. Only few pairs then need the rows before centring, so `take` does
+        not copy those.
+    at
+        The positions of the rows in ``given``, or None for all of them in order.
     """
 
     given: Any
@@ -31,11 +40,11 @@ class Operand:
 
     @property
     def rows(self) -> Any:
-        """Return the rows as given."""
+        """Return the rows before centring."""
         return self.given if self.at is None else self.given[self.at]
 
     def take(self, where: Where) -> Operand:
-        """Return these rows, prepared."""
+        """Return some of the rows, prepared."""
         norms, near = (
             None if part is None else _taken(part, where) for part in (self.norms, self.near)
         )

@@ -1,17 +1,17 @@
-"""Similarities: kernels, as records that an oracle can ask.
+"""Similarities: kernels as `Metric` records, so that an oracle can compute and count them.
 
 Rules
 -----
-1. A kernel k(row, row) is symmetric and positive semidefinite, and large where rows are alike: the
-   opposite of a dissimilarity. So none stands in `METRICS`, but each is a `Metric` record, whose
-   ``fill`` writes k(target j, source i): whoever asks for a kernel asks an oracle, and is counted.
-2. As in `_metrics`: only the oracle calls a record, ``fill`` from several threads at once; nothing
-   here keeps state.
+1. A kernel k(row, row) is symmetric and positive semidefinite, and large where rows are similar:
+   the opposite of a dissimilarity. So no kernel is in `METRICS`. But each is a `Metric` record
+   whose ``fill`` writes k(target j, source i), because every kernel value goes through an oracle
+   and is counted.
+2. As in `metrics.metrics`, only the oracle calls a record, ``fill`` from several threads at once,
+   and records have no state.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats
+from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import dense_rows, sparse_distances
-from protobandit.metrics.metrics import METRICS, Metric
+from protobandit.metrics.metrics import METRICS, Metric, call_on_block, prepare_any
 from protobandit.metrics.operands import Operand
 
 SQUARES = METRICS["sqeuclidean"]
@@ -30,14 +31,22 @@ SQUARES = METRICS["sqeuclidean"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Similarity:
-    """A kernel: ``pairs`` is k(target, source), ``alone`` k(target, target) whatever the source."""
+    """A kernel.
+
+    Attributes
+    ----------
+    pairs
+        Computes k(target, source).
+    alone
+        Computes k(target, target), whatever the source.
+    """
 
     pairs: Metric
     alone: Metric
 
 
 def similarity(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Similarity:
-    """Return the kernel of this name with these parameters, or the user's own function."""
+    """Return the kernel with this name and these parameters, or of a user's function."""
     if callable(kernel):
         return _own(kernel)
     parameters = {"gamma": float(gamma), "degree": int(degree), "coef0": float(coef0)}
@@ -45,18 +54,14 @@ def similarity(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Simil
 
 
 def require_kernel(kernel: Any, *, degree: Any, coef0: Any) -> None:
-    """Refuse what is no kernel, or no parameter of one."""
+    """Raise unless this is a kernel and these are valid parameters."""
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         raise InvalidInput(
             f"kernel={kernel!r:.40} is not known. Use one of {list(KERNELS)}, or a function "
             f"f(A, B) that returns an array of shape (len(A), len(B))."
         )
-    is_whole = isinstance(degree, (int, np.integer)) and not isinstance(degree, bool)
-    if not (is_whole and degree >= 1):
-        raise InvalidInput(f"degree={degree!r} is not allowed. Pass a whole number >= 1.")
-    is_number = isinstance(coef0, (int, float, np.integer, np.floating))
-    if not (is_number and not isinstance(coef0, bool) and 0 <= coef0 < math.inf):
-        raise InvalidInput(f"coef0={coef0!r} is not allowed. Pass a finite number >= 0.")
+    require_integer(degree, "degree")
+    require_number(coef0, "coef0", at_least=0)
 
 
 # -- kernels of the table -------------------------------------------------------------------------
@@ -83,10 +88,8 @@ def _polynomial(*, gamma: float, degree: int, coef0: float) -> Similarity:
 
 def _of_products(name: str, pairs: Callable[..., None], alone: Callable[..., None]) -> Similarity:
     kinds = frozenset({"dense", "sparse"})
-    return Similarity(
-        pairs=Metric(name=name, prepare=_prepare, fill=pairs, kinds=kinds),
-        alone=Metric(name=name, prepare=_prepare, fill=alone, kinds=kinds),
-    )
+    record = Metric(name=name, prepare=_prepare, fill=pairs, kinds=kinds, is_product=True)
+    return Similarity(pairs=record, alone=replace(record, fill=alone))
 
 
 KERNELS: dict[str, Callable[..., Similarity]] = {
@@ -145,14 +148,14 @@ def _fill_powers(
             np.multiply(out, base, out=out)
 
 
-# -- the user's own -------------------------------------------------------------------------------
+# -- functions of users ---------------------------------------------------------------------------
 
 
 def _own(function: Callable[..., Any]) -> Similarity:
     name = getattr(function, "__name__", type(function).__name__)
     record = Metric(
         name=name,
-        prepare=_prepare_any,
+        prepare=prepare_any,
         fill=partial(_fill_by_blocks, function=function, name=name),
         kinds=frozenset({"dense", "sparse", "objects"}),
         is_expensive=True,
@@ -161,26 +164,15 @@ def _own(function: Callable[..., Any]) -> Similarity:
     return Similarity(pairs=record, alone=alone)
 
 
-def _prepare_any(block: Any, centre: Doubles | None) -> Operand:
-    return Operand(block if getattr(block, "ndim", 1) == 2 else list(block))
-
-
 def _fill_by_blocks(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
-    values = np.asarray(function(targets.rows, sources.rows))
-    if values.shape != out.T.shape or values.dtype.kind not in "fiub":
-        raise InvalidInput(
-            f"kernel={name!r} returned an array of shape {values.shape} and dtype {values.dtype} "
-            f"for {len(targets)} and {len(sources)} rows. It must return numbers in the shape "
-            f"{out.T.shape}."
-        )
-    out[...] = values.T
+    call_on_block(sources, targets, out, function=function, label=f"kernel={name!r}")
     if not np.isfinite(out).all():
         i, j = np.argwhere(~np.isfinite(out))[0]
         raise InvalidInput(
-            f"kernel={name!r} gave {out[i, j]} for rows {j} and {i} of a block. A similarity must "
-            f"be a finite number: correct the kernel or drop such rows."
+            f"kernel={name!r} gave {out[i, j]} for target row {j} and source row {i} of a block. A "
+            f"similarity must be a finite number. Correct the kernel or drop such rows."
         )
 
 

@@ -1,8 +1,7 @@
-"""Edit distances between texts, by rapidfuzz."""
+"""Edit distances between texts, computed by rapidfuzz."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,18 @@ from protobandit.metrics.operands import Operand
 
 
 def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Operand:
-    """Return texts as they are; refuse anything else."""
+    """Return the texts; raise if a row is not a str."""
     for text in block:
         if not isinstance(text, str):
             raise InvalidInput(
                 f"metric={name!r} compares texts, and one row is {text!r:.40} "
-                f"({type(text).__name__}). Pass rows that are str, or another metric."
+                f"({type(text).__name__}). Pass rows of type str, or use another metric."
             )
     return Operand(list(block))
 
 
 def fill_edits(sources: Operand, targets: Operand, out: Floats, *, is_normalized: bool) -> None:
-    """Write the number of edits between texts, or its share of the longer one's length."""
+    """Write the number of edits between texts, divided by the longer length if normalized."""
     process, levenshtein = _rapidfuzz()
     out[...] = process.cdist(
         sources.rows,
@@ -40,25 +39,7 @@ def _rapidfuzz() -> tuple[Any, Any]:
         from rapidfuzz.distance import Levenshtein
     except ImportError:
         raise NotAvailable(
-            "metric='levenshtein' needs rapidfuzz. Install it by pip install 'protobandit[text]', "
-            "or pass a function of your own."
+            "metric='levenshtein' requires rapidfuzz, which is not installed. Run "
+            "pip install 'protobandit[text]', or pass your own function as metric."
         ) from None
     return process, Levenshtein
-
-
-def _properties(name: str, *, bound: float | None) -> dict[str, Any]:
-    return {
-        "prepare": partial(prepare_texts, name=name),
-        "fill": partial(fill_edits, is_normalized=bound is not None),
-        "bound": bound,
-        "kinds": frozenset({"objects"}),
-        "is_expensive": True,
-        "is_by_pairs": True,
-    }
-
-
-# By name, the properties of a `Metric`.
-OF_TEXTS: dict[str, dict[str, Any]] = {
-    "levenshtein": _properties("levenshtein", bound=None),
-    "levenshtein-normalized": _properties("levenshtein-normalized", bound=1.0),
-}

@@ -1,4 +1,4 @@
-"""Bandits that are a table, and a driver that plays them by the rules of the contract."""
+"""Bandits with a table of rewards, and a driver that checks the rules of the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protobandit.search.arms.contract import Bounds, Choice, Moments, Pull, Stra
 
 @dataclass(frozen=True)
 class Bandit:
-    """Rewards of shape (arms, population), and the source row that each arm stands for."""
+    """Rewards of shape (arms, population), and the source row of each arm."""
 
     rewards: Doubles
     ids: Ids
@@ -35,35 +35,36 @@ class Bandit:
         return self.truth[np.searchsorted(self.ids, ids)]
 
     def is_within(self, choice: Choice, nu: float) -> bool:
-        """Tell whether every chosen arm is within ``nu`` of the r-th best, r the number chosen."""
+        """Return whether all r chosen arms are within ``nu`` of the r-th best."""
         worst_of_best = np.sort(self.truth)[-len(choice.arms)]
         return bool(self.means_of(choice.arms).min() >= worst_of_best - nu)
 
 
 @dataclass
 class Played:
-    """How an identification went."""
+    """The choice and the pulls of an identification."""
 
     choice: Choice
-    asked: list[Pull]
+    pulls: list[Pull]
 
     @property
     def n_pulls(self) -> int:
-        return sum(len(pull.arms) * pull.n for pull in self.asked)
+        return sum(len(pull.arms) * pull.n for pull in self.pulls)
 
 
 @dataclass
-class _Table:
-    """Answers pulls; raises AssertionError where a strategy breaks a rule.
+class _Rewards:
+    """Answers pulls; raises AssertionError if a strategy breaks a rule.
 
-    With ``share`` above 1 it cheats: it shows only that fraction of the rows it says it showed.
+    With ``share`` above 1 the answers are wrong on purpose: only 1 / ``share`` of the rows that are
+    counted are read.
     """
 
     bandit: Bandit
     random: np.random.Generator
     share: int = 1
     order: Ids = field(init=False)
-    swap_state: Ids = field(init=False)
+    n_read: Ids = field(init=False)
     moments: Moments = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,17 +73,17 @@ class _Table:
     def begin(self) -> None:
         n_arms = len(self.bandit.ids)
         self.order = self.random.permutation(self.bandit.population)
-        self.swap_state = np.zeros(n_arms, dtype=np.int64)
-        self.moments = Moments(self.swap_state.copy(), np.zeros(n_arms), np.zeros(n_arms))
+        self.n_read = np.zeros(n_arms, dtype=np.int64)
+        self.moments = Moments(self.n_read.copy(), np.zeros(n_arms), np.zeros(n_arms))
 
     def answer(self, pull: Pull) -> Moments:
-        if pull.anew:
+        if pull.new_order:
             self.begin()
         arms = np.searchsorted(self.bandit.ids, pull.arms)
         self.check(pull, arms)
-        for start in np.unique(self.swap_state[arms]):
-            self.extend(arms[self.swap_state[arms] == start], start, start + pull.n)
-        return Moments(self.swap_state[arms], self.moments.mean[arms], self.moments.spread[arms])
+        for start in np.unique(self.n_read[arms]):
+            self.extend(arms[self.n_read[arms] == start], start, start + pull.n)
+        return Moments(self.n_read[arms], self.moments.mean[arms], self.moments.spread[arms])
 
     def check(self, pull: Pull, arms: Ids) -> None:
         assert pull.arms.dtype == np.int64
@@ -92,11 +93,11 @@ class _Table:
         assert pull.n > 0
         assert np.array_equal(self.bandit.ids[arms], pull.arms), "an arm that is not offered"
         assert len(np.unique(arms)) == len(arms), "an arm twice in a pull"
-        assert (self.swap_state[arms] + pull.n).max() <= self.bandit.population, "beyond the target"
+        assert (self.n_read[arms] + pull.n).max() <= self.bandit.population, "beyond the target"
 
     def extend(self, arms: Ids, start: int, stop: int) -> None:
         rows = self.order[math.ceil(start / self.share) : math.ceil(stop / self.share)]
-        self.swap_state[arms] = stop
+        self.n_read[arms] = stop
         if len(rows) == 0:
             return
         rewards = self.bandit.rewards[arms[:, None], rows]
@@ -118,36 +119,36 @@ def play(
     seed: int = 0,
     share: int = 1,
 ) -> Played:
-    """Let ``strategy`` identify ``picks`` of ``arms`` (all, unless told), answering its pulls."""
-    table = _Table(bandit, np.random.default_rng([seed, 1]), share)
+    """Let ``strategy`` choose ``picks`` of ``arms`` (default: all), and answer its pulls."""
+    table = _Rewards(bandit, np.random.default_rng([seed, 1]), share)
     terms = Terms(bandit.population, picks, np.random.default_rng([seed, 2]))
     identification = strategy.identify(bandit.ids if arms is None else arms, terms, bounds)
-    asked: list[Pull] = []
+    pulls: list[Pull] = []
     try:
         pull = next(identification)
         while True:
-            asked.append(pull)
+            pulls.append(pull)
             pull = identification.send(table.answer(pull))
     except StopIteration as stop:
-        return Played(stop.value, asked)
+        return Played(stop.value, pulls)
 
 
 def bernoulli(means: Doubles, population: int, seed: int) -> Bandit:
-    """Rewards 0 and 1, whose means are exactly ``means`` rounded to the population."""
+    """Return rewards 0 and 1 whose means are exactly ``means``, rounded to the population."""
     ones = np.round(np.asarray(means) * population)
     rewards = (np.arange(population) < ones[:, None]).astype(float)
     return Bandit.of(np.random.default_rng([seed, 3]).permuted(rewards, axis=1))
 
 
 def beta(means: Doubles, population: int, seed: int) -> Bandit:
-    """Rewards from Beta(mean / (1 - mean), 1): continuous, in [0, 1], of about these means."""
+    """Return continuous rewards in [0, 1] with about these means: Beta(mean / (1 - mean), 1)."""
     uniform = (np.arange(population) + 0.5) / population
     rewards = uniform ** (1 / np.asarray(means)[:, None] - 1)
     return Bandit.of(np.random.default_rng([seed, 3]).permuted(rewards, axis=1))
 
 
 def apart(n_arms: int, gap: float, picks: int = 1) -> Doubles:
-    """Means of ``picks`` good arms, in random places of no importance, and of others below them."""
+    """Return the means of ``picks`` good arms, and of others that are lower by ``gap``."""
     means = np.full(n_arms, 0.5 - gap / 2)
     means[n_arms // 2 : n_arms // 2 + picks] = 0.5 + gap / 2
     return means

@@ -9,12 +9,12 @@ from protobandit.search.arms.aggressive_elimination import AggressiveElimination
 from protobandit.search.arms.elimination import EliminationStage, planned_pulls
 from protobandit.search.arms.uniform import Uniform
 
-# Every size up to a few thousand, then round ones, and those just past the size at which one more
-# stage becomes necessary: the dearest.
+# Every size up to a few thousand, then round ones, and those just above the size at which one more
+# stage is needed, which cost most.
 SIZES = [*range(2, 3000), 36667, 36668, *(10**e // d for e in (4, 5, 6) for d in (1, 2, 3))]
 
 
-def dearest(nu, delta):
+def largest_cost(nu, delta):
     strategy = AggressiveElimination(nu=nu, delta=delta)
     bound = 18 / nu**2 * math.log(1 / delta)
     return max(planned_pulls(strategy.plan(n)) / (n * bound) for n in SIZES)
@@ -22,15 +22,15 @@ def dearest(nu, delta):
 
 @pytest.mark.parametrize("nu", [0.5, 0.05])
 @pytest.mark.parametrize("delta", [0.05, 0.001])
-def test_cost_is_below_that_of_the_paper(nu, delta):
-    assert dearest(nu, delta) <= 0.89
+def test_cost_is_below_the_bound_of_the_paper(nu, delta):
+    assert largest_cost(nu, delta) <= 0.89
 
 
-def test_cost_is_above_that_of_the_paper_for_large_delta():
-    assert dearest(0.1, delta=0.1) > 1
+def test_cost_is_above_the_bound_of_the_paper_for_large_delta():
+    assert largest_cost(0.1, delta=0.1) > 1
 
 
-def test_errors_and_tolerances_add_up():
+def test_sums_of_errors_and_tolerances():
     strategy = AggressiveElimination(nu=0.2, delta=0.05)
     nu = delta = 0.0
     for s, stage in enumerate(strategy.plan(10**6), start=1):
@@ -62,12 +62,12 @@ def test_uniform_is_cheaper(delta, n_arms):
 
 
 @pytest.mark.parametrize("alpha", [0, 1, math.nan])
-def test_alpha_is_a_ratio(alpha):
+def test_invalid_alpha(alpha):
     with pytest.raises(InvalidInput, match="alpha="):
         AggressiveElimination(nu=0.1, delta=0.1, alpha=alpha)
 
 
 @pytest.mark.parametrize("keep", [0, 0.6, math.nan])
-def test_keep_eliminates(keep):
+def test_invalid_keep(keep):
     with pytest.raises(InvalidInput, match="keep="):
         AggressiveElimination(nu=0.1, delta=0.1, keep=keep)

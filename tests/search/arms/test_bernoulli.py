@@ -25,7 +25,7 @@ def root(mean, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_bounds_are_the_roots_or_a_little_above(level):
+def test_bounds_are_the_roots_or_slightly_above(level):
     means = np.array(MEANS, dtype=float)
     roots = np.array([root(mean, level) for mean in means])
     bounds = upper_bound(means, np.full(len(means), level))
@@ -34,7 +34,7 @@ def test_bounds_are_the_roots_or_a_little_above(level):
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(1e-9, 100)), min_size=1, max_size=30))
-def test_bounds_do_not_depend_on_company(pairs):
+def test_bounds_do_not_depend_on_other_arms(pairs):
     means, levels = np.array(pairs).T
     bounds = upper_bound(means, levels)
     assert ((means <= bounds) & (bounds <= 1)).all()

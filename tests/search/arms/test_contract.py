@@ -1,4 +1,4 @@
-"""Laws that every strategy obeys on every fake, and the arithmetic of the contract's values."""
+"""Laws that hold for every strategy on every fake bandit, and the records of the contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protobandit.search import arms
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
-from protobandit.search.arms.contract import Moments, Strategy, top, unseen
+from protobandit.search.arms.contract import Moments, Strategy, choose_all, top
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.kl_lucb import KLLUCB
 from protobandit.search.arms.lazy import Lazy
@@ -43,7 +43,7 @@ OF_ONE = ("aggressive", "median", "halving", "threshold")
 OF_SEVERAL = [n for n in STRATEGIES if n not in OF_ONE]
 
 
-def test_every_strategy_is_examined():
+def test_every_strategy_is_tested():
     modules = pkgutil.iter_modules(arms.__path__, f"{arms.__name__}.")
     public = [c for m in modules for c in vars(importlib.import_module(m.name)).values()]
     exported = {c for c in public if hasattr(c, "identify") and c is not Strategy}
@@ -60,7 +60,7 @@ def test_one_arm(name, fake):
     assert played.choice.arms.shape == played.choice.means.shape == (1,)
     assert np.isin(played.choice.arms, bandit.ids).all()
     assert played.n_pulls <= bandit.rewards.size
-    assert np.isnan(played.choice.means).all() == (not played.asked)
+    assert np.isnan(played.choice.means).all() == (not played.pulls)
 
 
 @pytest.mark.parametrize("fake", FAKES)
@@ -78,20 +78,20 @@ def test_several_arms(name, fake, picks):
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_same_seed_same_play(name):
+def test_the_same_seed_gives_the_same_pulls(name):
     first, second = (play(STRATEGIES[name], FAKES["many arms"](2), seed=7) for _ in range(2))
     assert first.choice.arms == second.choice.arms
-    assert [(p.arms.tolist(), p.n) for p in first.asked] == [
-        (p.arms.tolist(), p.n) for p in second.asked
+    assert [(p.arms.tolist(), p.n) for p in first.pulls] == [
+        (p.arms.tolist(), p.n) for p in second.pulls
     ]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_only_the_offered_arms(name):
+def test_only_the_given_arms_are_used(name):
     bandit = FAKES["many arms"](3)
     offered = bandit.ids[10:40:2]
     played = play(STRATEGIES[name], bandit, arms=offered)
-    assert all(np.isin(pull.arms, offered).all() for pull in played.asked)
+    assert all(np.isin(pull.arms, offered).all() for pull in played.pulls)
     assert np.isin(played.choice.arms, offered).all()
     assert played.n_pulls <= len(offered) * bandit.population
 
@@ -99,10 +99,10 @@ def test_only_the_offered_arms(name):
 @pytest.mark.parametrize(
     "name", ["uniform", "aggressive", "median", "halving", "kl-lucb", "subset of one"]
 )
-def test_nothing_to_decide_needs_no_pull(name):
+def test_no_pull_if_there_is_nothing_to_decide(name):
     bandit = FAKES["easy beta"](4)
     played = play(STRATEGIES[name], bandit, arms=bandit.ids[3:4])
-    assert played.asked == []
+    assert played.pulls == []
     assert played.choice.arms == bandit.ids[3]
     assert np.isnan(played.choice.means).all()
 
@@ -111,7 +111,7 @@ def test_nothing_to_decide_needs_no_pull(name):
     st.lists(st.floats(-1e3, 1e3), max_size=20),
     st.lists(st.floats(-1e3, 1e3), max_size=20),
 )
-def test_merged_moments_are_those_of_all_rows(left, right):
+def test_merged_moments_equal_those_of_all_rows(left, right):
     merged, whole = _moments(left).merge(_moments(right)), _moments(left + right)
     assert merged.count == whole.count
     np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-12, atol=1e-9)
@@ -123,13 +123,13 @@ def _moments(rewards):
     return Moments(np.array([len(rewards)]), np.array([mean]), np.array([spread]))
 
 
-def test_top_takes_equal_means_in_the_order_given():
+def test_top_keeps_the_order_of_equal_means():
     arms, means = top(np.array([9, 4, 7, 1]), np.array([0.5, 0.7, 0.5, 0.7]), 3)
     assert arms.tolist() == [4, 1, 9]
     assert means.tolist() == [0.7, 0.7, 0.5]
 
 
-def test_unseen_chooses_all():
-    choice = unseen(np.array([3, 1]))
+def test_choose_all():
+    choice = choose_all(np.array([3, 1]))
     assert choice.arms.tolist() == [3, 1]
     assert np.isnan(choice.means).tolist() == [True, True]

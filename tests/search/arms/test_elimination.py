@@ -30,20 +30,20 @@ def test_planned_pulls():
         (1, [EliminationStage(100, 1, 1)]),
     ],
 )
-def test_the_rest_of_a_plan_is_replaced_by_an_exact_stage_that_is_no_dearer(population, capped):
+def test_an_exact_stage_replaces_the_rest_of_a_plan_that_costs_as_much(population, capped):
     assert cap(PLAN, population) == capped
 
 
 @pytest.mark.parametrize("strategy", ALL)
 @pytest.mark.parametrize("n_arms", [2, 3, 33, 34, 200])
-def test_follows_its_plan_on_rows_drawn_anew(strategy, n_arms):
+def test_follows_its_plan_on_new_rows(strategy, n_arms):
     bandit = beta(np.linspace(0.1, 0.9, n_arms), 6000, 0)
     strategy = strategy(nu=0.95, delta=0.4)
     stages = cap(strategy.plan(n_arms), bandit.population)
     played = play(strategy, bandit)
-    assert all(pull.anew for pull in played.asked)
-    assert [(len(p.arms), p.n) for p in played.asked] == [(s.n_arms, s.n_rows) for s in stages]
-    for before, after in zip(played.asked, played.asked[1:], strict=False):
+    assert all(pull.new_order for pull in played.pulls)
+    assert [(len(p.arms), p.n) for p in played.pulls] == [(s.n_arms, s.n_rows) for s in stages]
+    for before, after in zip(played.pulls, played.pulls[1:], strict=False):
         assert np.isin(after.arms, before.arms).all()
     assert played.n_pulls <= planned_pulls(strategy.plan(n_arms))
 
@@ -70,6 +70,6 @@ def test_exact_at_one_pass(strategy, nu):
 
 
 @pytest.mark.parametrize("strategy", ALL)
-def test_finds_one_arm_only(strategy):
+def test_several_picks_are_not_supported(strategy):
     with pytest.raises(InvalidInput, match="r=2"):
         play(strategy(nu=0.1, delta=0.1), beta(np.full(5, 0.5), 10, 0), picks=2)

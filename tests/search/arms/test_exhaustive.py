@@ -19,7 +19,7 @@ def test_finds_the_best(fake, picks):
     assert played.n_pulls == bandit.rewards.size
 
 
-def test_bounds_are_the_gains_by_source_row():
+def test_bounds_are_gains_by_source_row():
     bandit = FAKES["easy beta"](1)
     upper = play(Exhaustive(), bandit).choice.bounds.upper
     assert len(upper) == bandit.ids.max() + 1
@@ -27,7 +27,7 @@ def test_bounds_are_the_gains_by_source_row():
     assert np.isinf(np.delete(upper, bandit.ids)).all()
 
 
-def test_bounds_of_other_rows_are_handed_on():
+def test_bounds_of_other_rows_are_kept():
     bandit = FAKES["easy beta"](1)
     old = Bounds(np.full(100, 0.25))
     upper = play(Exhaustive(), bandit, bounds=old).choice.bounds.upper

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import zeta
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.search.arms.kl_lucb import KLLUCB, _climb, _ladder, proven_rate
+from protobandit.search.arms.kl_lucb import KLLUCB, _allowed_counts, _next_counts, proven_rate
 from protobandit.search.arms.uniform import Uniform
 from search.arms.fakes import apart, bernoulli, beta, play
 
@@ -23,17 +23,17 @@ def test_proven_rate():
 
 @pytest.mark.parametrize("n_arms", [2, 81, 10**5])
 @pytest.mark.parametrize("delta", [0.5, 0.05, 1e-6])
-def test_errors_over_all_arms_and_rows_add_up(n_arms, delta):
+def test_sum_of_errors_over_all_arms_and_rows(n_arms, delta):
     seen = sum(math.exp(-proven_rate(n_arms, s, delta)) for s in range(1, 2000))
-    unseen = zeta(1.1, 2000) * delta / (405.5 * n_arms)
-    assert 2 * n_arms * (seen + unseen) < delta
+    choose_all = zeta(1.1, 2000) * delta / (405.5 * n_arms)
+    assert 2 * n_arms * (seen + choose_all) < delta
 
 
 @pytest.mark.parametrize("early_stop", [False, True])
-def test_few_turns_where_all_rewards_are_rare(early_stop):
+def test_few_pulls_if_rewards_are_rare(early_stop):
     bandit = beta(np.linspace(0.0005, 0.0015, 81), 20000, 0)
     played = play(KLLUCB(nu=0.05, delta=0.0005, early_stop=early_stop), bandit)
-    assert len(played.asked) < 100
+    assert len(played.pulls) < 100
     assert played.choice.is_proven != early_stop
     assert played.n_pulls < 81 * (600 if early_stop else 1000)
 
@@ -57,7 +57,7 @@ def test_exact_at_one_pass(nu, picks):
 
 
 @pytest.mark.parametrize("population", [3, 7, 49, 70])
-def test_ends_where_exact_means_tie(population):
+def test_ends_if_exact_means_are_equal(population):
     for ones in range(population):
         bandit = bernoulli(np.full(3, ones / population), population, ones)
         played = play(strict(nu=1e-50, batch=2), bandit)
@@ -74,17 +74,17 @@ def test_chosen_arms_are_within_nu_of_the_best(picks):
         assert played.n_pulls < bandit.rewards.size
 
 
-def test_what_is_told_apart_is_left_alone():
+def test_separated_arms_are_not_pulled_again():
     means = np.r_[0.8, 0.78, np.full(30, 0.05)]
     played = play(strict(), bernoulli(means, 5000, 0))
     rows = np.zeros(200)
-    for pull in played.asked:
+    for pull in played.pulls:
         rows[pull.arms] += pull.n
     by_arm = rows[5 : 5 + 3 * 32 : 3]
     assert by_arm[:2].min() > 5 * by_arm[2:].max()
 
 
-def test_early_stop_is_cheaper_and_says_so():
+def test_early_stop_costs_less_and_is_not_proven():
     bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
     early_stop = KLLUCB(nu=0.05, delta=0.0005, early_factor=1.0, batch=32)
     proven, early = play(strict(batch=32), bandit), play(early_stop, bandit)
@@ -92,12 +92,12 @@ def test_early_stop_is_cheaper_and_says_so():
     assert (proven.choice.is_proven, early.choice.is_proven) == (True, False)
 
 
-def test_early_stop_after_a_whole_pass_is_proven():
+def test_early_stop_after_a_full_pass_is_proven():
     bandit = bernoulli([0.5, 0.4], 32, 0)
     assert play(KLLUCB(nu=0.05, delta=0.1), bandit).choice.is_proven
 
 
-def test_an_early_rate_above_the_proven_one_changes_nothing():
+def test_an_early_rate_above_the_proven_rate_has_no_effect():
     bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
     careful = KLLUCB(nu=0.05, delta=0.01, early_factor=100)
     plays = [play(strategy, bandit) for strategy in (careful, strict(nu=0.05, delta=0.01))]
@@ -112,31 +112,31 @@ def test_early_factor_scales_the_rate():
 
 @pytest.mark.parametrize("first", [1, 32, 50])
 @pytest.mark.parametrize("population", [1, 31, 32, 33, 1000, 10**7])
-def test_ladder(first, population):
-    ladder = _ladder(first, population)
-    assert ladder[0] == min(first, population)
-    assert ladder[-1] == population
-    assert (np.diff(ladder) > 0).all()
-    assert (ladder[1:-1] % 32 == 0).all()
-    assert len(ladder) < 120
+def test_allowed_counts(first, population):
+    allowed = _allowed_counts(first, population)
+    assert allowed[0] == min(first, population)
+    assert allowed[-1] == population
+    assert (np.diff(allowed) > 0).all()
+    assert (allowed[1:-1] % 32 == 0).all()
+    assert len(allowed) < 120
 
 
-def test_climb():
-    ladder = np.array([32, 64, 96, 128, 160, 200])
+def test_next_counts():
+    allowed = np.array([32, 64, 96, 128, 160, 200])
     count = np.array([32, 32, 32, 96, 160])
     rows = np.array([1.0, 60.0, 500.0, 130.0, 500.0])
-    assert _climb(ladder, count, rows).tolist() == [64, 64, 64, 160, 200]
+    assert _next_counts(allowed, count, rows).tolist() == [64, 64, 64, 160, 200]
 
 
 @pytest.mark.parametrize("batch", [1, 7, 5000])
 def test_batch_is_the_first_pull(batch):
     bandit = bernoulli(apart(10, 0.6), 1000, 0)
     played = play(strict(nu=0.1, batch=batch), bandit)
-    assert played.asked[0].n == min(batch, 1000)
+    assert played.pulls[0].n == min(batch, 1000)
     assert bandit.is_within(played.choice, 0)
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"early_factor": 0}, {"early_factor": math.nan}])
-def test_senseless_options_are_refused(options):
+def test_invalid_parameters(options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         strict(**options)

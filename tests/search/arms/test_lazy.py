@@ -13,7 +13,7 @@ from search.arms.fakes import Bandit, play
 
 
 def greedy(strategy, distances, k, *, picks=1, seed=0):
-    """Choose k columns of ``distances`` greedily; return them, and the pulls of every round."""
+    """Choose k columns of ``distances`` greedily; return them and the pulls of each round."""
     nearest = np.full(len(distances), distances.max() + 1)
     ids = 2 * np.arange(distances.shape[1]) + 1
     left, chosen, n_pulls, bounds = ids, [], [], None
@@ -39,7 +39,7 @@ def greedy(strategy, distances, k, *, picks=1, seed=0):
     picks=st.integers(1, 4),
     batch=st.integers(1, 9),
 )
-def test_chooses_as_exhaustive_does_ties_included(seed, n_values, n_source, n_target, picks, batch):
+def test_same_choice_as_exhaustive_including_ties(seed, n_values, n_source, n_target, picks, batch):
     random = np.random.default_rng(seed)
     distances = random.integers(n_values, size=(n_target, n_source)).astype(float)
     k = min(8, n_source)
@@ -66,10 +66,12 @@ def test_pulls_few_arms():
     lazy, pulls = greedy(Lazy(), distances, 25)
     assert lazy == exact
     assert pulls[0] == all_pulls[0]
-    assert sum(pulls[2:]) < sum(all_pulls[2:]) / 5  # bounds from before the first are loose
+    assert (
+        sum(pulls[2:]) < sum(all_pulls[2:]) / 5
+    )  # bounds from before the first prototype are loose
 
 
-def test_rows_without_a_bound_are_always_looked_at():
+def test_arms_without_a_bound_are_always_pulled():
     bandit = Bandit(np.array([[0.2], [0.3], [0.9]]), np.array([0, 1, 2]))
     played = play(Lazy(batch=1), bandit, bounds=Bounds(np.array([0.8, 0.7])))
     assert played.choice.arms.tolist() == [2]
@@ -77,7 +79,7 @@ def test_rows_without_a_bound_are_always_looked_at():
     assert played.choice.bounds.upper.tolist() == [0.8, 0.7, 0.9]
 
 
-def test_bounds_only_tighten():
+def test_bounds_never_grow():
     bandit = Bandit(np.array([[0.5], [0.4], [0.1]]), np.array([0, 1, 2]))
     old = Bounds(np.array([0.45, 0.42, 0.3]))
     played = play(Lazy(batch=2), bandit, bounds=old)
@@ -85,15 +87,15 @@ def test_bounds_only_tighten():
     assert old.upper.tolist() == [0.45, 0.42, 0.3]
 
 
-def test_an_empty_batch_is_refused():
+def test_invalid_batch():
     with pytest.raises(InvalidInput, match="batch=0"):
         Lazy(batch=0)
 
 
 @pytest.mark.parametrize("picks", [1, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_looks_beyond_the_head_where_many_arms_contend(seed, picks):
-    """Bounds so loose that the best arm stands far down the order."""
+def test_pulls_beyond_the_head_if_many_bounds_are_large(seed, picks):
+    """The bounds are so loose that the best arm is far down the order."""
     random = np.random.default_rng(seed)
     bandit = Bandit(random.random((1500, 4)), np.arange(1500))
     true = bandit.rewards.mean(axis=1)
@@ -105,7 +107,7 @@ def test_looks_beyond_the_head_where_many_arms_contend(seed, picks):
 @pytest.mark.parametrize("n", [1, 2, 700, 2048, 5000])
 @pytest.mark.parametrize("n_values", [1, 5, 10**6])
 @pytest.mark.parametrize("n_head", [1, 256, 400, 3000])
-def test_heads_are_the_largest_bounds_in_order_and_then_all(n, n_values, n_head):
+def test_heads_are_the_largest_bounds_then_all(n, n_values, n_head):
     random = np.random.default_rng(n)
     stale = random.integers(n_values, size=n).astype(float)
     stale[random.random(n) < 0.01] = np.inf
@@ -115,7 +117,7 @@ def test_heads_are_the_largest_bounds_in_order_and_then_all(n, n_values, n_head)
     for head in heads:
         np.testing.assert_array_equal(head, whole[: len(head)])
         assert len(head) > 0
-        # No arm outside could stand before one inside.
+        # No arm outside has a larger bound than one inside.
         assert stale[whole[len(head) :]].max(initial=-np.inf) < stale[head].min()
         if n_values > 5:
             assert n_head / 4 <= len(head) <= 4 * n_head + np.isinf(stale).sum()
@@ -123,8 +125,8 @@ def test_heads_are_the_largest_bounds_in_order_and_then_all(n, n_values, n_head)
 
 @pytest.mark.parametrize("picks", [1, 4, 300])
 @pytest.mark.parametrize("n_values", [3, 10**6])
-def test_bounds_of_thousands_are_cut_by_a_sample(n_values, picks):
-    """The same choice, ties and arms without a bound included."""
+def test_thousands_of_bounds_are_limited_by_a_sample(n_values, picks):
+    """The choice is the same, including ties and arms without a bound."""
     for seed in range(3):
         random = np.random.default_rng(seed)
         rewards = random.integers(n_values, size=(5000, 2)).astype(float)
@@ -139,7 +141,7 @@ def test_bounds_of_thousands_are_cut_by_a_sample(n_values, picks):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_chooses_as_exhaustive_does_among_very_many(seed):
+def test_same_choice_as_exhaustive_among_many_arms(seed):
     random = np.random.default_rng(seed)
     distances = random.normal(5, 1, size=(60, 1200))
     exact, _ = greedy(Exhaustive(), distances, 12)

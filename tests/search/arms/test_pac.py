@@ -8,7 +8,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
 from protobandit.search.arms.kl_lucb import KLLUCB
 from protobandit.search.arms.median_elimination import MedianElimination
-from protobandit.search.arms.pac import rows_to_tell
+from protobandit.search.arms.pac import hoeffding_rows
 from protobandit.search.arms.uniform import Uniform
 
 PROMISING = [Uniform, AggressiveElimination, MedianElimination, KLLUCB]
@@ -16,19 +16,19 @@ PROMISING = [Uniform, AggressiveElimination, MedianElimination, KLLUCB]
 
 @pytest.mark.parametrize("strategy", PROMISING)
 @pytest.mark.parametrize("nu", [0, -0.1, math.nan, math.inf, 1e-200])
-def test_nu_is_a_tolerance(strategy, nu):
+def test_invalid_nu(strategy, nu):
     with pytest.raises(InvalidInput, match="nu="):
         strategy(nu=nu, delta=0.1)
 
 
 @pytest.mark.parametrize("strategy", PROMISING)
 @pytest.mark.parametrize("delta", [0, 1, -0.1, math.nan])
-def test_delta_is_a_probability(strategy, delta):
+def test_invalid_delta(strategy, delta):
     with pytest.raises(InvalidInput, match="delta="):
         strategy(nu=0.1, delta=delta)
 
 
 @pytest.mark.parametrize("tolerance", [0.5, 0.1, 0.013])
-def test_no_fewer_rows_would_do(tolerance):
-    m = rows_to_tell(tolerance, 40)
+def test_one_row_fewer_is_not_enough(tolerance):
+    m = hoeffding_rows(tolerance, 40)
     assert math.exp(-m * tolerance**2 / 2) <= 1 / 40 < math.exp(-(m - 1) * tolerance**2 / 2)

@@ -12,7 +12,7 @@ from search.arms.fakes import Bandit, apart, bernoulli, play
 
 
 def test_plan():
-    """Five arms: three rounds, of five, three and two, that share the budget."""
+    """Five arms need three rounds of five, three and two arms, which share the budget."""
     plan = SequentialHalving(nu=0.4, delta=0.1).plan(5)
     roots = math.sqrt(5) + math.sqrt(3) + math.sqrt(2)
     budget = 2 * 3 * math.log(2 * 3 / 0.1) * roots**2 / 0.4**2
@@ -23,8 +23,8 @@ def test_plan():
 @pytest.mark.parametrize("n_arms", [2, 3, 8, 33, 1000])
 @pytest.mark.parametrize("nu", [0.9, 0.1])
 @pytest.mark.parametrize("delta", [0.3, 0.01])
-def test_the_rows_suffice_for_the_proof(n_arms, nu, delta):
-    """The tolerances that the rows of each round allow for sum to nu, and are not wasteful."""
+def test_the_rows_are_enough_for_the_proof(n_arms, nu, delta):
+    """The tolerances that the rows of each round allow sum to nearly nu, and not to more."""
     plan = SequentialHalving(nu=nu, delta=delta).plan(n_arms)
     odds = 2 * len(plan) / delta
     tolerances = [math.sqrt(2 * math.log(odds) / stage.n_rows) for stage in plan]
@@ -41,7 +41,7 @@ def test_cost_is_below_its_bound(nu, delta):
         assert planned_pulls(SequentialHalving(nu=nu, delta=delta).plan(n_arms)) <= bound
 
 
-def test_every_round_spends_the_same():
+def test_every_round_has_the_same_budget():
     plan = SequentialHalving(nu=0.1, delta=0.05).plan(64)
     spent = [stage.n_arms * stage.n_rows for stage in plan]
     assert len(plan) == 6
@@ -49,7 +49,7 @@ def test_every_round_spends_the_same():
 
 
 @pytest.mark.parametrize("gap", [0.82, 0.9])
-def test_the_best_arm_is_found_far_more_often_than_promised(gap):
+def test_the_best_arm_is_found_more_often_than_guaranteed(gap):
     strategy = SequentialHalving(nu=0.8, delta=0.3)
     played = [play(strategy, bernoulli(apart(8, gap), 2000, seed), seed=seed) for seed in range(60)]
     assert all(p.n_pulls < 8 * 2000 for p in played), "exact: nothing is put to the test"
@@ -61,11 +61,11 @@ def test_the_best_arm_is_found_far_more_often_than_promised(gap):
     assert n_wrong == 0, "a gap this large is seen on hundreds of rows"
 
 
-def test_a_round_forgets_the_rows_before():
-    """An arm that shines only in the first rows of one order must not live on it."""
+def test_each_round_reads_new_rows():
+    """An arm that is good only on the first rows of one order must not survive by these."""
     bandit = Bandit.of(np.tile([[0.2], [0.9], [0.5], [0.4]], (1, 500)))
     played = play(SequentialHalving(nu=0.9, delta=0.4), bandit)
-    assert all(pull.anew for pull in played.asked)
-    assert [len(pull.arms) for pull in played.asked] == [4, 2]
+    assert all(pull.new_order for pull in played.pulls)
+    assert [len(pull.arms) for pull in played.pulls] == [4, 2]
     assert played.choice.arms == bandit.ids[1]
     assert played.choice.means == pytest.approx(0.9)

@@ -1,4 +1,4 @@
-"""The promise itself: over many bandits, wrong choices are no more frequent than ``delta``."""
+"""The guarantees: over many bandits, wrong choices are not more frequent than ``delta``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NU = 0.3
 
 @dataclass(frozen=True)
 class Deaf:
-    """Pull, and choose without listening."""
+    """Pull, and choose without using the rewards."""
 
     def identify(self, arms, terms, bounds=None):
         yield Pull(arms, 1)
@@ -34,7 +34,7 @@ class Deaf:
 
 
 def refute(strategy: Strategy, bandits: Iterator, nu: float, picks: int = 1, share: int = 1):
-    """Raise AssertionError if failures are too many for a probability of ``DELTA``."""
+    """Raise AssertionError if there are too many failures for a probability of ``DELTA``."""
     failures = 0
     for seed, bandit in enumerate(bandits):
         played = play(strategy, bandit, picks=picks, seed=seed, share=share)
@@ -46,7 +46,7 @@ def refute(strategy: Strategy, bandits: Iterator, nu: float, picks: int = 1, sha
 
 
 def hard(make, nu, n_arms=N_ARMS, picks=1):
-    """Bandits whose other arms all lie just more than ``nu`` below the good ones."""
+    """Yield bandits whose other arms are all slightly more than ``nu`` below the good ones."""
     means = apart(n_arms, nu + 0.01, picks)
     return (make(means, POPULATION, seed) for seed in range(N_BANDITS))
 
@@ -65,14 +65,14 @@ def test_failures_are_rare(name, make):
 
 
 @pytest.mark.parametrize("strategy", [MedianElimination, SequentialHalving])
-def test_failures_are_rare_where_many_pulls_are_asked_for(strategy):
+def test_failures_are_rare_with_many_pulls(strategy):
     nu = 0.8
     refute(strategy(nu=nu, delta=DELTA), hard(bernoulli, nu, n_arms=8), nu)
 
 
 @pytest.mark.parametrize("make", [bernoulli, beta])
 @pytest.mark.parametrize("name", ["uniform", "kl-lucb"])
-def test_failures_are_rare_among_several(name, make):
+def test_failures_are_rare_with_several_picks(name, make):
     refute(FOR_ONE[name], hard(make, NU, picks=4), NU, picks=4)
 
 
@@ -83,6 +83,6 @@ def test_a_fiftieth_of_the_rows_is_refuted(name):
 
 
 @pytest.mark.parametrize("picks", [1, 4])
-def test_choosing_without_listening_is_refuted(picks):
+def test_choosing_without_the_rewards_is_refuted(picks):
     with pytest.raises(AssertionError, match="failures"):
         refute(Deaf(), hard(bernoulli, NU, picks=picks), NU, picks=picks)

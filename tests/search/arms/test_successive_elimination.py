@@ -15,7 +15,7 @@ N_BANDITS = 120
 
 
 def first_turn(means, spreads, *, batch=100, population=10_000, delta=0.01):
-    """Show what a first batch has told; return the next pull, or the choice if that is the end."""
+    """Send the moments of a first batch; return the next pull, or the choice at the end."""
     arms = np.arange(len(means)) * 2
     strategy = SuccessiveElimination(delta=delta, batch=batch)
     search = strategy.identify(arms, Terms(population))
@@ -35,8 +35,8 @@ def _seen(count, means, spreads):
 
 
 @pytest.mark.parametrize("population", [200, 10**9])
-def test_an_arm_is_dropped_where_the_intervals_part(population):
-    """Two arms of spread 4 and 1, at delta / 2 each: radii 2 r and r."""
+def test_an_arm_is_dropped_if_the_intervals_are_disjoint(population):
+    """Two arms with the variances 4 and 1, at delta / 2 each: the radii are 2 r and r."""
     r = math.sqrt(2 * math.log(2 / 0.01) * (1 / 100 - 1 / population))
     close = first_turn([3 * r * 0.999, 0.0], [4.0, 1.0], population=population)
     far = first_turn([3 * r * 1.001, 0.0], [4.0, 1.0], population=population)
@@ -46,36 +46,38 @@ def test_an_arm_is_dropped_where_the_intervals_part(population):
     assert not far.is_proven
 
 
-def test_each_arm_by_its_own_spread():
-    """The second is as low as the third, but could be much better."""
+def test_each_arm_has_its_own_variance():
+    """The second mean equals the third, but its interval is wider."""
     pull = first_turn([0.0, -0.3, -0.3], [0.01, 1.0, 0.01])
     assert pull.arms.tolist() == [0, 2]
 
 
-def test_the_spread_is_that_of_the_first_batch():
+def test_the_variance_is_that_of_the_first_batch():
     arms = np.array([3, 4])
     search = SuccessiveElimination(batch=100).identify(arms, Terms(10_000))
     next(search)
     search.send(_seen(100, [1.0, 0.0], [9.0, 9.0]))
-    pull = search.send(_seen(200, [1.0, 0.0], [0.0, 0.0]))  # nothing would hold them together now
+    pull = search.send(
+        _seen(200, [1.0, 0.0], [0.0, 0.0])
+    )  # with a variance of 0 they would be separated
     assert pull.arms.tolist() == [3, 4]
 
 
-def test_the_probability_of_error_is_shared_out_among_the_arms():
-    """The same two arms part alone, but not among a thousand that are out of the question."""
+def test_the_probability_of_error_is_divided_among_the_arms():
+    """Two arms are separated alone, but not among a thousand arms that are far below."""
     gap, none = 1.0, -1000.0
     assert first_turn([gap, 0.0], [2.0, 2.0], delta=0.1).arms.tolist() == [0]
     crowd = first_turn([gap, 0.0, *[none] * 998], [2.0, 2.0, *[0.0] * 998], delta=0.1)
     assert crowd.arms.tolist() == [0, 2]
 
 
-def test_an_infinite_spread_tells_nothing_apart():
+def test_an_infinite_variance_separates_nothing():
     pull = first_turn([5.0, -5.0], [np.inf, np.inf])
     assert pull.arms.tolist() == [0, 2]
 
 
-def test_what_is_settled_is_not_pulled_again():
-    """An arm may come back exact at once; the others are pulled until they lie below it."""
+def test_exact_arms_are_not_pulled_again():
+    """One arm is exact at once; the others are pulled until they are below it."""
     search = SuccessiveElimination(batch=10).identify(np.array([0, 1, 2]), Terms(1000))
     next(search)
     pull = search.send(_seen([1000, 10, 10], [0.5, 0.5, -9.0], [0.0, 1.0, 1.0]))
@@ -83,7 +85,7 @@ def test_what_is_settled_is_not_pulled_again():
     with pytest.raises(StopIteration) as end:
         search.send(_seen(1000, [0.4], [1.0]))
     assert end.value.value.arms.tolist() == [0]
-    assert not end.value.value.is_proven  # the third was dropped on ten rows
+    assert not end.value.value.is_proven  # the third was dropped after ten rows
 
 
 # -- the schedule ----------------------------------------------------------------------------------
@@ -101,11 +103,11 @@ def test_steps(batch, population):
     assert steps < 5 + math.log(max(population / batch, 1), 1.25) + 1
 
 
-def test_every_search_climbs_the_same_steps():
+def test_every_search_uses_the_same_steps():
     strategy = SuccessiveElimination(batch=20)
     counts = []
     for seed in range(5):
-        asked = play(strategy, beta(np.linspace(0.3, 0.5, 30), 1000, seed), seed=seed).asked
+        asked = play(strategy, beta(np.linspace(0.3, 0.5, 30), 1000, seed), seed=seed).pulls
         counts.append(np.cumsum([pull.n for pull in asked]).tolist())
     longest = max(counts, key=len)
     assert len(longest) > 5
@@ -123,12 +125,12 @@ def test_a_batch_of_all_rows_is_exact(picks, batch):
     assert bandit.is_within(played.choice, 0)
     assert played.choice.is_proven
     assert played.n_pulls == bandit.rewards.size
-    assert len(played.asked) == 1
+    assert len(played.pulls) == 1
 
 
 @pytest.mark.parametrize("picks", [1, 3])
-def test_what_cannot_be_told_apart_is_seen_whole(picks):
-    """Two arms of each mean, the best included: they must be read to the end, the rest not."""
+def test_equal_arms_are_read_to_the_end(picks):
+    """There are two arms of each mean, also of the best; only these are read to the end."""
     bandit = bernoulli(np.repeat([0.8, 0.5, 0.1], 5), 3000, 0)
     played = play(SuccessiveElimination(batch=50), bandit, picks=picks)
     assert bandit.is_within(played.choice, 0)
@@ -143,10 +145,10 @@ def test_rewards_may_be_any_numbers(factor, shift):
     moved = Bandit((plain.rewards + shift) * factor, plain.ids)
     plays = [play(SuccessiveElimination(batch=50), bandit) for bandit in (plain, moved)]
     assert plays[0].choice.arms == plays[1].choice.arms
-    assert [p.arms.tolist() for p in plays[0].asked] == [p.arms.tolist() for p in plays[1].asked]
+    assert [p.arms.tolist() for p in plays[0].pulls] == [p.arms.tolist() for p in plays[1].pulls]
 
 
-def test_far_fewer_pulls_than_all_of_them():
+def test_few_pulls():
     bandit = bernoulli(apart(60, 0.4), 20_000, 0)
     played = play(SuccessiveElimination(), bandit)
     assert bandit.is_within(played.choice, 0)
@@ -155,7 +157,7 @@ def test_far_fewer_pulls_than_all_of_them():
 
 
 def failures(make, *, share=1, picks=1, batch=100):
-    """Return in how many bandits an arm other than the good ones was chosen."""
+    """Return the number of bandits in which an arm other than the good ones was chosen."""
     strategy, found = SuccessiveElimination(delta=0.01, batch=batch), 0
     for seed in range(N_BANDITS):
         bandit = make(apart(40, 0.3, picks), 3000, seed)
@@ -175,8 +177,8 @@ def test_a_fiftieth_of_the_rows_fails_often():
     assert failures(bernoulli, share=50) > N_BANDITS / 4
 
 
-def test_a_first_batch_without_rewards_can_kill_the_best_arm():
-    """Which is why it is called a heuristic, and why a batch must meet an arm's own rows."""
+def test_a_first_batch_without_rewards_can_drop_the_best_arm():
+    """So this is a heuristic, and a batch must contain rows that an arm improves."""
     rewards = np.zeros((10, 4000))
     rewards[3, :40] = 1.0
     rewards[5:, :] = 0.002
@@ -191,6 +193,6 @@ def test_a_first_batch_without_rewards_can_kill_the_best_arm():
 
 
 @pytest.mark.parametrize("options", [{"delta": 0}, {"delta": 1}, {"delta": math.nan}, {"batch": 0}])
-def test_senseless_options_are_refused(options):
+def test_invalid_parameters(options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         SuccessiveElimination(**options)

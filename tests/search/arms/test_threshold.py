@@ -10,20 +10,20 @@ from search.arms.fakes import Bandit, beta, play
 
 
 def flat(gains):
-    """Return arms whose every reward is their gain."""
+    """Return a bandit in which all rewards of an arm equal its gain."""
     return Bandit.of(np.repeat(np.asarray(gains, dtype=float)[:, None], 4, axis=1))
 
 
 def begun(gains, epsilon=0.1):
-    """Return the bounds after the first round on arms of these gains."""
+    """Return the bounds after the first round on arms with these gains."""
     return play(Threshold(epsilon=epsilon), flat(gains)).choice.bounds
 
 
-def test_the_first_round_looks_at_all_and_takes_the_best_that_comes_first():
+def test_the_first_round_pulls_all_and_takes_the_first_of_the_best():
     bandit = flat([0.2, 0.9, 0.5, 0.9])
     played = play(Threshold(epsilon=0.1), bandit)
     assert played.choice.arms == bandit.ids[1]
-    assert [pull.arms.tolist() for pull in played.asked] == [bandit.ids.tolist()]
+    assert [pull.arms.tolist() for pull in played.pulls] == [bandit.ids.tolist()]
     bounds = played.choice.bounds
     assert isinstance(bounds, Level)
     assert (bounds.largest, bounds.power) == (0.9, 0)
@@ -31,7 +31,7 @@ def test_the_first_round_looks_at_all_and_takes_the_best_that_comes_first():
     assert bounds.upper[bandit.ids].tolist() == [0.2, 0.9, 0.5, 0.9]
 
 
-def test_bounds_of_another_kind_begin_anew():
+def test_bounds_of_another_strategy_are_ignored():
     bandit = flat([0.2, 0.9])
     played = play(Threshold(epsilon=0.1), bandit, bounds=Bounds(np.zeros(20)))
     assert played.choice.arms == bandit.ids[1]
@@ -39,7 +39,7 @@ def test_bounds_of_another_kind_begin_anew():
 
 
 def test_the_first_arm_above_the_threshold_is_taken_not_the_best():
-    """At 0.9 * (1 - 0.1) both reach it, and the better one comes second."""
+    """Both reach 0.9 * (1 - 0.1), and the better arm is the second."""
     before = flat([0.82, 0.9, 0.88])
     now = flat([0.82, 0.0, 0.88])
     left = before.ids[[0, 2]]
@@ -49,19 +49,19 @@ def test_the_first_arm_above_the_threshold_is_taken_not_the_best():
     assert played.choice.bounds.power == 1
 
 
-def test_only_arms_whose_last_gain_reaches_the_threshold_are_looked_at():
+def test_only_arms_whose_last_gain_reaches_the_threshold_are_pulled():
     gains = [0.9, 0.88, 0.5, 0.1]
     bandit = flat(gains)
     played = play(Threshold(epsilon=0.1), bandit, arms=bandit.ids[1:], bounds=begun(gains))
-    assert [pull.arms.tolist() for pull in played.asked] == [[int(bandit.ids[1])]]
+    assert [pull.arms.tolist() for pull in played.pulls] == [[int(bandit.ids[1])]]
     assert played.choice.means == 0.88
 
 
-def test_an_arm_that_fell_short_is_not_looked_at_before_the_threshold_falls_below_it():
+def test_an_arm_below_the_threshold_is_not_pulled_before_it_falls():
     bounds = begun([0.9, 0.88, 0.5])
     bandit = flat([0.0, 0.3, 0.5])
     played = play(Threshold(epsilon=0.1), bandit, arms=bandit.ids[1:], bounds=bounds)
-    assert [pull.arms.tolist() for pull in played.asked] == [
+    assert [pull.arms.tolist() for pull in played.pulls] == [
         [int(bandit.ids[1])],
         [int(bandit.ids[2])],
     ]
@@ -71,13 +71,13 @@ def test_an_arm_that_fell_short_is_not_looked_at_before_the_threshold_falls_belo
     assert played.choice.bounds.upper[bandit.ids[1]] == 0.3
 
 
-def test_below_the_least_threshold_arms_go_by_what_they_were_last_worth():
+def test_below_the_least_threshold_arms_are_chosen_by_their_last_gain():
     gains = [0.9, 1e-4, 3e-4, 2e-4]
     bandit = flat(gains)
     bounds = begun(gains, epsilon=0.3)
     assert bounds.least > 3e-4
     played = play(Threshold(epsilon=0.3), bandit, arms=bandit.ids[1:], bounds=bounds)
-    assert played.asked == []
+    assert played.pulls == []
     assert played.choice.arms == bandit.ids[2]
     assert np.isnan(played.choice.means).all()
 
@@ -86,12 +86,12 @@ def test_a_bound_of_zero_is_a_gain_of_zero():
     gains = [0.9, 0.0, 0.0]
     bandit = flat(gains)
     played = play(Threshold(epsilon=0.3), bandit, arms=bandit.ids[1:], bounds=begun(gains))
-    assert played.asked == []
+    assert played.pulls == []
     assert played.choice.means == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
-def test_the_batch_changes_only_how_many_are_looked_at_together(epsilon):
+def test_the_batch_does_not_change_the_choice(epsilon):
     before, now = beta(np.linspace(0.1, 0.9, 60), 50, 0), beta(np.linspace(0.1, 0.7, 60), 50, 1)
     now = Bandit(np.minimum(before.rewards, now.rewards), before.ids)
     bounds = begun(before.truth, epsilon)
@@ -104,7 +104,7 @@ def test_the_batch_changes_only_how_many_are_looked_at_together(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.4])
 @pytest.mark.parametrize("seed", range(10))
-def test_the_choice_is_worth_nearly_as_much_as_the_best(epsilon, seed):
+def test_the_gain_is_at_least_one_minus_epsilon_of_the_best(epsilon, seed):
     random = np.random.default_rng(seed)
     before = random.uniform(0.2, 1, size=30)
     now = before * random.uniform(0.3, 1, size=30)
@@ -114,16 +114,16 @@ def test_the_choice_is_worth_nearly_as_much_as_the_best(epsilon, seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, -1, float("nan")])
-def test_epsilon_must_be_a_share(epsilon):
+def test_invalid_epsilon(epsilon):
     with pytest.raises(InvalidInput, match="epsilon="):
         Threshold(epsilon=epsilon)
 
 
-def test_a_batch_must_hold_an_arm():
+def test_invalid_batch():
     with pytest.raises(InvalidInput, match="batch=0"):
         Threshold(epsilon=0.1, batch=0)
 
 
-def test_finds_one_arm_only():
+def test_several_picks_are_not_supported():
     with pytest.raises(InvalidInput, match="r=2"):
         play(Threshold(epsilon=0.1), flat([0.1, 0.2, 0.3]), picks=2)

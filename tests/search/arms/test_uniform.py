@@ -10,9 +10,9 @@ from search.arms.fakes import apart, bernoulli, beta, play
 
 
 @pytest.mark.parametrize("picks", [1, 3])
-def test_all_arms_share_the_proven_number_of_rows(picks):
+def test_all_arms_are_pulled_on_the_proven_number_of_rows(picks):
     bandit = bernoulli(apart(20, 0.5), 2000, 0)
-    (pull,) = play(Uniform(nu=0.2, delta=0.05), bandit, picks=picks).asked
+    (pull,) = play(Uniform(nu=0.2, delta=0.05), bandit, picks=picks).pulls
     assert pull.n == math.ceil(2 / 0.04 * math.log(picks * (20 - picks) / 0.05))
     assert np.array_equal(pull.arms, bandit.ids)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import brute
-from protobandit.problem.feasibility import Feasibility
-from protobandit.search.arms.contract import Choice, Pull, unseen
+from protobandit.search.arms.contract import Choice, Pull, choose_all
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.uniform import Uniform
@@ -123,7 +122,7 @@ def test_a_round_hands_the_strategy_what_is_left():
     choices = [
         Choice(arms=np.array([2]), means=np.array([-1.0]), bounds="first"),
         Choice(arms=np.array([0, 3]), means=np.array([0.5, 0.0]), bounds="second", is_proven=False),
-        unseen(np.array([1, 3]), bounds="third"),
+        choose_all(np.array([1, 3]), bounds="third"),
     ]
     strategy = Scripted(choices)
     objective = ExactCoverage.of(watched(D[:, :5])[0])
@@ -172,10 +171,10 @@ def test_a_round_relays_pulls_and_answers():
     class Strategy:
         def identify(self, arms, terms, bounds):
             first = yield Pull(arms, 1)
-            second = yield Pull(arms, 2, anew=True)
+            second = yield Pull(arms, 2, new_order=True)
             return first, second, bounds
 
     ledger = Ledger()
     terms = type("Terms", (), {"random": None})
     assert play_round(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
-    assert [(pull.n, pull.anew) for pull in ledger.pulls] == [(1, False), (2, True)]
+    assert [(pull.n, pull.new_order) for pull in ledger.pulls] == [(1, False), (2, True)]

@@ -1,4 +1,4 @@
-"""Problems whose dissimilarities are a table, so that every answer is known and every call seen."""
+"""Problems whose dissimilarities are a table, with a metric that counts its calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protobandit.problem.posing import pose
 
 
 class Seen:
-    """A metric that looks its values up in a table and remembers which pairs it was asked for."""
+    """A metric that reads its values from a table and counts the calls of each pair."""
 
     def __init__(self, table):
         self.table = table
@@ -23,7 +23,7 @@ class Seen:
 
 
 def watched(table, weights=None):
-    """Return an oracle of this |target| x |source| table, and the metric that sees its calls."""
+    """Return an oracle of this |target| x |source| table, and the metric that counts its calls."""
     metric = Seen(table)
     n_target, n_source = table.shape
     rows = list(range(n_source)), list(range(n_target))
@@ -35,6 +35,6 @@ def table(n_target, n_source, *, seed=0, top=1.0):
 
 
 def uneven(n, seed=0):
-    """Return weights of which one in four is 0."""
+    """Return weights, a quarter of which are 0."""
     random = np.random.default_rng(seed)
     return random.exponential(size=n) * (random.random(n) > 0.25)

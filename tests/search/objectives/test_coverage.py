@@ -17,7 +17,7 @@ D = table(N_TARGET, N_SOURCE)
 PICKS = [4, 0, 11, 7]
 
 weighted = pytest.mark.parametrize(
-    "weights", [None, uneven(N_TARGET), np.arange(N_TARGET)], ids=["even", "uneven", "whole"]
+    "weights", [None, uneven(N_TARGET), np.arange(N_TARGET)], ids=["equal", "unequal", "integers"]
 )
 
 
@@ -35,7 +35,7 @@ def advance(coverage, picks):
 
 @weighted
 @pytest.mark.parametrize("is_kept", [False, True])
-def test_gains_costs_and_mass_are_those_of_brute_force(weights, is_kept):
+def test_gains_costs_and_mass_equal_brute_force(weights, is_kept):
     oracle, _ = watched(D, weights)
     if is_kept:
         oracle.keep()
@@ -72,14 +72,14 @@ def test_coverage_is_a_value():
         np.testing.assert_array_equal(branch.nearest, D[:, [3, arm]].min(axis=1))
 
 
-def test_a_tie_goes_to_the_earlier_prototype():
+def test_ties_are_assigned_to_the_earlier_prototype():
     coverage = ExactCoverage.of(watched(np.ones((5, 3)))[0]).commit(np.array([2, 0]))
     assert coverage.labels.tolist() == [0] * 5
     assert coverage.mass.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
-def test_every_distance_is_paid_for_once_a_pass_or_once_at_all(is_kept):
+def test_distances_are_computed_once_per_pass_or_once_if_kept(is_kept):
     oracle, metric = watched(D)
     if is_kept:
         oracle.keep()
@@ -88,19 +88,19 @@ def test_every_distance_is_paid_for_once_a_pass_or_once_at_all(is_kept):
     coverage = coverage.commit(np.array([3]))
     pulled(coverage, range(N_SOURCE))
     n = N_SOURCE * N_TARGET
-    paid = {"build": n} if is_kept else {"build": 2 * n, "assign": N_TARGET}
-    assert oracle.evaluations == paid
+    expected = {"build": n} if is_kept else {"build": 2 * n, "assign": N_TARGET}
+    assert oracle.evaluations == expected
     assert oracle.lookups == ({"build": n, "assign": N_TARGET} if is_kept else {})
-    assert metric.pairs.total() == sum(paid.values())
+    assert metric.pairs.total() == sum(expected.values())
 
 
-def test_only_later_rounds_are_bounded():
+def test_gains_are_bounds_after_the_first_prototype():
     coverage = ExactCoverage.of(watched(D)[0])
     assert not coverage.is_bounding
     assert coverage.commit(np.array([0])).is_bounding
 
 
-def test_exact_coverage_knows_nothing_of_a_part_of_the_target():
+def test_pulls_must_be_for_the_whole_target():
     with pytest.raises(AssertionError):
         ExactCoverage.of(watched(D)[0]).pull(Pull(np.array([0]), N_TARGET - 1))
 
@@ -115,17 +115,17 @@ def large(dtype, n_columns, n_target=CHUNK + 500, n_source=60):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_columns", [3, 30])
-@pytest.mark.parametrize("weights", [None, uneven(CHUNK + 500)], ids=["even", "uneven"])
-def test_kept_gains_never_grow_in_any_bit(dtype, n_columns, weights):
+@pytest.mark.parametrize("weights", [None, uneven(CHUNK + 500)], ids=["equal", "unequal"])
+def test_gains_never_grow_even_by_rounding(dtype, n_columns, weights):
     problem = pose(*large(dtype, n_columns), k=1, weights=weights)
     oracle = Oracle(problem, n_jobs=1)
     oracle.keep()
-    everyone = np.arange(60)
+    all_arms = np.arange(60)
     with oracle.at_work():
-        pulled(ExactCoverage.of(oracle), everyone)
+        pulled(ExactCoverage.of(oracle), all_arms)
         before = np.full(60, np.inf)
         for coverage in list(advance(ExactCoverage.of(oracle), range(0, 60, 4)))[1:]:
-            gains = pulled(coverage, everyone).mean
+            gains = pulled(coverage, all_arms).mean
             assert (gains <= before).all()
             assert (gains[coverage.prototypes] == 0).all()
             few = np.array([7, 50, 3])
@@ -135,7 +135,7 @@ def test_kept_gains_never_grow_in_any_bit(dtype, n_columns, weights):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_distances_by_differences_give_the_same_bits_kept_or_not(dtype, metric):
+def test_kept_distances_by_differences_give_the_same_bits(dtype, metric):
     problem = pose(*large(dtype, 3), k=1, metric=metric)
     answers = []
     for is_kept in (False, True):
@@ -149,7 +149,7 @@ def test_distances_by_differences_give_the_same_bits_kept_or_not(dtype, metric):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distances_by_products_agree_to_rounding_kept_or_not(dtype):
+def test_kept_distances_by_products_agree_up_to_rounding(dtype):
     problem = pose(*large(dtype, 30), k=1)
     gains = []
     for is_kept in (False, True):
@@ -163,7 +163,7 @@ def test_distances_by_products_agree_to_rounding_kept_or_not(dtype):
     np.testing.assert_allclose(*gains, rtol=0, atol=1e-6 * coverage.costs[-1])
 
 
-def test_a_metric_that_overflows_is_named_as_the_cause():
+def test_message_if_the_metric_overflows():
     rows = np.array([[-3e38], [3e38]], dtype=np.float32)
     coverage = ExactCoverage.of(Oracle(pose(rows, k=1, metric="manhattan"), n_jobs=1))
     with np.errstate(over="ignore"), pytest.raises(InvalidInput, match="overflows float32"):

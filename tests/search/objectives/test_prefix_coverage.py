@@ -10,7 +10,7 @@ from protobandit.search.objectives.prefixes import Prefixes
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 40, 12
-weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "uneven"])
+weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["equal", "unequal"])
 ARMS = np.arange(N_SOURCE)
 
 
@@ -28,24 +28,24 @@ def test_at_the_end_of_the_order_gains_are_exact(is_weighted, chosen):
     coverage, *_ = coverage_of(d, weights)
     coverage = coverage.commit(np.array(chosen, dtype=np.int64))
     others = np.setdiff1d(ARMS, chosen)
-    ledger = coverage.open(others, np.random.default_rng(0))
-    ledger.pull(Pull(others, 10))
-    seen = ledger.pull(Pull(others, coverage.population - 10))
+    round_ = coverage.open(others, np.random.default_rng(0))
+    round_.pull(Pull(others, 10))
+    seen = round_.pull(Pull(others, coverage.population - 10))
     q = brute.even(N_TARGET) if weights is None else weights
     np.testing.assert_allclose(seen.mean, brute.gains(d, q, chosen)[others], rtol=1e-12)
     assert (seen.count == coverage.population).all()
 
 
 @weighted
-def test_moments_are_those_of_the_rows_read(is_weighted):
+def test_moments_equal_those_of_the_rows_read(is_weighted):
     d = table(N_TARGET, N_SOURCE)
     coverage, *_ = coverage_of(d, uneven(N_TARGET) if is_weighted else None)
     coverage = coverage.commit(np.array([3, 7]))
     rows, weights = coverage.prefixes.rows[:12], coverage.prefixes.weights[:12]
-    arms = np.array([9, 0, 5])  # in no order
-    ledger = coverage.open(arms, np.random.default_rng(0))
-    ledger.pull(Pull(arms, 8))
-    seen = ledger.pull(Pull(arms, 4))
+    arms = np.array([9, 0, 5])  # unsorted
+    round_ = coverage.open(arms, np.random.default_rng(0))
+    round_.pull(Pull(arms, 8))
+    seen = round_.pull(Pull(arms, 4))
     nearest = d[np.ix_(rows, [3, 7])].min(axis=1)
     rewards = weights * np.maximum(nearest - d[np.ix_(rows, arms)].T, 0)
     np.testing.assert_allclose(seen.mean, rewards.mean(axis=1), rtol=1e-12)
@@ -53,7 +53,7 @@ def test_moments_are_those_of_the_rows_read(is_weighted):
     assert seen.count.tolist() == [12, 12, 12]
 
 
-def test_another_round_looks_up_what_the_first_has_computed():
+def test_later_rounds_look_up_what_the_first_computed():
     coverage, oracle, metric = coverage_of(table(N_TARGET, N_SOURCE))
     coverage.open(ARMS, np.random.default_rng(0)).pull(Pull(ARMS, 15))
     assert oracle.evaluations == {"build": N_SOURCE * 15}
@@ -65,7 +65,7 @@ def test_another_round_looks_up_what_the_first_has_computed():
     assert oracle.lookups == {"build": 11 * 15, "assign": 15}
 
 
-def test_commit_keeps_a_line_for_each_prototype():
+def test_commit_keeps_one_line_per_prototype():
     d = table(N_TARGET, N_SOURCE)
     empty, *_ = coverage_of(d)
     coverage = empty.commit(np.array([4])).commit(np.array([1, 9]))
@@ -77,7 +77,7 @@ def test_commit_keeps_a_line_for_each_prototype():
     assert np.isinf(empty.nearest).all()
 
 
-def test_where_nothing_is_left_to_gain_nothing_is_looked_at():
+def test_nothing_is_computed_if_every_row_is_at_a_prototype():
     d = table(N_TARGET, N_SOURCE)
     d[:, 6] = 0
     coverage, oracle, _ = coverage_of(d)

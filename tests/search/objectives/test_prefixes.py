@@ -1,4 +1,4 @@
-"""What has been measured along an order is kept and looked up, as far as there is room."""
+"""Distances along an order are kept and looked up, as far as there is room."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prefixes_of(d, weights=None, *, room=PLENTY, seed=0):
 
 
 def shown(prefixes, arms, start, stop):
-    """Return the distances as they were shown, one line an arm, each exactly once."""
+    """Return the distances that `show` passes, one line per arm, each exactly once."""
     found = np.full((len(arms), stop - start), np.nan)
 
     def visit(matrix, lines, which):
@@ -35,7 +35,7 @@ def true(d, prefixes, arms, start=0, stop=None):
 
 
 @pytest.mark.parametrize("room", [PLENTY, 3000, 0])
-def test_what_is_shown_is_true(room):
+def test_distances_are_correct(room):
     d = table(N_TARGET, N_SOURCE)
     prefixes, *_ = prefixes_of(d, room=room)
     random = np.random.default_rng(1)
@@ -56,7 +56,7 @@ def test_nothing_is_computed_twice():
     shown(prefixes, [4, 9], 10, 20)
     prefixes.column(9)
     prefixes.column(3)
-    shown(prefixes, [3, 4, 9], 10, 20)  # the third is known by its column only
+    shown(prefixes, [3, 4, 9], 10, 20)  # arm 3 is known only by its column
     shown(prefixes, [3, 5], 20, 45)
     prefixes.column(9)
     assert max(metric.pairs.values()) == 1
@@ -74,7 +74,7 @@ def test_a_column_is_the_whole_order():
 
 
 @pytest.mark.parametrize("room", [0, 79, 400, 2000, 3500, 5000, PLENTY])
-def test_no_more_is_kept_than_there_is_room_for(room):
+def test_kept_bytes_never_exceed_the_room(room):
     d = table(N_TARGET, N_SOURCE)
     prefixes, oracle, metric = prefixes_of(d, room=room)
     for _ in range(3):
@@ -82,12 +82,12 @@ def test_no_more_is_kept_than_there_is_room_for(room):
             shown(prefixes, np.arange(n_arms), start, stop)
         for arm in (1, 6, 13):
             prefixes.column(arm)
-        kept = sum(stretch.matrix.nbytes for stretch in prefixes._stretches)
+        kept = sum(part.matrix.nbytes for part in prefixes._ranges)
         kept += sum(column.nbytes for column in prefixes._columns.values())
         assert kept <= room
     assert oracle.evaluations.total() == metric.pairs.total()
-    all_of_it = 8 * (14 * 10 + 9 * 10 + 5 * 25 + 2 * 5 + 3 * N_TARGET)
-    assert (metric.pairs.total() == len(metric.pairs)) == (room >= all_of_it)
+    total_bytes = 8 * (14 * 10 + 9 * 10 + 5 * 25 + 2 * 5 + 3 * N_TARGET)
+    assert (metric.pairs.total() == len(metric.pairs)) == (room >= total_bytes)
 
 
 def test_more_room_keeps_more():
@@ -100,21 +100,21 @@ def test_more_room_keeps_more():
     assert n_computed == [280, 230, 180, 140]
 
 
-def test_a_step_that_was_never_taken_is_our_mistake():
+def test_other_steps_raise():
     prefixes, *_ = prefixes_of(table(N_TARGET, N_SOURCE))
     shown(prefixes, [1], 0, 10)
     with pytest.raises(AssertionError, match="same steps"):
         shown(prefixes, [1], 0, 12)
 
 
-def test_rows_come_in_an_order_of_chance():
+def test_rows_are_in_random_order():
     d = table(N_TARGET, N_SOURCE)
     orders = [prefixes_of(d, seed=seed)[0].rows.tolist() for seed in (0, 0, 1)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[2]) == list(range(N_TARGET)) != orders[2]
 
 
-def test_rows_without_weight_are_left_out_and_the_others_weigh_one_on_average():
+def test_rows_without_weight_are_left_out_and_the_mean_weight_is_one():
     d, weights = table(N_TARGET, N_SOURCE), uneven(N_TARGET)
     prefixes, *_ = prefixes_of(d, weights)
     assert sorted(prefixes.rows.tolist()) == np.flatnonzero(weights).tolist()
@@ -125,7 +125,7 @@ def test_rows_without_weight_are_left_out_and_the_others_weigh_one_on_average():
     )
 
 
-def test_a_prefix_estimates_the_weighted_mean_without_bias():
+def test_a_prefix_is_an_unbiased_estimate_of_the_weighted_mean():
     d, weights = table(N_TARGET, 1), uneven(N_TARGET)
     found = []
     for seed in range(2000):
@@ -133,7 +133,7 @@ def test_a_prefix_estimates_the_weighted_mean_without_bias():
         found.append(np.mean(prefixes.weights[:8] * true(d, prefixes, [0], 0, 8)[0]))
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - d[:, 0] @ weights / weights.sum()) < 4 * error
-    assert abs(np.mean(found) - d[:, 0].mean()) > 4 * error  # weights matter here
+    assert abs(np.mean(found) - d[:, 0].mean()) > 4 * error  # the weights make a difference here
 
 
 def test_moments_of_sums():
@@ -145,7 +145,7 @@ def test_moments_of_sums():
     np.testing.assert_allclose(seen.spread, rewards.var(axis=1))
 
 
-def test_squares_beyond_float64_make_the_spread_infinite():
+def test_squares_that_overflow_make_the_variance_infinite():
     seen = moments_of(np.array([2]), np.array([1e200]), np.array([np.inf]), np.dtype(float))
     assert seen.spread == np.inf
     assert seen.mean == 5e199

@@ -12,9 +12,9 @@ from protobandit.search.objectives.sampled_coverage import SampledCoverage
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE, SCALE = 40, 9, 0.8
-D = table(N_TARGET, N_SOURCE)  # a fifth of it above the scale
+D = table(N_TARGET, N_SOURCE)  # a fifth is above the scale
 ARMS = np.array([1, 2, 4, 5, 7, 8])
-WEIGHTS = {"even": None, "uneven": uneven(N_TARGET)}
+WEIGHTS = {"equal": None, "unequal": uneven(N_TARGET)}
 
 weighted = pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 with_prototypes = pytest.mark.parametrize("chosen", [[], [0], [0, 3, 6]], ids=str)
@@ -33,7 +33,7 @@ def rewards(chosen, scale=SCALE, d=D):
 
 
 def rows_of(weights, seed, n=N_TARGET):
-    """Return the rows that a ledger opened with this seed reads, in their order."""
+    """Return the rows that a round with this seed reads, in order."""
     random = np.random.default_rng(seed)
     order = (
         RandomOrder(N_TARGET, random)
@@ -52,13 +52,13 @@ def opened(coverage, seed=0, arms=ARMS):
 
 @weighted
 @with_prototypes
-def test_moments_are_those_of_the_rows_of_the_order(weights, chosen):
-    """Arms are extended in groups that come apart and meet again."""
+def test_moments_equal_those_of_the_rows_of_the_order(weights, chosen):
+    """Arms are pulled in groups that differ between pulls."""
     coverage, _ = coverage_of(weights, chosen)
-    ledger, seen = opened(coverage, seed=3), dict.fromkeys(ARMS.tolist(), 0)
+    round_, seen = opened(coverage, seed=3), dict.fromkeys(ARMS.tolist(), 0)
     rows, truth = rows_of(weights, seed=3), rewards(chosen)
     for arms, n in [([8, 1, 4], 3), ([1], 5), ([2, 5, 7], 8), (ARMS[::-1], 1), ([4, 8, 2], 20)]:
-        moments = ledger.pull(Pull(np.array(arms), n))
+        moments = round_.pull(Pull(np.array(arms), n))
         for i, arm in enumerate(arms):
             seen[int(arm)] += n
             values = truth[arm, rows[: seen[int(arm)]]]
@@ -72,16 +72,16 @@ def test_moments_are_those_of_the_rows_of_the_order(weights, chosen):
 @pytest.mark.parametrize("steps", [[N_TARGET], [7, N_TARGET], [N_TARGET - 1, 5], [1000]], ids=str)
 def test_at_the_full_population_the_mean_is_exact(weights, chosen, steps):
     coverage, _ = coverage_of(weights, chosen)
-    ledger = opened(coverage)
+    round_ = opened(coverage)
     for n in steps:
-        moments = ledger.pull(Pull(ARMS, n))
+        moments = round_.pull(Pull(ARMS, n))
     assert (moments.count == N_TARGET).all()
     truth = np.average(rewards(chosen)[ARMS], axis=1, weights=weights)
     np.testing.assert_allclose(moments.mean, truth, rtol=1e-12)
     np.testing.assert_allclose(coverage.gains(moments.mean), SCALE * truth, rtol=1e-12)
     if weights is None:
         np.testing.assert_allclose(moments.spread, rewards(chosen)[ARMS].var(axis=1), atol=1e-12)
-    again = ledger.pull(Pull(ARMS, 3))
+    again = round_.pull(Pull(ARMS, 3))
     np.testing.assert_array_equal(again.mean, moments.mean)
     assert (again.count == N_TARGET).all()
 
@@ -94,25 +94,25 @@ def test_one_target_row():
 
 
 @weighted
-def test_a_new_order_forgets_the_rows_of_the_old(weights):
+def test_a_new_order_discards_earlier_rows(weights):
     coverage, _ = coverage_of(weights)
-    ledger = opened(coverage)
-    first = ledger.pull(Pull(ARMS, 9))
-    moments = ledger.pull(Pull(ARMS[:2], 4, anew=True))
+    round_ = opened(coverage)
+    first = round_.pull(Pull(ARMS, 9))
+    moments = round_.pull(Pull(ARMS[:2], 4, new_order=True))
     assert moments.count.tolist() == [4, 4]
-    others = ledger.pull(Pull(ARMS[2:], 4))
+    others = round_.pull(Pull(ARMS[2:], 4))
     assert others.count.tolist() == [4] * 4
-    assert (ledger.pull(Pull(ARMS, 5)).mean != first.mean).all()
+    assert (round_.pull(Pull(ARMS, 5)).mean != first.mean).all()
 
 
 @pytest.mark.parametrize(
     ("weights", "n"),
     [(None, 1), (None, 30), (None, 50), (uneven(50), 1), (uneven(50), 49)],
-    ids=["even-1", "even-30", "even-50", "uneven-1", "uneven-49"],
+    ids=["equal-1", "equal-30", "equal-50", "unequal-1", "unequal-49"],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rewards_of_identical_rows_stay_within_one(weights, n, dtype):
-    """Every distance is 0 and every reward 1, whatever the scale is rounded to."""
+def test_rewards_of_identical_rows_are_at_most_one(weights, n, dtype):
+    """Every distance is 0 and every reward is 1, however the scale is rounded."""
     rows = np.ones((50, 2), dtype=dtype)
     for scale in np.random.default_rng(0).uniform(0.1, 10, size=20):
         oracle = Oracle(pose(rows, rows.copy(), k=1, metric="manhattan", weights=weights), n_jobs=1)
@@ -124,18 +124,18 @@ def test_rewards_of_identical_rows_stay_within_one(weights, n, dtype):
 
 @pytest.mark.parametrize("n", [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 1, 5000])
 @pytest.mark.parametrize("chosen", [[], [2]], ids=str)
-def test_stretches_of_any_length_meet_at_their_ends(n, chosen):
+def test_ranges_of_any_length_are_contiguous(n, chosen):
     source, target = np.arange(4.0)[:, None], np.random.default_rng(0).uniform(0, 4, size=(n, 1))
     oracle = Oracle(pose(source, target, k=1, metric="manhattan"), n_jobs=1)
     coverage = SampledCoverage.of(oracle, scale=5.0).commit(np.array(chosen, dtype=np.int64))
     arms = np.array([0, 1, 3])
-    ledger = coverage.open(arms, np.random.default_rng(0))
+    round_ = coverage.open(arms, np.random.default_rng(0))
     rows = RandomOrder(n, np.random.default_rng(0)).read(0, n)
     truth = rewards(chosen, 5.0, abs(target - source.T))
-    ledger.pull(Pull(arms[:1], CHUNK - 3))
-    ledger.pull(Pull(arms[1:], 100))
+    round_.pull(Pull(arms[:1], CHUNK - 3))
+    round_.pull(Pull(arms[1:], 100))
     for step in (7, CHUNK, n):
-        moments = ledger.pull(Pull(arms, step))
+        moments = round_.pull(Pull(arms, step))
         for arm, count, mean in zip(arms, moments.count, moments.mean, strict=True):
             assert mean == pytest.approx(truth[arm, rows[:count]].mean(), rel=1e-9)
     assert (moments.count == n).all()
@@ -148,9 +148,9 @@ def test_stretches_of_any_length_meet_at_their_ends(n, chosen):
 @with_prototypes
 def test_a_round_never_computes_a_pair_twice(weights, chosen):
     coverage, metric = coverage_of(weights, chosen)
-    ledger = opened(coverage)
+    round_ = opened(coverage)
     for arms, n in [(ARMS[:3], 10), (ARMS[2:], 15), (ARMS, 12), (ARMS[1:4], N_TARGET), (ARMS, 100)]:
-        ledger.pull(Pull(arms, n))
+        round_.pull(Pull(arms, n))
         assert set(metric.pairs.values()) == {1}
     n_each = len(ARMS) + len(chosen)
     n_useful = N_TARGET if weights is None else np.count_nonzero(weights)
@@ -160,18 +160,18 @@ def test_a_round_never_computes_a_pair_twice(weights, chosen):
 
 
 @weighted
-def test_evaluations_are_calls_also_over_many_rounds(weights):
+def test_evaluations_equal_calls_over_many_rounds(weights):
     coverage, metric = coverage_of(weights)
     for arm in (0, 3, 6):
-        ledger = opened(coverage, seed=arm)
-        for anew in (False, False, True):
-            ledger.pull(Pull(ARMS, 11, anew=anew))
+        round_ = opened(coverage, seed=arm)
+        for is_new in (False, False, True):
+            round_.pull(Pull(ARMS, 11, new_order=is_new))
         assert coverage.sample.oracle.evaluations.total() == metric.pairs.total()
         coverage = coverage.commit(np.array([arm]))
 
 
 @weighted
-def test_a_row_met_again_is_compared_with_new_prototypes_only(weights):
+def test_a_row_read_again_is_compared_only_with_new_prototypes(weights):
     coverage, metric = coverage_of(weights, [0])
     for round_number, arm in enumerate((3, 6)):
         opened(coverage, seed=round_number).pull(Pull(ARMS, 25))
@@ -180,16 +180,16 @@ def test_a_row_met_again_is_compared_with_new_prototypes_only(weights):
     opened(coverage).pull(Pull(ARMS, 35))
     for prototype in (0, 3, 6):
         assert {n for (_, s), n in metric.pairs.items() if s == prototype} == {1}
-    met = {t for t, s in metric.pairs if s == 0}
-    assert {t for t, s in metric.pairs if s == 6} < met
+    seen = {t for t, s in metric.pairs if s == 0}
+    assert {t for t, s in metric.pairs if s == 6} < seen
 
 
-def test_draws_met_before_are_looked_up():
-    weights = WEIGHTS["uneven"]
+def test_repeated_draws_are_looked_up():
+    weights = WEIGHTS["unequal"]
     coverage, metric = coverage_of(weights)
-    ledger = opened(coverage, seed=1)
+    round_ = opened(coverage, seed=1)
     for n in (10, 5, 20):
-        ledger.pull(Pull(ARMS, n))
+        round_.pull(Pull(ARMS, n))
     rows = rows_of(weights, seed=1, n=35)
     n_distinct = len(np.unique(rows))
     oracle = coverage.sample.oracle
@@ -198,13 +198,13 @@ def test_draws_met_before_are_looked_up():
     assert oracle.lookups.total() == (35 - n_distinct) * len(ARMS)
 
 
-def test_an_arm_is_only_compared_with_the_rows_it_has_drawn():
-    weights = WEIGHTS["uneven"]
+def test_an_arm_is_compared_only_with_its_own_draws():
+    weights = WEIGHTS["unequal"]
     coverage, metric = coverage_of(weights)
-    ledger = opened(coverage, seed=1)
+    round_ = opened(coverage, seed=1)
     counts = dict(zip(ARMS.tolist(), (30, 4, 11, 1, 30, 17), strict=True))
     for arm, n in counts.items():
-        ledger.pull(Pull(np.array([arm]), n))
+        round_.pull(Pull(np.array([arm]), n))
     rows = rows_of(weights, seed=1)
     drawn = {(int(row), arm) for arm, n in counts.items() for row in rows[:n]}
     assert set(metric.pairs) == drawn
@@ -212,8 +212,8 @@ def test_an_arm_is_only_compared_with_the_rows_it_has_drawn():
     assert oracle.evaluations.total() + oracle.lookups.total() == sum(counts.values())
 
 
-def test_rows_of_no_weight_are_never_drawn():
-    weights = WEIGHTS["uneven"]
+def test_rows_without_weight_are_never_drawn():
+    weights = WEIGHTS["unequal"]
     coverage, metric = coverage_of(weights)
     for seed in range(5):
         opened(coverage, seed).pull(Pull(ARMS, N_TARGET - 1))
@@ -222,7 +222,7 @@ def test_rows_of_no_weight_are_never_drawn():
 
 @weighted
 @with_prototypes
-def test_pulls_that_the_scale_has_changed_are_counted(weights, chosen):
+def test_clipped_pulls_are_counted(weights, chosen):
     coverage, _ = coverage_of(weights, chosen, scale=0.3)
     opened(coverage, seed=2).pull(Pull(ARMS, 30))
     rows = rows_of(weights, seed=2)[:30]
@@ -237,13 +237,13 @@ def test_pulls_that_the_scale_has_changed_are_counted(weights, chosen):
     assert coverage.commit(np.array([8])).sample.clipped is coverage.sample.clipped
 
 
-def test_a_scale_above_every_distance_changes_nothing():
+def test_a_scale_above_every_distance_clips_nothing():
     coverage, _ = coverage_of(scale=D.max())
     opened(coverage).pull(Pull(ARMS, N_TARGET))
     assert sum(coverage.sample.clipped) == 0
 
 
-# -- chance ---------------------------------------------------------------------------------------
+# -- statistics -----------------------------------------------------------------------------------
 
 
 @weighted
@@ -257,7 +257,7 @@ def test_means_of_few_rows_are_unbiased(weights, chosen):
     assert (abs(means.mean(axis=0) - truth) < 4 * error).all()
 
 
-def test_gains_of_later_rounds_are_not_bounded():
+def test_gains_are_not_bounds():
     coverage, _ = coverage_of(chosen=[0])
     assert not coverage.is_bounding
     assert coverage.population == N_TARGET

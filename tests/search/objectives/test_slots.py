@@ -1,4 +1,4 @@
-"""A source row in a slot is an arm: what it is worth, and what it costs to know."""
+"""Pairs of a source row and a slot as arms: their gains and the number of evaluations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
 
 N_TARGET, N_SOURCE = 40, 12
-weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "uneven"])
+weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["equal", "unequal"])
 membered = pytest.mark.parametrize("members", [[5], [5, 2], [9, 0, 4, 7]], ids=len)
 
 
@@ -29,7 +29,7 @@ def swapped(members, slot, source):
     return [*members[:slot], source, *members[slot + 1 :]]
 
 
-def true_worth(d, q, members, source, slot):
+def true_gain(d, q, members, source, slot):
     """Return by how much the swap lowers the cost, by definition."""
     return brute.cost(d, q, members) - brute.cost(d, q, swapped(members, slot, source))
 
@@ -42,31 +42,31 @@ def open_all(slots, members):
 
 @weighted
 @membered
-@pytest.mark.parametrize("is_tied", [False, True], ids=["free", "tied"])
+@pytest.mark.parametrize("is_tied", [False, True], ids=["distinct", "tied"])
 def test_at_the_end_of_the_order_every_pair_is_exact(is_weighted, members, is_tied):
     d = table(N_TARGET, N_SOURCE)
     d = np.round(3 * d) if is_tied else d
     weights = uneven(N_TARGET) if is_weighted else None
     slots, *_ = slots_of(d, members, weights, least=0.25)
-    arms, ledger = open_all(slots, members)
-    ledger.pull(Pull(arms, 13))
+    arms, round_ = open_all(slots, members)
+    round_.pull(Pull(arms, 13))
     rest = arms[1:]
-    seen = ledger.pull(Pull(rest, slots.population - 13))
+    seen = round_.pull(Pull(rest, slots.population - 13))
     assert (seen.count == slots.population).all()
     q = brute.even(N_TARGET) if weights is None else weights
     pairs = zip(*slots.split(rest), strict=True)
-    expected = [true_worth(d, q, members, int(source), int(slot)) for source, slot in pairs]
+    expected = [true_gain(d, q, members, int(source), int(slot)) for source, slot in pairs]
     np.testing.assert_allclose(seen.mean, expected, atol=1e-12)
 
 
 @weighted
 @membered
-def test_only_what_is_saved_is_sampled(is_weighted, members):
-    """What a removal costs is known, unless it leaves none; the spread is that of the savings."""
+def test_only_the_savings_are_sampled(is_weighted, members):
+    """The cost of a removal is known, unless no prototype is left; the variance is of savings."""
     d = table(N_TARGET, N_SOURCE)
     slots, *_ = slots_of(d, members, uneven(N_TARGET) if is_weighted else None)
-    arms, ledger = open_all(slots, members)
-    seen = ledger.pull(Pull(arms[1:], 15))
+    arms, round_ = open_all(slots, members)
+    seen = round_.pull(Pull(arms[1:], 15))
     order, q = slots.prefixes.rows, slots.prefixes.weights
     near = d[np.ix_(order, members)]
     for i, (source, slot) in enumerate(zip(*slots.split(arms[1:]), strict=True)):
@@ -81,10 +81,10 @@ def test_only_what_is_saved_is_sampled(is_weighted, members):
 
 
 @membered
-def test_one_distance_serves_all_slots(members):
+def test_one_distance_is_used_for_all_slots(members):
     slots, oracle, metric = slots_of(table(N_TARGET, N_SOURCE), members)
-    arms, ledger = open_all(slots, members)
-    ledger.pull(Pull(arms, 10))
+    arms, round_ = open_all(slots, members)
+    round_.pull(Pull(arms, 10))
     n_others = N_SOURCE - len(members)
     assert oracle.evaluations.total() == metric.pairs.total() == 10 * n_others
     again = slots.open(arms, np.random.default_rng(0))
@@ -95,16 +95,16 @@ def test_one_distance_serves_all_slots(members):
     assert metric.pairs.total() == 10 * n_others + 5 * len(np.unique(slots.split(few)[0]))
 
 
-def test_staying_is_known():
+def test_the_gain_of_no_swap_is_known():
     slots, *_ = slots_of(table(N_TARGET, N_SOURCE), [5, 2], least=0.125)
-    arms, ledger = open_all(slots, [5, 2])
-    seen = ledger.pull(Pull(arms, 10))
+    arms, round_ = open_all(slots, [5, 2])
+    seen = round_.pull(Pull(arms, 10))
     assert arms[0] == STAY
     assert (seen.count[0], seen.mean[0], seen.spread[0]) == (N_TARGET, 0.125, 0)
     assert (seen.count[1:] == 10).all()
 
 
-def test_arms_name_their_source_and_slot():
+def test_arms_encode_source_and_slot():
     slots, *_ = slots_of(table(N_TARGET, N_SOURCE), [5, 2, 7])
     arms = slots.arms(np.array([0, 4, 11]))
     assert len(np.unique(arms)) == len(arms) == 1 + 3 * 3
@@ -116,18 +116,18 @@ def test_arms_name_their_source_and_slot():
 
 @weighted
 @membered
-def test_commit_puts_the_row_in_its_best_slot_if_that_pays(is_weighted, members):
+def test_commit_swaps_into_the_best_slot_if_the_gain_is_large_enough(is_weighted, members):
     d = table(N_TARGET, N_SOURCE)
     weights = uneven(N_TARGET) if is_weighted else None
     q = brute.even(N_TARGET) if weights is None else weights
     others = np.setdiff1d(np.arange(N_SOURCE), members).tolist()
     k = len(members)
-    worth = {i: [true_worth(d, q, members, i, slot) for slot in range(k)] for i in others}
-    least = float(np.median([max(worth[i]) for i in others])) + 1e-9
+    gain = {i: [true_gain(d, q, members, i, slot) for slot in range(k)] for i in others}
+    least = float(np.median([max(gain[i]) for i in others])) + 1e-9
     for i in others:
         slots, *_ = slots_of(d, members, weights, least=least)
-        slots.commit(slots.arms(np.array([i]))[1:2])  # whatever the slot it was found in
-        best = int(np.argmax(worth[i]))
-        expected = swapped(members, best, i) if worth[i][best] > least else members
+        slots.commit(slots.arms(np.array([i]))[1:2])  # the slot of the arm does not matter
+        best = int(np.argmax(gain[i]))
+        expected = swapped(members, best, i) if gain[i][best] > least else members
         assert slots.swap_state.members.tolist() == expected
         assert slots.swap_state.cost == pytest.approx(brute.cost(d, q, expected))

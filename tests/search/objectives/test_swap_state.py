@@ -14,13 +14,13 @@ N_TARGET, N_SOURCE = 31, 12
 D = table(N_TARGET, N_SOURCE)
 
 weighted = pytest.mark.parametrize(
-    "weights", [np.ones(N_TARGET), uneven(N_TARGET)], ids=["even", "uneven"]
+    "weights", [np.ones(N_TARGET), uneven(N_TARGET)], ids=["equal", "unequal"]
 )
 started = pytest.mark.parametrize("members", [[4], [4, 0], [7, 3, 11, 0, 5]], ids=len)
 
 
 def full(d, weights, members):
-    """Return an oracle, the patchwork of all its distances, and the standing of these arms."""
+    """Return a metric, a ragged table of all its distances, and the state of these prototypes."""
     oracle, metric = watched(d)
     batch = RowBatch(0, oracle.targets(slice(0, len(d))), weights)
     held = FullTable.of(oracle, np.arange(d.shape[1]), batch.targets)
@@ -30,7 +30,7 @@ def full(d, weights, members):
 
 
 def ragged_table(weights, members, *, n_first=9, seed=0):
-    """Return the same where every arm but the prototypes lacks most of the later rows."""
+    """Return the same, with most later rows missing for all arms except prototypes."""
     oracle, metric = watched(D)
     random = np.random.default_rng(seed)
     rows = random.permutation(N_TARGET)
@@ -57,7 +57,7 @@ def best_swap(d, weights, members, arm):
 
 @weighted
 @started
-def test_changes_are_those_of_brute_force(weights, members):
+def test_changes_equal_brute_force(weights, members):
     _, ragged, swap_state = full(D, weights, members)
     arms = np.array([i for i in range(N_SOURCE) if i not in members][::-1])
     changes, slots = swap_state.changes(ragged, arms)
@@ -85,7 +85,7 @@ def test_the_cost_and_the_cost_of_removals(weights, members):
 
 @weighted
 @started
-def test_exchanges_leave_the_standing_exact(weights, members):
+def test_exchanges_keep_the_state_exact(weights, members):
     _, ragged, swap_state = full(D, weights, members)
     random = np.random.default_rng(len(members))
     for _ in range(40):
@@ -107,7 +107,7 @@ def test_exchanges_leave_the_standing_exact(weights, members):
 
 @pytest.mark.parametrize("members", [[4], [4, 0, 9]], ids=len)
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_not_known_of_an_arm_counts_against_it(members, seed):
+def test_missing_rows_never_make_a_change_look_better(members, seed):
     weights = uneven(N_TARGET, seed)
     _, ragged, swap_state, d = ragged_table(weights, members, seed=seed)
     arms = np.array([i for i in range(N_SOURCE) if i not in members])
@@ -119,8 +119,8 @@ def test_what_is_not_known_of_an_arm_counts_against_it(members, seed):
         assert swap_state.change(ragged, int(arm)) == (change, slot)
 
 
-def test_a_lone_prototype_farther_than_anything_known_keeps_the_sums_right():
-    """Arm 1 is known at one near row; made a prototype, it turns out to be far from the others."""
+def test_a_single_prototype_farther_than_all_known_distances():
+    """Only one near row of arm 1 is known; as a prototype it is far from the other rows."""
     d = np.array([[4.0, 1.0, 5.0], [4.0, 90.0, 3.0], [4.0, 90.0, 2.0]])
     oracle, _ = watched(d)
     first = RowBatch(0, oracle.targets(slice(0, 1)), np.ones(1))
@@ -141,7 +141,7 @@ def test_a_lone_prototype_farther_than_anything_known_keeps_the_sums_right():
     )
 
 
-def test_a_lone_prototype_can_be_asked_about_a_single_arm_at_once():
+def test_change_by_a_single_arm_of_a_single_prototype():
     _, ragged, swap_state = full(D, np.ones(N_TARGET), [4])
     assert swap_state.change(ragged, 7)[0] == pytest.approx(
         best_swap(D, np.ones(N_TARGET), [4], 7), abs=1e-12
@@ -150,7 +150,7 @@ def test_a_lone_prototype_can_be_asked_about_a_single_arm_at_once():
 
 @weighted
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_homes_are_where_an_arm_beats_the_second_most(weights, n):
+def test_homes_are_the_cells_with_the_largest_savings(weights, n):
     members = [7, 3, 11, 2]
     _, ragged, swap_state = full(D, weights, members)
     arms = np.array([0, 9, 5, 9, 11])
@@ -166,18 +166,18 @@ def test_homes_are_where_an_arm_beats_the_second_most(weights, n):
         assert own.tolist() == np.where(truth[order] > 0, order, -1).tolist()
 
 
-def test_where_all_cells_are_asked_for_every_arm_is_at_home_in_all():
+def test_all_cells_are_homes_if_all_are_requested():
     _, ragged, swap_state = full(D, np.ones(N_TARGET), [7, 3, 11, 2])
     assert swap_state.homes(ragged, np.array([0, 9]), 4).tolist() == [[0, 1, 2, 3]] * 2
 
 
-def test_a_lone_prototype_is_everyones_home():
+def test_the_cell_of_a_single_prototype_is_every_home():
     _, ragged, swap_state = full(D, np.ones(N_TARGET), [4])
     assert (swap_state.homes(ragged, np.arange(N_SOURCE), 1) == 0).all()
 
 
 @pytest.mark.parametrize("members", [[4], [4, 0, 9, 1], [4, 0, 9, 1, 6], list(range(10))], ids=len)
-def test_what_four_prototypes_are_nearer_to_is_out_of_reach(members):
+def test_limits_are_the_distances_of_the_fourth_prototype(members):
     _, ragged, swap_state = full(D, np.ones(N_TARGET), members)
     if len(members) <= 4:
         assert np.isinf(swap_state.limits).all()
@@ -191,39 +191,39 @@ def test_what_four_prototypes_are_nearer_to_is_out_of_reach(members):
 
 
 @weighted
-def test_what_is_out_of_reach_makes_no_difference_to_a_swap(weights):
+def test_entries_beyond_the_limits_do_not_change_swaps(weights):
     members = [7, 3, 11, 0, 5, 2]
     oracle, _ = watched(D)
     batch = RowBatch(0, oracle.targets(slice(0, N_TARGET)), weights)
     held = FullTable.of(oracle, np.arange(N_SOURCE), batch.targets)
     swap_state = SwapState(np.array(members), held.matrix[members], weights)
-    everyone = np.arange(N_SOURCE)
+    all_arms = np.arange(N_SOURCE)
     whole, part = held.ragged(batch), held.ragged(batch, swap_state.limits)
     assert len(part.values) < len(whole.values)
     for one, other in zip(
-        swap_state.changes(whole, everyone), swap_state.changes(part, everyone), strict=True
+        swap_state.changes(whole, all_arms), swap_state.changes(part, all_arms), strict=True
     ):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(
-        swap_state.homes(whole, everyone, 6), swap_state.homes(part, everyone, 6)
+        swap_state.homes(whole, all_arms, 6), swap_state.homes(part, all_arms, 6)
     )
 
 
-def test_weights_count_as_copies_of_rows():
+def test_weights_are_equivalent_to_copies_of_rows():
     copies = np.array([3, 1, 2, 0, 1] * 7)[:N_TARGET].astype(float)
-    _, weighted_patchwork, weighted_standing = full(D, copies, [2, 6])
+    _, weighted_ragged, weighted_state = full(D, copies, [2, 6])
     repeated = np.repeat(D, copies.astype(int), axis=0)
     _, ragged, swap_state = full(repeated, np.ones(len(repeated)), [2, 6])
-    everyone = np.arange(N_SOURCE)
-    assert weighted_standing.cost == pytest.approx(swap_state.cost, rel=1e-12)
+    all_arms = np.arange(N_SOURCE)
+    assert weighted_state.cost == pytest.approx(swap_state.cost, rel=1e-12)
     np.testing.assert_allclose(
-        weighted_standing.changes(weighted_patchwork, everyone)[0],
-        swap_state.changes(ragged, everyone)[0],
+        weighted_state.changes(weighted_ragged, all_arms)[0],
+        swap_state.changes(ragged, all_arms)[0],
         atol=1e-12,
     )
 
 
-def test_questions_are_lookups():
+def test_changes_and_homes_count_as_lookups():
     metric, ragged, swap_state = full(D, np.ones(N_TARGET), [2, 6])
     spent, oracle = metric.pairs.total(), ragged.oracle
     before = oracle.lookups.total()
@@ -233,7 +233,7 @@ def test_questions_are_lookups():
     assert metric.pairs.total() == spent
 
 
-def test_the_members_given_are_not_written_to():
+def test_the_members_passed_are_not_modified():
     members = np.array([2, 6])
     _, ragged, swap_state = full(D, np.ones(N_TARGET), members)
     swap_state.exchange(0, 9, ragged.distances(np.array([9]))[0])
@@ -241,7 +241,7 @@ def test_the_members_given_are_not_written_to():
     assert swap_state.members.tolist() == [9, 6]
 
 
-def test_many_arms_are_shared_among_threads_to_the_same_bits():
+def test_any_number_of_threads_gives_the_same_bits():
     random = np.random.default_rng(0)
     rows = random.normal(size=(2300, 4)).astype(np.float32)
 
@@ -252,9 +252,50 @@ def test_many_arms_are_shared_among_threads_to_the_same_bits():
         held = FullTable.of(oracle, np.arange(2300), batch.targets)
         members = np.arange(0, 2300, 200)
         swap_state = SwapState(members, held.matrix[members], weights)
-        ragged, everyone = held.ragged(batch), np.arange(2300)
-        changes, slots = swap_state.changes(ragged, everyone)
-        return changes, slots, swap_state.homes(ragged, everyone, 5)
+        ragged, all_arms = held.ragged(batch), np.arange(2300)
+        changes, slots = swap_state.changes(ragged, all_arms)
+        return changes, slots, swap_state.homes(ragged, all_arms, 5)
 
     for one, other in zip(answers(1), answers(2), strict=True):
         assert one.tobytes() == other.tobytes()
+
+
+# -- random swaps ----------------------------------------------------------------------------------
+
+
+def distances_on_a_line(target, source):
+    return np.abs(np.asarray(source)[:, None] - np.asarray(target)[None, :]).astype(float)
+
+
+def test_first_improving_swap_of_a_single_prototype():
+    """Compared with 45, -20 is nearer to most rows, but much farther from the others."""
+    target, source = np.repeat([0.0, 100.0], [60, 40]), [45.0, -20.0, -5.0]
+    matrix, places = distances_on_a_line(target, source), np.arange(3)
+    swap_state = SwapState(np.array([0]), matrix[:1].copy(), np.ones(100))
+    is_member = np.array([True, False, False])
+    slots = np.zeros(4, dtype=np.int64)
+    found = swap_state.first_improving_swap(
+        matrix, places, np.array([1, 0, 1, 1]), slots, is_member
+    )
+    assert found == (4, 3)
+    found = swap_state.first_improving_swap(
+        matrix, places, np.array([1, 0, 2, 1]), slots, is_member
+    )
+    assert found == (2, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+def test_an_equal_swap_is_no_improvement(scale):
+    """The distances are the same in another order, so they differ only by rounding."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        own = scale * random.uniform(size=300)
+        matrix = np.array([own, random.permutation(own)])
+        weights = np.full(300, random.uniform())
+        for arm in (0, 1):
+            swap_state = SwapState(np.array([1 - arm]), matrix[[1 - arm]], weights)
+            arms, slots = np.array([arm]), np.zeros(1, dtype=np.int64)
+            is_member = np.arange(2) != arm
+            assert swap_state.first_improving_swap(
+                matrix, np.arange(2), arms, slots, is_member
+            ) == (1, 1)

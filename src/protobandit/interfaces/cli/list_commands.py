@@ -31,8 +31,7 @@ def methods(as_json: options.AsJson = False) -> None:
 
 def metrics(as_json: options.AsJson = False) -> None:
     """List the metrics: the rows each reads, its largest value if it has one, its parameters."""
-    from protobandit.metrics.metrics import METRICS
-    from protobandit.metrics.parameters import PARAMETERS
+    from protobandit.metrics.metrics import METRICS, PARAMETERS
 
     # Those that are not in the table cannot do without their parameter.
     kinds = {name: sorted(metric.kinds) for name, metric in METRICS.items()}

@@ -60,8 +60,7 @@ def _methods(incomplete: str) -> list[str]:
 
 
 def _metrics(incomplete: str) -> list[str]:
-    from protobandit.metrics.metrics import METRICS
-    from protobandit.metrics.parameters import PARAMETERS
+    from protobandit.metrics.metrics import METRICS, PARAMETERS
 
     return [name for name in {**METRICS, **PARAMETERS} if name.startswith(incomplete)]
 

@@ -1,4 +1,4 @@
-"""Confidence bounds from the Bernoulli divergence, for whole arrays of arms at once."""
+"""Confidence bounds by the Kullback-Leibler divergence of Bernoulli variables, for arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def divergence(p: Doubles, q: Doubles) -> Doubles:
 
 
 def upper_bound(mean: Doubles, level: Doubles) -> Doubles:
-    """Return the largest q with kl(mean, q) <= level, or a little more, but never less.
+    """Return the largest q with kl(mean, q) <= level, or slightly more, but never less.
 
-    kl(p, .) is convex and grows to the right of p, so Newton's iteration, started to the right of
-    the root, comes down to it without passing it. Three inequalities give the start, for q > p:
+    kl(p, .) is convex and increasing to the right of p, so Newton's iteration that starts to the
+    right of the root decreases to it without passing it. Three inequalities give the start, for
+    q > p:
     kl(p, q) >= 2 (q - p)**2 (Pinsker), kl(p, q) >= (q - p)**2 / (2 (p + 2 q) / 3) (Bernstein) and
     kl(p, q) >= -entropy(p) - (1 - p) ln(1 - q).
 
@@ -31,7 +32,7 @@ def upper_bound(mean: Doubles, level: Doubles) -> Doubles:
     mean
         Means in [0, 1].
     level
-        How much divergence is allowed, above 0.
+        The allowed divergence, above 0.
 
     Returns
     -------
@@ -40,8 +41,10 @@ def upper_bound(mean: Doubles, level: Doubles) -> Doubles:
     """
     rest = 1 - mean
     target = level - _negentropy(mean)
-    ahead = np.minimum(np.sqrt(level / 2), level / 1.5 + np.sqrt(level * (level / 2.25 + 2 * mean)))
-    bound = np.minimum(mean + ahead, -np.expm1(-target / np.maximum(rest, _TINY)))
+    radius = np.minimum(
+        np.sqrt(level / 2), level / 1.5 + np.sqrt(level * (level / 2.25 + 2 * mean))
+    )
+    bound = np.minimum(mean + radius, -np.expm1(-target / np.maximum(rest, _TINY)))
     bound = np.minimum(bound, _BELOW_ONE)
     for _ in range(_N_STEPS):
         below = 1 - bound

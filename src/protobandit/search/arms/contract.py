@@ -1,16 +1,16 @@
-"""The language in which a strategy asks and is answered.
+"""The contract between a strategy and its driver.
 
-A strategy is sans-I/O. ``identify`` is a generator: it yields a `Pull`, is sent back the `Moments`
-of the arms it named, in the same order, and returns a `Choice`.
+A strategy does no I/O. ``identify`` is a generator: it yields a `Pull`, receives the `Moments` of
+the arms of that pull, in the same order, and returns a `Choice`.
 
 Rules
 -----
-1. Rewards lie in [0, 1] for every strategy that promises something about its choice.
-2. ``Pull(arms, n)`` extends each arm by ``n`` target rows of the current order, from where that arm
-   stands. With ``anew=True`` a new, independent order begins for everybody: earlier rows are
-   forgotten, so survivors are never judged on the rows that made them survive.
-3. The moments sent back are those of the arm since the current order began.
-4. An arm is never extended beyond ``terms.population`` rows; there ``count == population`` and its
+1. Rewards lie in [0, 1] for every strategy that guarantees something about its choice.
+2. ``Pull(arms, n)`` extends each arm by ``n`` target rows of the current order, from the position
+   of that arm. With ``new_order=True`` a new, independent order begins for all arms and earlier
+   rows are discarded. So survivors are never judged on the rows that made them survive.
+3. The moments are those of the arm since the current order began.
+4. An arm is never extended beyond ``terms.population`` rows. There ``count == population`` and its
    mean is exact.
 """
 
@@ -27,23 +27,23 @@ from protobandit.foundation.array_types import Doubles, Ids
 
 @dataclass(frozen=True)
 class Pull:
-    """Ask for these arms on ``n`` more target rows each."""
+    """A request for ``n`` more target rows of each of these arms."""
 
     arms: Ids
     n: int
-    anew: bool = False
+    new_order: bool = False
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What is known of some arms: rows seen, mean reward, mean squared deviation from it."""
+    """For some arms, the number of rows read, the mean reward, and the variance of the rewards."""
 
     count: Ids
     mean: Doubles
     spread: Doubles
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of both sets of rows together (Chan, Golub, LeVeque 1979)."""
+        """Return the moments of the union of two sets of rows (Chan, Golub, LeVeque 1979)."""
         count = self.count + other.count
         share = np.divide(other.count, count, out=np.zeros_like(self.mean), where=count > 0)
         shift = other.mean - self.mean
@@ -53,9 +53,9 @@ class Moments:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one round hands to the next: an upper bound on the gain of every source row.
+    """An upper bound on the gain of every source row, which one round passes to the next.
 
-    ``upper`` is indexed by source row. By submodularity a gain only shrinks while prototypes are
+    ``upper`` is indexed by source row. By submodularity a gain never grows when prototypes are
     added, so an old exact gain bounds the new one from above.
     """
 
@@ -64,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds in this round: the size of the target, how many arms to choose, the dice."""
+    """The size of the target, the number of arms to choose, and the random generator."""
 
     population: int
     picks: int = 1
@@ -73,11 +73,21 @@ class Terms:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen arms, best first, what was seen of each, and what the next round may use.
+    """The result of a round.
 
-    ``means`` is NaN where an arm was chosen without a pull, because there was nothing to decide.
-    ``is_proven`` is False when the strategy stopped on a rule that carries no guarantee, and
-    ``is_of_all`` when arms that were not looked at may be better.
+    Attributes
+    ----------
+    arms
+        The chosen arms, best first.
+    means
+        The mean reward of each; NaN if it was chosen without a pull, because there was nothing to
+        decide.
+    bounds
+        Bounds that the next round may use.
+    is_proven
+        False if the strategy stopped by a rule without a guarantee.
+    is_of_all
+        False if arms that were not considered may be better.
     """
 
     arms: Ids
@@ -92,7 +102,7 @@ Identification: TypeAlias = Generator[Pull, Moments, Choice]
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Decides which arms to pull and when to stop; sees numbers only."""
+    """Decides which arms to pull and when to stop. It receives only numbers."""
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Choose ``terms.picks`` of ``arms``."""
@@ -100,11 +110,19 @@ class Strategy(Protocol):
 
 
 def top(arms: Ids, means: Doubles, n: int) -> tuple[Ids, Doubles]:
-    """Return the ``n`` arms of largest mean, best first; equal means in the order given."""
+    """Return the ``n`` arms with the largest means, best first; equal means in the given order."""
     best = np.argsort(-means, kind="stable")[:n]
     return arms[best], means[best]
 
 
-def unseen(arms: Ids, bounds: Bounds | None = None) -> Choice:
-    """Choose all of ``arms`` without a pull: there is nothing to decide among them."""
+def choose_all(arms: Ids, bounds: Bounds | None = None) -> Choice:
+    """Choose all of ``arms`` without a pull, because there is nothing to decide."""
     return Choice(arms=arms, means=np.full(len(arms), np.nan), bounds=bounds)
+
+
+def upper_bounds(arms: Ids, bounds: Bounds | None) -> Doubles:
+    """Return a copy of the upper bounds for at least all of ``arms``; unknown ones are infinite."""
+    known = np.empty(0) if bounds is None else bounds.upper
+    upper = np.full(max(len(known), arms.max(initial=-1) + 1), np.inf)
+    upper[: len(known)] = known
+    return upper

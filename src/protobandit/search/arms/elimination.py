@@ -1,7 +1,7 @@
-"""What the elimination strategies share: a plan of stages, known before the first pull.
+"""Elimination by a plan of stages that is known before the first pull.
 
-A plan depends on the number of arms only, never on what is seen, so its cost can be stated (and
-tested) beforehand and compared with that of the exact scan at every stage.
+A plan depends only on the number of arms, never on rewards. So its cost can be stated (and tested)
+beforehand and compared with the cost of pulling every row at each stage.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.search.arms.contract import Choice, Identification, Pull, Terms, top, unseen
+from protobandit.search.arms.contract import Choice, Identification, Pull, Terms, choose_all, top
 
 
 @dataclass(frozen=True)
 class EliminationStage:
-    """Pull each of ``n_arms`` survivors on ``n_rows`` rows drawn anew, then keep the best."""
+    """Pull each of ``n_arms`` survivors on ``n_rows`` new rows, then keep the ``n_keep`` best."""
 
     n_arms: int
     n_rows: int
@@ -28,15 +28,15 @@ Plan: TypeAlias = Sequence[EliminationStage]
 
 
 def planned_pulls(plan: Plan) -> int:
-    """Return the number of pulls that ``plan`` asks for."""
+    """Return the number of pulls of ``plan``."""
     return sum(stage.n_arms * stage.n_rows for stage in plan)
 
 
 def cap(plan: Plan, population: int) -> list[EliminationStage]:
-    """Return ``plan``, ended by an exact stage as soon as that is no dearer than the rest of it.
+    """Return ``plan``, ending in an exact stage as soon as that costs no more than the rest of it.
 
-    Cost: never above that of ``plan``, nor above one pass of the first stage's arms over the
-    target; so no stage asks for more than ``population`` rows either.
+    Cost: at most that of ``plan``, and at most one pass of the arms of the first stage over the
+    target. So no stage pulls more than ``population`` rows.
     """
     stages: list[EliminationStage] = []
     for i, stage in enumerate(plan):
@@ -47,15 +47,15 @@ def cap(plan: Plan, population: int) -> list[EliminationStage]:
 
 
 def eliminate(plan: Plan, arms: Ids, terms: Terms) -> Identification:
-    """Follow ``plan``, capped at the exact scan, down to one arm."""
+    """Follow ``plan``, capped at one pass over the target, until one arm is left."""
     if terms.picks != 1:
         raise InvalidInput(
-            f"r={terms.picks}: elimination finds one arm per iteration. "
-            "Pass r=1, or search with 'uniform' or 'kl-lucb'."
+            f"r={terms.picks} is not supported: elimination chooses one arm per round. "
+            "Pass r=1, or search='uniform' or 'kl-lucb'."
         )
     if len(arms) <= 1:
-        return unseen(arms)
+        return choose_all(arms)
     for stage in cap(plan, terms.population):
-        seen = yield Pull(arms, stage.n_rows, anew=True)
+        seen = yield Pull(arms, stage.n_rows, new_order=True)
         arms, means = top(arms, seen.mean, stage.n_keep)
     return Choice(arms=arms, means=means)

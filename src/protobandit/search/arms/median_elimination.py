@@ -1,4 +1,4 @@
-"""Drop the lower half, again and again (Even-Dar, Mannor, Mansour 2006)."""
+"""Drop the lower half of the arms in each stage (Even-Dar, Mannor, Mansour 2006)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from protobandit.foundation.array_types import Ids
 from protobandit.search.arms.contract import Bounds, Identification, Terms
 from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
-from protobandit.search.arms.pac import check_promise
+from protobandit.search.arms.pac import require_pac
 
 
 @dataclass(frozen=True, kw_only=True)
 class MedianElimination:
-    """Pull all survivors on rows drawn anew, drop those below the median, and repeat.
+    """Pull all survivors on new rows, drop those below the median, and repeat.
 
     Guarantee: with probability ``1 - delta`` the chosen arm is within ``nu`` of the best.
     Cost: for n arms, n a power of two, at most ``n / nu**2 * (576 * ln(3 / delta) + 3594) + 2 * n``
@@ -22,13 +22,14 @@ class MedianElimination:
 
     Proof. Stage s = 1, 2, ... has the tolerance e = nu / 4 * (3 / 4)**(s - 1) and the error
     d = delta / 2**s; these sum to at most ``nu`` and ``delta``. It pulls its n survivors on
-    m = ceil(4 / e**2 * ln(3 / d)) rows, drawn anew and so independent of how the survivors were
-    found, and keeps ceil(n / 2). A mean is off by e / 2 to one side with probability at most
+    m = ceil(4 / e**2 * ln(3 / d)) new rows, which are independent of how the survivors were found,
+    and keeps ceil(n / 2). A mean is wrong by e / 2 to one side with probability at most
     exp(-m * e**2 / 2) <= d / 3 (Hoeffding). The stage loses more than e only if the best survivor
-    is under-estimated by e / 2, or if n / 2 arms that are e below it are over-estimated by e / 2;
-    at most n * d / 3 of these are expected, so by Markov's inequality that has probability at most
-    2 * d / 3. The cost is the sum of n / 2**(s - 1) * 64 / nu**2 * (16 / 9)**(s - 1) *
-    (ln(3 / delta) + s * ln(2)), a series in (8 / 9)**(s - 1).
+    is underestimated by e / 2, or if n / 2 arms that are e below it are overestimated by e / 2.
+    The expected number of these is at most n * d / 3, so by Markov's inequality this has
+    probability at most 2 * d / 3. The cost is the sum of
+    n / 2**(s - 1) * 64 / nu**2 * (16 / 9)**(s - 1) * (ln(3 / delta) + s * ln(2)), a series in
+    (8 / 9)**(s - 1).
 
     Reference: Even-Dar, Mannor, Mansour (2006), Action elimination and stopping conditions for the
     multi-armed bandit and reinforcement learning problems, Algorithm 3.
@@ -45,14 +46,14 @@ class MedianElimination:
     delta: float
 
     def __post_init__(self) -> None:
-        check_promise(self.nu, self.delta)
+        require_pac(self.nu, self.delta)
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return an arm within ``nu`` of the best, with probability ``1 - delta``."""
         return (yield from eliminate(self.plan(len(arms)), arms, terms))
 
     def plan(self, n_arms: int) -> Plan:
-        """Return the stages that take ``n_arms`` down to one."""
+        """Return the stages that reduce ``n_arms`` to one."""
         stages: list[EliminationStage] = []
         tolerance, error = self.nu / 4, self.delta / 2
         while n_arms > 1:

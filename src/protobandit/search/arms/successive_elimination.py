@@ -1,16 +1,17 @@
-"""Drop whatever is told apart from the best, batch by batch, each arm by its own spread.
+"""Drop arms whose confidence interval lies below that of the best, batch by batch.
 
 Theory of operation
 -------------------
-All arms still in the game read the same order, in step. The first batch tells each arm's spread;
-from then on its mean is taken to be right within ``sigma * sqrt(2 * ln(1 / d) / n)`` after n rows,
-d being ``delta`` shared out among the arms, and, as the N rows come without replacement, within
-sqrt(1 - n / N) of that. An arm whose upper end lies below the lower end of the best is dropped. An
-arm that has seen the whole target is exact: its interval is a point.
+All remaining arms read the same order, at the same positions. The first batch estimates the
+variance of each arm. From then on the error of its mean after n rows is assumed to be at most
+``sigma * sqrt(2 * ln(1 / d) / n)``, where d is ``delta`` divided by the number of arms, times
+sqrt(1 - n / N) because the N rows are read without replacement. An arm whose upper end lies below
+the lower end of the best is dropped. An arm that has read the whole target is exact: its interval
+is a point.
 
-Batches grow by a quarter once there are four of them, so that a pass over the target takes dozens
-of turns instead of thousands; every search climbs the same steps, so that what one has computed the
-next can look up.
+After four batches, batches grow by a quarter, so that a pass over the target takes dozens of pulls
+instead of thousands. Every search uses the same steps, so that the next one can look up what an
+earlier one computed.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.checks import require_integer, require_number
 from protobandit.search.arms.contract import (
     Bounds,
     Choice,
     Identification,
     Pull,
     Terms,
+    choose_all,
     top,
-    unseen,
 )
 
-_WIDEST = 1e300  # so that times zero it is zero
-_GROWTH = 4  # after so many batches a pull adds one row to as many
+_WIDEST = 1e300  # not infinity, because infinity times zero is NaN
+_GROWTH = 4  # after this many batches, a pull adds one row for every four
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessiveElimination:
-    """Pull the arms not yet told apart from the best, until they are or all is seen.
+    """Pull the arms whose interval overlaps that of the best, until none does or all rows are read.
 
-    Rewards may be any numbers, negative ones too.
+    Rewards may be any numbers, also negative ones.
 
-    Status: heuristic. If every arm's rewards were sub-Gaussian with the spread that its first batch
-    shows, an interval would miss its mean at one look with probability at most 2 d, d = delta / n
-    for n arms, and the best arm would be chosen with probability 1 - 2 * delta * looks or more.
-    (Were all intervals right, the best arm's upper end would never lie below another's lower end.)
-    But the spread is an estimate, and zero for an arm none of whose rewards the first batch holds;
-    and where rounds share one order, later arms depend on the rows by which earlier ones were
-    chosen. So ``is_proven`` is True only when every arm has
-    seen the whole target: then the choice is exact.
+    Status: heuristic. If the rewards of every arm were sub-Gaussian with the variance of its first
+    batch, an interval would miss its mean at one check with probability at most 2 d, d = delta / n
+    for n arms, and the best arm would be chosen with probability at least 1 - 2 * delta * checks.
+    (If all intervals are correct, the upper end of the best arm never lies below the lower end of
+    another.) But the variance is an estimate, and it is zero for an arm that has no reward in the
+    first batch. And if rounds share one order, later arms depend on the rows by which earlier ones
+    were chosen. So ``is_proven`` is True only if every arm has read the whole target: then the
+    choice is exact.
     Cost: about 8 * sigma**2 / gap**2 * ln(n / delta) pulls for an arm ``gap`` below the best, never
     more than one pass over the target.
 
@@ -58,27 +59,22 @@ class SuccessiveElimination:
     Parameters
     ----------
     delta
-        The probability of error, shared out among the arms.
+        The probability of error, divided equally among the arms.
     batch
-        How many rows every arm is pulled on at first.
+        The number of rows of the first pull.
     """
 
     delta: float = 0.001
     batch: int = 100
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise InvalidInput(
-                f"delta={self.delta} is not a probability of error. Pass 0 < delta < 1, for "
-                f"example 0.001."
-            )
-        if self.batch < 1:
-            raise InvalidInput(f"batch={self.batch} rows cannot be pulled. Pass batch >= 1.")
+        require_number(self.delta, "delta", above=0, below=1)
+        require_integer(self.batch, "batch")
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
-        """Return the arms that are not told apart from the best, the best of them first."""
+        """Return the best ``terms.picks`` arms of those that were not dropped."""
         if len(arms) <= terms.picks:
-            return unseen(arms)
+            return choose_all(arms)
         rate = 2 * math.log(len(arms) / self.delta)
         seen = yield Pull(arms, self.n_rows(0, terms.population))
         count, mean = seen.count, seen.mean
@@ -102,5 +98,5 @@ class SuccessiveElimination:
         return Choice(arms=chosen, means=means, is_proven=is_proven)
 
     def n_rows(self, count: int, population: int) -> int:
-        """Return how many more rows an arm is pulled on that has seen ``count``."""
+        """Return the number of rows of the next pull of an arm that has read ``count`` rows."""
         return min(max(self.batch, count // _GROWTH), population - count)

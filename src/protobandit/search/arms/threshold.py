@@ -1,4 +1,4 @@
-"""Take whatever is worth a threshold, then lower it (Badanidiyuru, Vondrák 2014)."""
+"""Take arms whose gain reaches a threshold, then lower it (Badanidiyuru, Vondrák 2014)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.errors import InvalidInput
-from protobandit.search.arms.contract import Bounds, Choice, Identification, Pull, Terms, top
-from protobandit.search.arms.exhaustive import uppers
+from protobandit.search.arms.contract import (
+    Bounds,
+    Choice,
+    Identification,
+    Pull,
+    Terms,
+    top,
+    upper_bounds,
+)
 
 
 @dataclass(frozen=True)
 class Level(Bounds):
-    """How far the threshold has come down: ``largest * (1 - epsilon)**power``.
+    """The current threshold: ``largest * (1 - epsilon)**power``.
 
-    It ends at ``least``, below which no arm is looked at again.
+    It ends at ``least``, below which no arm is pulled again.
     """
 
     largest: float
@@ -29,45 +37,45 @@ class Level(Bounds):
 class Threshold:
     """Take the first arm whose gain reaches a threshold that starts at the largest gain.
 
-    Arms are looked at in their order; when none is left that could reach the threshold, it is
-    multiplied by ``1 - epsilon``. A gain only shrinks while prototypes are added, so an arm that
-    once fell short of a threshold is not looked at before the threshold has fallen to its gain, nor
-    twice in a round. Below epsilon / n of the largest gain, arms go by what they were last worth.
+    Arms are pulled in their order. When no arm is left that could reach the threshold, it is
+    multiplied by ``1 - epsilon``. A gain never grows when prototypes are added. So an arm whose
+    gain was below a threshold is not pulled again before the threshold has fallen to that gain,
+    and never twice in a round. Below epsilon / n times the largest gain, arms are chosen by their
+    last gain.
 
-    Guarantee: every choice is worth at least ``1 - epsilon`` of the best at hand, as long as the
-    threshold is above its end; so k rounds reach (1 - 1/e - epsilon) of the best f.
-    Cost: about ``n * population`` pulls for each of the ln(n / epsilon) / epsilon thresholds at
-    most; far fewer where most arms fall short early.
+    Guarantee: the gain of every choice is at least ``1 - epsilon`` times the best gain of the
+    round, as long as the threshold is above its end. So k rounds reach (1 - 1/e - epsilon) of the
+    best f.
+    Cost: at most about ``n * population`` pulls for each of the ln(n / epsilon) / epsilon
+    thresholds; much fewer if most arms are below the threshold early.
     Reference: Badanidiyuru, Vondrák (2014), Fast algorithms for maximizing submodular functions,
     Algorithm 1.
 
     Parameters
     ----------
     epsilon
-        By what share the threshold is lowered.
+        The share by which the threshold is lowered.
     batch
-        How many arms to look at before the first check; what is chosen does not depend on it.
+        How many arms to pull before the first check. The choice does not depend on it.
     """
 
     epsilon: float
     batch: int = 16
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < 1:
-            raise InvalidInput(f"epsilon={self.epsilon} is not a share. Pass 0 < epsilon < 1.")
-        if self.batch < 1:
-            raise InvalidInput(f"batch={self.batch} arms cannot be pulled. Pass batch >= 1.")
+        require_number(self.epsilon, "epsilon", above=0, below=1)
+        require_integer(self.batch, "batch")
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
-        """Return the first arm at or above the threshold, and where the threshold stands."""
+        """Return the first arm at or above the threshold, and the threshold as bounds."""
         if terms.picks != 1:
             raise InvalidInput(
-                f"r={terms.picks}: a threshold is met by one arm at a time. Use r=1."
+                f"r={terms.picks} is not supported: one arm is chosen per round. Pass r=1."
             )
         if not isinstance(bounds, Level):
             return (yield from self._begin(arms, terms))
-        upper, power, batch = uppers(arms, bounds), bounds.power, self.batch
-        is_seen = np.zeros(len(arms), dtype=bool)
+        upper, power, batch = upper_bounds(arms, bounds), bounds.power, self.batch
+        is_pulled = np.zeros(len(arms), dtype=bool)
         while True:
             highest = float(upper[arms].max())
             power = self._lowered(bounds, power, highest)
@@ -75,22 +83,22 @@ class Threshold:
             if highest <= 0 or min(level, highest) < bounds.least:
                 return _by_bound(arms, replace(bounds, upper=upper))
             queue = np.flatnonzero(upper[arms] >= level)
-            n_stale = int(np.append(is_seen[queue], True).argmax())
-            if n_stale == 0:
+            n_to_pull = int(np.append(is_pulled[queue], True).argmax())
+            if n_to_pull == 0:
                 left = replace(bounds, upper=upper, power=power)
                 first = arms[queue[:1]]
                 return Choice(arms=first, means=upper[first], bounds=left)
-            stale = queue[: min(n_stale, batch)]
-            seen = yield Pull(arms[stale], terms.population)
-            upper[arms[stale]] = np.minimum(upper[arms[stale]], seen.mean)
-            is_seen[stale] = True
+            to_pull = queue[: min(n_to_pull, batch)]
+            seen = yield Pull(arms[to_pull], terms.population)
+            upper[arms[to_pull]] = np.minimum(upper[arms[to_pull]], seen.mean)
+            is_pulled[to_pull] = True
             batch *= 2
 
     def _begin(self, arms: Ids, terms: Terms) -> Identification:
-        """Look at every arm, and take the best: the first to reach the first threshold."""
+        """Pull every arm and choose the best, which is the first to reach the first threshold."""
         seen = yield Pull(arms, terms.population)
         chosen, means = top(arms, seen.mean, 1)
-        upper = uppers(arms, None)
+        upper = upper_bounds(arms, None)
         upper[arms] = seen.mean
         largest = float(means[0])
         level = Level(upper, largest, self.epsilon / len(arms) * largest, 0)
@@ -100,7 +108,7 @@ class Threshold:
         return bounds.largest * (1 - self.epsilon) ** power
 
     def _lowered(self, bounds: Level, power: int, highest: float) -> int:
-        """Return the first power from this one on whose level is not above ``highest``."""
+        """Return the first power, from this one on, whose level is not above ``highest``."""
         if highest <= 0 or highest < bounds.least:
             return power
         guess = math.log(highest / bounds.largest) / math.log1p(-self.epsilon)
@@ -111,6 +119,6 @@ class Threshold:
 
 
 def _by_bound(arms: Ids, bounds: Level) -> Choice:
-    """Choose the arm that was last worth most; a bound of 0 is exact."""
+    """Choose the arm with the largest last gain; a bound of 0 is exact."""
     chosen, means = top(arms, bounds.upper[arms], 1)
     return Choice(arms=chosen, means=np.where(means > 0, np.nan, means), bounds=bounds)

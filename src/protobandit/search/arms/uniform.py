@@ -1,4 +1,4 @@
-"""The same rows for every arm, as many as Hoeffding's inequality asks for."""
+"""The same rows for every arm, as many as Hoeffding's inequality requires."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from protobandit.search.arms.contract import (
     Identification,
     Pull,
     Terms,
+    choose_all,
     top,
-    unseen,
 )
-from protobandit.search.arms.pac import check_promise, rows_to_tell
+from protobandit.search.arms.pac import hoeffding_rows, require_pac
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform:
-    """Pull every arm on the same m rows and take the best means.
+    """Pull every arm on the same m rows and choose the best means.
 
     Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best.
     Cost: ``m * n`` pulls for n arms and r picks, m = ceil(2 / nu**2 * ln(r * (n - r) / delta)),
     never more than one pass over the target, where the choice is exact.
 
-    Proof. Let a bad arm, one more than ``nu`` below the r-th best, be chosen. Then one of the r
-    best is not, so the bad arm's mean is at least that one's. On m shared rows their paired
-    differences lie in [-1, 1] and have a mean below ``-nu``; by Hoeffding (1963; Theorem 4 there
-    covers rows without replacement) such a sum reaches 0 with probability at most
+    Proof. Suppose that a bad arm, one more than ``nu`` below the r-th best, is chosen. Then one of
+    the r best is not chosen, so the mean of the bad arm is at least the mean of that one. On m
+    shared rows their paired differences lie in [-1, 1] and have a mean below ``-nu``. By Hoeffding
+    (1963; Theorem 4 covers rows without replacement) such a sum reaches 0 with probability at most
     ``exp(-m * nu**2 / 2) <= delta / (r * (n - r))``, and there are at most r (n - r) such pairs.
 
     Parameters
@@ -43,17 +43,17 @@ class Uniform:
     delta: float
 
     def __post_init__(self) -> None:
-        check_promise(self.nu, self.delta)
+        require_pac(self.nu, self.delta)
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return arms within ``nu`` of the r-th best, with probability ``1 - delta``."""
         if len(arms) <= terms.picks:
-            return unseen(arms)
+            return choose_all(arms)
         n_rows = min(self.n_rows(len(arms), terms.picks), terms.population)
         seen = yield Pull(arms, n_rows)
         chosen, means = top(arms, seen.mean, terms.picks)
         return Choice(arms=chosen, means=means)
 
     def n_rows(self, n_arms: int, picks: int = 1) -> int:
-        """Return m, the rows that every arm is pulled on."""
-        return rows_to_tell(self.nu, picks * (n_arms - picks) / self.delta)
+        """Return m, the number of rows that every arm is pulled on."""
+        return hoeffding_rows(self.nu, picks * (n_arms - picks) / self.delta)

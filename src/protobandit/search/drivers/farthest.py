@@ -62,7 +62,7 @@ def _picked(before: ExactCoverage, arms: Ids, k: int) -> tuple[Pick, ExactCovera
     coverage = before.commit(arms)
     if not np.isfinite(coverage.costs[-1]):
         raise InvalidInput(
-            f"The metric overflows {coverage.board.dtype} on these rows of source and target. "
+            f"The metric overflows {coverage.distances.dtype} on these rows of source and target. "
             f"Rescale them, or pass float64."
         )
     pick = Pick(

@@ -19,7 +19,6 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
-from protobandit.search.objectives.random_swaps import first_better
 from protobandit.search.objectives.swap_state import SwapState
 
 BLOCK = 256
@@ -118,8 +117,8 @@ def _walk(
 ) -> int:
     """Try a block of neighbours one after the other; return how many have failed in a row."""
     while len(arms):
-        position, n_more = first_better(
-            swap_state, columns.matrix, columns.places, arms, slots, is_member
+        position, n_more = swap_state.first_improving_swap(
+            columns.matrix, columns.places, arms, slots, is_member
         )
         n_failed += n_more
         if position == len(arms):

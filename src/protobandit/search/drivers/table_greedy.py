@@ -8,8 +8,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.oracle.tables import FullTable
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Pull
-from protobandit.search.objectives.coverage import ExactCoverage
-from protobandit.search.objectives.table_greedy import lead
+from protobandit.search.objectives.coverage import ExactCoverage, lazy_greedy
 
 
 def greedy_on_table(
@@ -27,7 +26,7 @@ def greedy_on_table(
     others, upper = np.delete(np.arange(n_arms), first), np.full(n_arms, -np.inf)
     if k > 1:
         upper[others] = coverage.pull(Pull(others, n_rows)).mean
-    chosen, gains = lead(coverage, table, others, upper, k - 1)
+    chosen, gains = lazy_greedy(coverage, table, others, upper, k - 1)
     chosen, gains = np.concatenate([first, chosen]), np.concatenate([worth[first], gains])
     if n_left := k - len(chosen):
         rest = Feasibility.none(n_arms).draw(chosen, n_left, random)

@@ -41,8 +41,8 @@ def _move(medoids: Medoids, rows: Ids) -> int:
         own = best_first[edges[slot] : edges[slot + 1]]
         own = own[medoids.may_enter(own, slot)]
         if len(own) and costs[own[0]] < limits[slot]:
-            medoids.put(slot, int(own[0]))
+            medoids.set_slot(slot, int(own[0]))
             n_moved += 1
     if n_moved:
-        medoids.settle()
+        medoids.update()
     return n_moved

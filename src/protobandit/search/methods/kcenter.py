@@ -62,8 +62,8 @@ class KCenter(Method):
             return None
         coverage = outcome.objective
         assert isinstance(coverage, ExactCoverage)
-        assert isinstance(coverage.board, Oracle)
-        problem = coverage.board.problem
+        assert isinstance(coverage.distances, Oracle)
+        problem = coverage.distances.problem
         factor = 2 if problem.target is problem.source else 3
         return Guarantee(
             method=self.name,

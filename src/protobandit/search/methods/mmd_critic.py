@@ -24,8 +24,7 @@ from protobandit.search.methods.kernel_methods import (
     similarity_for,
 )
 from protobandit.search.methods.method import Extras, Method, Schedule
-from protobandit.search.objectives.criticisms import criticisms
-from protobandit.search.objectives.discrepancy import Discrepancy
+from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
 from protobandit.search.objectives.objective import Objective
 
 REGULARIZERS = ("logdet", None)

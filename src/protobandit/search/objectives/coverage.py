@@ -1,4 +1,4 @@
-"""Coverage of the whole target: exact gains."""
+"""Coverage of the whole target: exact gains, costs and mass."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ from typing import Any, Protocol
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import coverage as coverage_kernels
+from protobandit.kernels import greedy as greedy_kernels
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import CHUNK, Tile, Visit
 from protobandit.search.arms.contract import Moments, Pull
+from protobandit.search.objectives.objective import Objective
 
 
-class Board(Protocol):
-    """Where exact distances are read: the oracle for the whole target, a table for part of it."""
+class DistanceSource(Protocol):
+    """Returns exact distances: an oracle for the whole target, or a table for part of it."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the type of the distances."""
+        """Return the dtype of the distances."""
         ...
 
     @property
     def groups(self) -> list[slice]:
-        """Return the groups of columns whose sums are kept apart."""
+        """Return the groups of columns that are summed separately."""
         ...
 
     def scan(self, sources: Ids, visit: Visit) -> None:
-        """Show ``visit`` the distances of every target row to each of ``sources``."""
+        """Call ``visit`` with the distances of every target row to each of ``sources``."""
         ...
 
     def column(self, source: int) -> Floats:
@@ -38,23 +42,23 @@ class Board(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactCoverage:
-    """The mean drop of d(target, nearest prototype), over every target row of a board.
+class ExactCoverage(Objective):
+    """The mean drop of d(target, nearest prototype) over every target row.
 
-    Before the first prototype a row's worth is minus its mean distance: no constant is needed, and
-    none could change the order.
+    Before the first prototype the gain of a source row is minus its mean distance. A constant could
+    be added, but it would not change the order.
 
     Attributes
     ----------
     prototypes
         Source rows chosen so far.
     nearest, labels
-        For each target row the distance to its nearest prototype, and which of them that is.
+        For each target row the distance to its nearest prototype, and the number of that prototype.
     costs
         The weighted mean of ``nearest`` after each prototype.
     """
 
-    board: Board
+    distances: DistanceSource
     weights: Doubles
     nearest: Floats
     labels: Ids
@@ -63,18 +67,18 @@ class ExactCoverage:
 
     @classmethod
     def of(cls, oracle: Oracle) -> ExactCoverage:
-        """Return the coverage of the oracle's problem by no prototype."""
-        weights = oracle.problem.weights
-        return cls.over(oracle, np.ones(len(oracle.problem.target)) if weights is None else weights)
+        """Return the coverage of the problem without prototypes."""
+        problem = oracle.problem
+        return cls.over(oracle, weights_or_ones(problem.weights, len(problem.target)))
 
     @classmethod
-    def over(cls, board: Board, weights: Doubles) -> ExactCoverage:
-        """Return the coverage of a board's target rows by no prototype."""
+    def over(cls, distances: DistanceSource, weights: Doubles) -> ExactCoverage:
+        """Return the coverage of the target rows of a distance source, without prototypes."""
         n = len(weights)
         return cls(
-            board=board,
+            distances=distances,
             weights=weights,
-            nearest=np.full(n, np.inf, dtype=board.dtype),
+            nearest=np.full(n, np.inf, dtype=distances.dtype),
             labels=np.full(n, -1, dtype=np.int64),
             prototypes=np.empty(0, dtype=np.int64),
         )
@@ -88,8 +92,16 @@ class ExactCoverage:
         return len(self.prototypes) > 0
 
     @property
+    def has_read_target(self) -> bool:
+        return True
+
+    @property
+    def exact_coverage(self) -> ExactCoverage:
+        return self
+
+    @property
     def mass(self) -> Doubles:
-        """Return the share of the target that each prototype stands for."""
+        """Return for each prototype the share of the target that is nearest to it."""
         share = np.bincount(self.labels, self.weights, minlength=len(self.prototypes))
         return np.asarray(share / share.sum(), dtype=np.float64)
 
@@ -97,9 +109,9 @@ class ExactCoverage:
         return self
 
     def pull(self, pull: Pull) -> Moments:
-        """Return the exact worth of the arms; ``pull`` must ask for the whole target."""
-        assert pull.n == self.population, "exact coverage is only known over the whole target"
-        parts = np.zeros((len(pull.arms), len(self.board.groups)))
+        """Return the exact gains of the arms; ``pull`` must be for the whole target."""
+        assert pull.n == self.population, "exact gains need the whole target"
+        parts = np.zeros((len(pull.arms), len(self.distances.groups)))
         is_first = len(self.prototypes) == 0
 
         def visit(tile: Tile) -> None:
@@ -111,12 +123,12 @@ class ExactCoverage:
                 coverage_kernels.gains(*place, self.nearest[tile.columns], weights, CHUNK, sums)
             parts[tile.positions, tile.group] += sums
 
-        self.board.scan(pull.arms, visit)
-        # The running sum adds left to right: bits do not depend on how many groups share the work.
+        self.distances.scan(pull.arms, visit)
+        # cumsum adds from left to right, so the bits do not depend on how groups are computed.
         total = np.cumsum(parts, axis=1)[:, -1] / self.weights.sum()
         if not np.isfinite(total).all():
             raise InvalidInput(
-                f"The metric overflows {self.board.dtype} on these rows of source and target. "
+                f"The metric overflows {self.distances.dtype} on these rows of source and target. "
                 f"Rescale them, or pass float64."
             )
         n = len(pull.arms)
@@ -125,9 +137,9 @@ class ExactCoverage:
     def commit(self, arms: Ids) -> ExactCoverage:
         nearest, labels, costs = self.nearest.copy(), self.labels.copy(), list(self.costs)
         for label, arm in enumerate(arms, start=len(self.prototypes)):
-            distances = self.board.column(int(arm))
-            labels[distances < nearest] = label
-            np.minimum(nearest, distances, out=nearest)
+            column = self.distances.column(int(arm))
+            labels[column < nearest] = label
+            np.minimum(nearest, column, out=nearest)
             costs.append(float(nearest.astype(np.float64) @ self.weights / self.weights.sum()))
         return replace(
             self,
@@ -137,5 +149,21 @@ class ExactCoverage:
             costs=tuple(costs),
         )
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
+
+def lazy_greedy(
+    coverage: ExactCoverage, table: FullTable, arms: Ids, upper: Doubles, n: int
+) -> tuple[Ids, Doubles]:
+    """Return up to ``n`` of ``arms`` that greedy adds to the coverage of a table, and their gains.
+
+    There are fewer if no arm has a gain. ``upper`` bounds the gains of all arms of the table.
+    """
+    chosen, gains = np.full(n, -1, dtype=np.int64), np.zeros(n)
+    weights, nearest = coverage.weights, coverage.nearest.copy()
+    total, n_rows = float(weights.sum()), len(nearest)
+    heap = arms[np.argsort(-upper[arms], kind="stable")]
+    n_computed = greedy_kernels.lazy_greedy(
+        table.matrix, weights, total, nearest, upper.copy(), heap, chosen, gains
+    )
+    found = chosen >= 0
+    table.oracle.look_up((n_computed + int(found.sum())) * n_rows)
+    return chosen[found], gains[found]

@@ -1,4 +1,4 @@
-"""The target as a kernel sees it from the source rows."""
+"""The kernel mean embedding of the target, evaluated at the source rows."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from functools import cached_property
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import coverage as coverage_kernels
 from protobandit.metrics.similarities import SQUARES, Similarity
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK, Tile
 
-SAMPLE = 512  # rows of each side on which the bandwidth is estimated
+SAMPLE = 512  # rows of each side from which the bandwidth is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Embedding:
-    """What a kernel says of source and target, without their matrix.
+    """Mean similarities of source rows to the target, without the matrix of similarities.
 
     Attributes
     ----------
     across
-        Answers and counts k(target row, source row).
+        Computes and counts k(target row, source row).
     similarity
         The kernel.
     means
-        For each source row the weighted mean of its similarity to the target.
+        The weighted mean similarity of each source row to the target.
     """
 
     across: Oracle
@@ -38,7 +39,7 @@ class Embedding:
 
     @classmethod
     def of(cls, oracle: Oracle, similarity: Similarity, means: Doubles | None = None) -> Embedding:
-        """Compute the means, unless given; the similarities are counted where ``oracle`` counts.
+        """Compute the means, unless given; similarities are added to the counts of ``oracle``.
 
         Cost: |S||T| evaluations; memory: a few blocks.
         """
@@ -56,7 +57,7 @@ class Embedding:
 
     @cached_property
     def norms(self) -> Doubles:
-        """Return the similarity of each source row to itself; |S| evaluations."""
+        """Return the similarity of each source row to itself. Cost: |S| evaluations."""
         problem = self.across.problem
         alone = self.across.beside(
             replace(problem, target=problem.source, metric=self.similarity.alone)
@@ -64,11 +65,11 @@ class Embedding:
         return _row_of(alone, 0).astype(np.float64)
 
     def column(self, source: int) -> Floats:
-        """Return the similarity of every source row to one of them; |S| evaluations."""
+        """Return the similarity of every source row to one of them. Cost: |S| evaluations."""
         return _row_of(self._within, source)
 
     def sums(self, sources: Ids) -> Doubles:
-        """Return for each target row its summed similarity to these source rows."""
+        """Return the summed similarity of each target row to these source rows."""
         total = np.empty(len(self.across.problem.target))
 
         def visit(block: Floats, cut: slice) -> None:
@@ -87,15 +88,15 @@ class Embedding:
 def median_gamma(oracle: Oracle) -> float:
     """Return 1 / (2 m), m the weighted median of squared distances between target and source.
 
-    The median of those above 0: rows and their copies do not count; where there are none any number
-    would do, and 1 is returned. Evenly spaced rows stand for sides of more than ``SAMPLE``, of the
-    target those of any weight.
+    Only distances above 0 count, so identical rows do not. If there are none, any number is valid,
+    and 1 is returned. From sides with more than ``SAMPLE`` rows (of the target, rows with a weight)
+    evenly spaced rows are used.
 
     Cost: at most ``SAMPLE`` squared evaluations.
     """
     problem = oracle.problem
     squares = oracle.beside(replace(problem, metric=SQUARES))
-    weights = np.ones(len(problem.target)) if problem.weights is None else problem.weights
+    weights = weights_or_ones(problem.weights, len(problem.target))
     sources, targets = np.arange(len(problem.source)), np.flatnonzero(weights)
     sources, targets = (some[_spaced(len(some))] for some in (sources, targets))
     with squares.at_work():
@@ -109,12 +110,12 @@ def median_gamma(oracle: Oracle) -> float:
     median = float(found[order[np.searchsorted(below, below[-1] / 2)]])
     if not np.finfo(squares.dtype).tiny <= median < np.inf:
         verb = "overflows" if median > 1 else "underflows"
-        raise InvalidInput(_beyond("rbf", verb, squares))
+        raise InvalidInput(_range_message("rbf", verb, squares))
     return 1 / (2 * median)
 
 
 def median_evaluations(n_source: int, n_target: int) -> int:
-    """Return what `median_gamma` computes for so many source rows and target rows of any weight."""
+    """Return the evaluations of `median_gamma`, by source rows and target rows with a weight."""
     return min(n_source, SAMPLE) * min(n_target, SAMPLE)
 
 
@@ -123,9 +124,9 @@ def _spaced(n: int) -> Ids:
 
 
 def _means(oracle: Oracle) -> Doubles:
-    """Return for each source row the weighted mean of what the oracle says of it."""
+    """Return for each source row the weighted mean of its values over the target."""
     problem = oracle.problem
-    weights = np.ones(len(problem.target)) if problem.weights is None else problem.weights
+    weights = weights_or_ones(problem.weights, len(problem.target))
     parts = np.zeros((len(problem.source), len(oracle.groups)))
 
     def visit(tile: Tile) -> None:
@@ -136,7 +137,7 @@ def _means(oracle: Oracle) -> Doubles:
         parts[tile.positions, tile.group] += sums
 
     oracle.scan(np.arange(len(problem.source)), visit)
-    # The running sum adds left to right, whatever number of threads there were.
+    # cumsum adds from left to right, so the bits do not depend on the number of threads.
     means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
     return means
 
@@ -159,10 +160,10 @@ def _each_chunk(oracle: Oracle, sources: Ids, visit: Callable[[Floats, slice], N
 
 def _require_finite(values: Floats, oracle: Oracle) -> None:
     if not np.isfinite(values).all():
-        raise InvalidInput(_beyond(oracle.problem.metric.name, "overflows", oracle))
+        raise InvalidInput(_range_message(oracle.problem.metric.name, "overflows", oracle))
 
 
-def _beyond(name: str, verb: str, oracle: Oracle) -> str:
+def _range_message(name: str, verb: str, oracle: Oracle) -> str:
     return (
         f"kernel={name!r} {verb} {oracle.dtype} on these rows of source and target. Rescale them, "
         f"or pass float64."

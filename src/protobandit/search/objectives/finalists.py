@@ -1,4 +1,4 @@
-"""Prototypes among finalists that are known in full: swaps that may be taken back."""
+"""Prototypes among finalists, whose distances to all rows are known: swaps that can be undone."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from protobandit.search.objectives.swap_state import SwapState
 
 
 class Finalists:
-    """The finalists' distances, and the prototypes among them as they are tried out.
+    """The distances of finalists, and the current prototypes among them.
 
     Parameters
     ----------
     table
-        The finalists at all rows.
-    standing
-        The prototypes among them; it is left as it is.
-    rules
-        Of the finalists. Within its group an arm may take any place but that of a fixed one, so no
-        quota needs to be counted again.
+        The distances of the finalists to all rows.
+    swap_state
+        The prototypes to start from; not modified.
+    feasibility
+        Of the finalists. An arm may take any slot of its group that is not fixed, so quotas remain
+        satisfied.
     least
-        By how much the cost must change to be worth a swap.
+        The improvement of the cost that a swap must exceed.
     """
 
     def __init__(
@@ -47,13 +47,16 @@ class Finalists:
 
     @property
     def homes(self) -> Ids:
-        """Return the cell of each arm's nearest row."""
+        """Return the cell of the nearest row of each arm."""
         homes: Ids = self.near[self.anchors]
         return homes
 
-    def next_helpful(self, arms: Ids, start: int, least: float) -> tuple[int, int]:
-        """Return the place of the first arm from ``start`` on that helps so much, and its slot."""
-        place, slot = perturbation_kernels.next_helpful(
+    def next_improving_swap(self, arms: Ids, start: int, least: float) -> tuple[int, int]:
+        """Return the position of the first arm that lowers the cost by more than ``least``.
+
+        Arms from ``start`` on are tried; the slot of the swap is returned too.
+        """
+        position, slot = perturbation_kernels.next_improving_swap(
             *self.entries,
             arms,
             start,
@@ -66,14 +69,14 @@ class Finalists:
             self.losses,
             self._by_slot,
         )
-        return place, slot
+        return position, slot
 
-    def put(self, arm: int, slot: int) -> float:
-        """Put an arm in a slot; return how the summed cost changes."""
+    def replace(self, slot: int, arm: int) -> float:
+        """Replace the prototype in ``slot`` by ``arm``; return the change of the summed cost."""
         self.is_member[self.members[slot]] = False
         self.members[slot] = arm
         self.is_member[arm] = True
-        change: float = perturbation_kernels.put(
+        change: float = perturbation_kernels.replace_prototype(
             self.rows[arm],
             slot,
             self.nearby,

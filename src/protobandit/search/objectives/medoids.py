@@ -1,4 +1,4 @@
-"""What replacing one prototype by another arm is worth, on a full table."""
+"""The change of the cost by replacing one prototype by another arm, on a full table."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from protobandit.problem.feasibility import Feasibility
 
 _TASK_ENTRIES = 1 << 18
 
-# A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
-# what removing prototypes would cost is rounding, since the change is a difference of such sums.
-_WORTHWHILE = 1e-7
+# A swap must lower the cost by more than this share of it, and by more than this share of the cost
+# of removals, which is rounding because a change is a difference of such sums.
+_LEAST_IMPROVEMENT = 1e-7
 _ROUNDING = 1e-12
 
 
 class Medoids:
     """Prototypes among the arms of a full table, and the two nearest of every target row.
 
-    No distance is copied: beyond the table it holds a few numbers a target row and a few an arm.
-    `exchange` changes it in place.
+    No distance is copied: in addition to the table it holds a few numbers per target row and per
+    arm. `exchange` modifies the object.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Medoids:
     members
         The arms that are prototypes, by slot.
     weights
-        Of the target rows.
-    rules
-        Which of the source rows may take whose place.
+        The weights of the target rows.
+    feasibility
+        Which source rows may replace which prototypes.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Medoids:
         self.D, self.E = (np.zeros(n_rows, dtype=table.dtype) for _ in range(2))
         self.losses = np.zeros(len(members))
         self.n_exchanged = 0
-        self._rules = feasibility
+        self._feasibility = feasibility
         self._groups = feasibility.groups[table.arms]
         self._allowed = feasibility.allowed(table.arms[members])
         self._total = float(weights.sum())
         self._rows = np.empty(n_rows, dtype=np.int32)
-        if len(members) == 1:  # any number that no distance exceeds makes every sum come out right
+        if len(members) == 1:  # any number that no distance exceeds gives the correct sums
             self.E[:] = table.matrix.max()
-        self.settle()
+        self.update()
 
     @property
     def k(self) -> int:
@@ -70,7 +70,7 @@ class Medoids:
 
     @property
     def n_arms(self) -> int:
-        """Return the number of arms, prototypes among them."""
+        """Return the number of arms, including prototypes."""
         return len(self.table.arms)
 
     @property
@@ -80,15 +80,15 @@ class Medoids:
 
     @property
     def least_change(self) -> float:
-        """Return the change of cost, a negative number, that a swap must go beyond."""
+        """Return the change of the cost, a negative number, that a swap must be below."""
         removal = float(self.losses.sum() / self._total)
-        return -(_WORTHWHILE * self.cost + _ROUNDING * removal)
+        return -(_LEAST_IMPROVEMENT * self.cost + _ROUNDING * removal)
 
     def changes(self, arms: slice, *, is_pairwise: bool = False) -> tuple[Doubles, Ids]:
-        """Return how the cost changes by each arm's best swap, and the slot it would take.
+        """Return the change of the cost by the best swap of each arm, and its slot.
 
-        Infinite for prototypes, and for arms that may take no slot. ``is_pairwise`` goes over all
-        rows for each slot by itself, as PAM is defined: k times as much work for the same.
+        The change is infinite for prototypes and for arms that may take no slot. ``is_pairwise``
+        sums over all rows for each slot, as PAM is defined: the same result with k times the work.
         """
         n = arms.stop - arms.start
         changes, slots = np.empty(n), np.empty(n, dtype=np.int64)
@@ -101,7 +101,7 @@ class Medoids:
         return changes / self._total, slots
 
     def change(self, arm: int, barred: Ids | None = None) -> tuple[float, int]:
-        """Return the same for a single arm that may not take the slots ``barred``."""
+        """Return `changes` of a single arm that may not take the slots ``barred``."""
         allowed = self._allowed
         if barred is not None:
             allowed = allowed.copy()
@@ -112,52 +112,54 @@ class Medoids:
         return float(change[0]) / self._total, int(slot[0])
 
     def exchange(self, slot: int, arm: int) -> None:
-        """Put ``arm`` in the place of the prototype in ``slot``."""
+        """Replace the prototype in ``slot`` by ``arm``."""
         self.n_exchanged += 1
-        self.put(slot, arm)
+        self.set_slot(slot, arm)
         line = self.table.column(arm)
-        n_open = full_swaps_kernels.enter(
+        n_to_search = full_swaps_kernels.update_two_nearest(
             line, slot, self.near, self.second, self.D, self.E, self._rows
         )
-        self._find_two(self._rows[:n_open])
+        self._find_two(self._rows[:n_to_search])
         self._update_losses()
 
-    def put(self, slot: int, arm: int) -> None:
-        """Put ``arm`` in ``slot`` as the first of several; `settle` must follow the last."""
+    def set_slot(self, slot: int, arm: int) -> None:
+        """Put ``arm`` in ``slot`` without an update; `update` must follow the last of several."""
         self.is_member[self.members[slot]] = False
         self.is_member[arm] = True
         self.members[slot] = arm
-        if not self._rules.is_free:
-            self._allowed = self._rules.allowed(self.table.arms[self.members])
+        if not self._feasibility.is_free:
+            self._allowed = self._feasibility.allowed(self.table.arms[self.members])
 
-    def settle(self) -> None:
-        """Find the two nearest prototypes of every row anew."""
+    def update(self) -> None:
+        """Find the two nearest prototypes of every row again."""
         self._find_two(np.arange(len(self.D), dtype=np.int32))
         self._update_losses()
 
-    def notes(self) -> dict[str, Any]:
-        """Return a copy of where the prototypes are and which two each row is nearest to."""
+    def state(self) -> dict[str, Any]:
+        """Return copies of the arrays that `restore` sets."""
         names = ("members", "near", "second", "D", "E")
         return {name: getattr(self, name).copy() for name in names}
 
-    def recall(self, notes: Mapping[str, Any]) -> None:
-        """Be where the prototypes were when these notes were taken."""
-        self.members[:] = notes["members"]
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Set what `state` returned."""
+        self.members[:] = arrays["members"]
         self.is_member[:] = False
         self.is_member[self.members] = True
-        self._allowed = self._rules.allowed(self.table.arms[self.members])
+        self._allowed = self._feasibility.allowed(self.table.arms[self.members])
         for name in ("near", "second", "D", "E"):
-            getattr(self, name)[:] = notes[name]
+            getattr(self, name)[:] = arrays[name]
         self._update_losses()
 
+    notes, recall = state, restore  # the old names, until drivers use the new ones
+
     def may_enter(self, arms: Ids, slot: int) -> Any:
-        """Tell which of these arms may take a slot."""
+        """Return for each of these arms whether it may take a slot."""
         return self._allowed[self._groups[arms], slot]
 
     def share(self, compute: Callable[[slice], None], n: int, work: int = 1) -> None:
-        """Call ``compute`` with cuts of ``n`` arms; ``work`` is how often each reads its row.
+        """Call ``compute`` with slices of ``n`` arms; each reads its row ``work`` times.
 
-        An interruption may end it: prototypes must be as they are between two swaps.
+        An interruption may end it, so the state must be complete before the call.
         """
         n_entries = n * len(self.D)
         self.table.oracle.look_up(n_entries * work)
@@ -165,7 +167,7 @@ class Medoids:
         self.table.oracle.share(compute, cuts(n, size), n_entries * work, may_halt=True)
 
     def _state(self, first: int, allowed: Any) -> tuple[Any, ...]:
-        """Return what kernels take, for the arms from ``first`` on."""
+        """Return the arguments of kernels, for the arms from ``first`` on."""
         return (
             self.table.matrix,
             first,
@@ -181,7 +183,7 @@ class Medoids:
 
     def _find_two(self, rows: Any) -> None:
         self.table.oracle.look_up(self.k * len(rows))
-        full_swaps_kernels.two_nearest_of(
+        full_swaps_kernels.find_two_nearest(
             self.table.matrix, self.members, rows, self.near, self.second, self.D, self.E
         )
 
@@ -190,7 +192,7 @@ class Medoids:
 
 
 def cell_costs(medoids: Medoids, homes: Ids) -> Doubles:
-    """Return the summed distance of each arm to the rows of the cell that is its home."""
+    """Return the summed distance of each arm to the rows of its home cell."""
     rows = np.argsort(medoids.near, kind="stable")
     starts = np.searchsorted(medoids.near[rows], np.arange(medoids.k + 1))
     costs = np.empty(medoids.n_arms)

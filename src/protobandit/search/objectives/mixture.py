@@ -1,4 +1,4 @@
-"""How near the prototypes come to the target in a kernel's eyes, each with its best coefficient."""
+"""The mixture of prototypes with non-negative coefficients that is closest to the target."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.nonnegative import fit_nonnegative
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.embedding import Embedding
+from protobandit.search.objectives.objective import ExtraResults, Objective
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mixture:
-    """f(M) = max over w >= 0 of w'means - w'k(M, M)w / 2; an arm is worth the gradient there.
+class Mixture(Objective):
+    """f(M) = max over w >= 0 of w'means - w'k(M, M)w / 2; the gain of an arm is the gradient.
 
-    A round costs no evaluation, a prototype |S|, which are kept.
+    A round costs no evaluations. A prototype costs |S|, which are kept.
 
     Attributes
     ----------
     embedding
-        Target as seen from the source.
+        The embedding of the target, for source rows.
     prototypes
         Source rows chosen so far, M.
     columns
-        For each of M its similarity to every source row.
+        The similarities of each prototype to every source row.
     matrix
         The similarity of M to itself.
     coefficients
         The best w.
     gradient
-        For each source row how fast f would rise with its coefficient.
+        The derivative of f by the coefficient of each source row.
     """
 
     embedding: Embedding
@@ -44,7 +45,7 @@ class Mixture:
 
     @classmethod
     def of(cls, embedding: Embedding) -> Mixture:
-        """Return the mixture of no prototype."""
+        """Return the mixture without prototypes."""
         return cls(
             embedding=embedding,
             prototypes=np.empty(0, dtype=np.int64),
@@ -59,8 +60,8 @@ class Mixture:
         return len(self.embedding.across.problem.target)
 
     @property
-    def is_bounding(self) -> bool:
-        return False
+    def has_read_target(self) -> bool:
+        return True
 
     def open(self, arms: Ids, random: np.random.Generator) -> Mixture:
         return self
@@ -76,8 +77,9 @@ class Mixture:
         means = embedding.means[prototypes]
         if (np.diag(matrix) <= 0)[means > 0].any():
             raise InvalidInput(
-                f"kernel={embedding.name!r} says that a row is not alike to itself, but is to "
-                f"others: it is not positive semidefinite. Correct the kernel."
+                f"kernel={embedding.name!r} is not positive semidefinite: the similarity of a row "
+                f"to itself is <= 0, but its mean similarity to the target is > 0. Correct the "
+                f"kernel."
             )
         start = np.concatenate([self.coefficients, np.zeros(len(arms))])
         rounding = float(np.finfo(new[0].dtype).eps)
@@ -96,12 +98,12 @@ class Mixture:
         )
 
     def _extended(self, rows: Floats) -> Doubles:
-        """Return the matrix with these rows below and to the right, symmetric to the last bit."""
+        """Return the matrix with these rows added below and to the right, exactly symmetric."""
         n_old, n = len(self.prototypes), rows.shape[1]
         matrix = np.empty((n, n))
         matrix[:n_old, :n_old] = self.matrix
         matrix[n_old:], matrix[:n_old, n_old:] = rows, rows[:, :n_old].T
         return (matrix + matrix.T) / 2
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
+    def finish(self) -> ExtraResults:
+        return ExtraResults(coefficients=self.coefficients)

@@ -1,4 +1,4 @@
-"""Coverage judged on the first rows of one order; the prototypes are known at all of them."""
+"""Coverage judged on the first rows of one order; prototypes are known on all of its rows."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.array_types import Floats, Ids
 from protobandit.kernels import moments as moments_kernels
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.objective import Ledger, Tally
+from protobandit.search.objectives.objective import Objective, RewardSums, Round, advance
 from protobandit.search.objectives.prefixes import Prefixes, moments_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixCoverage:
-    """The drop of d(target, nearest prototype), on as many rows as an arm has been pulled on.
+class PrefixCoverage(Objective):
+    """The drop of d(target, nearest prototype), on the rows that an arm was pulled on.
 
-    Before the first prototype an arm is worth minus its mean distance.
+    Before the first prototype the gain of an arm is minus its mean distance.
 
     Attributes
     ----------
     prefixes
-        Where distances are read.
+        The distances along the order.
     matrix
-        The distances of the prototypes along the order, one line each; lines to come are empty, and
-        `commit` fills in the next, so that no line is ever copied.
+        The distances of the prototypes along the order, one line per prototype. All objects share
+        it: `commit` fills in the next line, so that no line is copied.
     nearest
-        For each row of the order the distance to its nearest prototype.
+        The distance of each row of the order to its nearest prototype.
     """
 
     prefixes: Prefixes
@@ -37,7 +37,7 @@ class PrefixCoverage:
 
     @classmethod
     def of(cls, prefixes: Prefixes, k: int) -> PrefixCoverage:
-        """Return the coverage by no prototype, with place for ``k``."""
+        """Return the coverage without prototypes, with memory for ``k`` of them."""
         dtype = prefixes.oracle.dtype
         return cls(
             prefixes=prefixes,
@@ -52,11 +52,11 @@ class PrefixCoverage:
 
     @property
     def is_bounding(self) -> bool:
-        """Tell whether every row is at a prototype: only then is it known what is left to gain."""
+        """Return whether every row is at a prototype: only then are all further gains known."""
         return not self.nearest.any()
 
-    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
-        return _Spent(self.population) if self.is_bounding else _Round(self, arms)
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        return _NothingToGain(self.population) if self.is_bounding else _PrefixRound(self, arms)
 
     def commit(self, arms: Ids) -> PrefixCoverage:
         nearest, n = self.nearest, len(self.prototypes)
@@ -66,45 +66,39 @@ class PrefixCoverage:
                 nearest = np.minimum(nearest, self.matrix[place])
         return replace(self, nearest=nearest, prototypes=np.append(self.prototypes, arms))
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
 
-
-class _Round:
-    """Pulls arms along the order, all from its beginning."""
+class _PrefixRound:
+    """Pulls arms along the order, each from its beginning."""
 
     def __init__(self, coverage: PrefixCoverage, arms: Ids) -> None:
         self._coverage = coverage
-        self._tally = Tally(arms)
+        self._sums = RewardSums(arms)
 
     def pull(self, pull: Pull) -> Moments:
-        assert not pull.anew, "one order serves all rounds"
-        tally, coverage = self._tally, self._coverage
-        slots = tally.slots(pull.arms)
-        for start, group in tally.by_position(slots):
-            stop = min(start + pull.n, coverage.population)
-            self._add(group, slice(start, stop))
-            tally.position[group] = stop
+        assert not pull.new_order, "all rounds share one order"
+        sums, coverage = self._sums, self._coverage
+        slots = sums.slots(pull.arms)
+        advance(sums.count, slots, pull.n, coverage.population, self._add)
         dtype = coverage.nearest.dtype
-        return moments_of(tally.position[slots], tally.total[slots], tally.squares[slots], dtype)
+        return moments_of(sums.count[slots], sums.total[slots], sums.squares[slots], dtype)
 
-    def _add(self, group: Ids, rows: slice) -> None:
-        tally, prefixes = self._tally, self._coverage.prefixes
-        nearest, weights = self._coverage.nearest[rows], prefixes.weights[rows]
+    def _add(self, group: Ids, start: int, stop: int) -> None:
+        sums, prefixes = self._sums, self._coverage.prefixes
+        nearest, weights = self._coverage.nearest[start:stop], prefixes.weights[start:stop]
         level = nearest if len(self._coverage.prototypes) else np.zeros_like(nearest)
 
         def visit(matrix: Floats, lines: Ids, which: Ids) -> None:
             total, squares = np.zeros((2, len(which)))
             moments_kernels.gain_moments(matrix, lines, nearest, level, weights, total, squares)
-            tally.total[group[which]] += total
-            tally.squares[group[which]] += squares
+            sums.total[group[which]] += total
+            sums.squares[group[which]] += squares
 
-        prefixes.show(tally.arms[group], rows.start, rows.stop, visit)
+        prefixes.show(sums.arms[group], start, stop, visit)
 
 
 @dataclass(frozen=True)
-class _Spent:
-    """Nothing is left to gain, which needs no look."""
+class _NothingToGain:
+    """Answers pulls when every row is at a prototype: no distance is needed."""
 
     population: int
 

@@ -1,17 +1,18 @@
-"""The distances of every arm to the first rows of one target order, kept for all rounds.
+"""The distances of arms to the first rows of one target order, kept for all rounds.
 
 Theory of operation
 -------------------
-One random order of the target serves every round, and every round reads it from its beginning, in
-the same steps. The rows of one step are a `PrefixRange`: a matrix with one line for each arm that
-has come that far. Most arms fall early, so most stretches have few lines. What an arm has been
-measured at is looked up ever after; the arms that were prototypes once are known everywhere.
+All rounds use one random order of the target, and every round reads it from its beginning, in the
+same steps. The rows of one step are a `PrefixRange`: a matrix with one line for each arm that was
+pulled that far. Most arms are eliminated early, so most ranges have few lines. Distances that were
+computed once are looked up later. Arms that were prototypes are known on all rows.
 
-Rows without weight are left out. The others come in uniform order, whatever their weight, and a
-reward counts w / mean(w) times: its mean over a prefix is an unbiased estimate of the weighted
-mean, and exact once all rows are read. The more uneven the weights, the larger the spread.
+Rows without weight are left out. The others are in uniform random order, independent of their
+weight, and rewards are multiplied by w / mean(w). So the mean over a prefix is an unbiased estimate
+of the weighted mean, and exact once all rows are read. The more unequal the weights, the larger the
+variance.
 
-What finds no room is computed, and counted, again.
+Distances that do not fit in memory are computed, and counted, again.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from protobandit.search.arms.contract import Moments
 _TASK_ENTRIES = 1 << 18
 _ROWS_AT_ONCE = 4 * CHUNK
 
-Show: TypeAlias = "Callable[[Floats, Ids, Ids], None]"
+Visit: TypeAlias = "Callable[[Floats, Ids, Ids], None]"
 
 
 class PrefixRange:
-    """The target rows at positions ``start`` to ``stop``, and the arms measured there.
+    """The target rows at positions ``start`` to ``stop``, and the distances of some arms to them.
 
-    ``lines[arm]`` is that arm's line of ``matrix``, or -1.
+    ``lines[arm]`` is the line of an arm in ``matrix``, or -1.
     """
 
     def __init__(self, start: int, stop: int, n_source: int, like: Floats) -> None:
@@ -53,13 +54,13 @@ class PrefixRange:
 
     @property
     def n_free(self) -> int:
-        """Return for how many more lines there is place."""
+        """Return the number of lines that are reserved and not used."""
         return len(self.matrix) - self.n_lines
 
     def reserve(self, n: int, room: int) -> int:
-        """Make place for ``n`` more lines, or as many as ``room`` holds; return the bytes taken."""
-        a_line = self.matrix.itemsize * len(self)
-        most = min(len(self.matrix) + room // a_line, len(self.lines))
+        """Reserve ``n`` more lines, or as many as fit in ``room`` bytes; return the bytes used."""
+        line_bytes = self.matrix.itemsize * len(self)
+        most = min(len(self.matrix) + room // line_bytes, len(self.lines))
         needed = min(self.n_lines + n, most)
         n_added = min(max(needed, 2 * len(self.matrix)), most) - len(self.matrix)
         if needed <= len(self.matrix):
@@ -67,10 +68,10 @@ class PrefixRange:
         self.matrix = np.concatenate(
             [self.matrix, np.empty((n_added, len(self)), dtype=self.matrix.dtype)]
         )
-        return n_added * a_line
+        return n_added * line_bytes
 
     def append(self, arms: Ids) -> Floats:
-        """Give these arms lines, for which there is place, and return them, to be filled in."""
+        """Assign reserved lines to these arms, and return the lines to be filled in."""
         lines = slice(self.n_lines, self.n_lines + len(arms))
         self.lines[arms] = np.arange(lines.start, lines.stop)
         self.n_lines = lines.stop
@@ -78,66 +79,66 @@ class PrefixRange:
 
 
 class Prefixes:
-    """One order of the target, and what has been measured along it.
+    """One order of the target, and the distances computed along it.
 
     Parameters
     ----------
     oracle
-        Where distances come from.
+        Computes the distances.
     random
-        The dice that put the target in order.
+        The generator of the order.
     room
-        How many bytes of distances may be kept.
+        The number of bytes of distances that may be kept.
     """
 
     def __init__(self, oracle: Oracle, random: np.random.Generator, *, room: int) -> None:
         weights = oracle.problem.weights
         n = len(oracle.problem.target)
-        heavy = np.arange(n) if weights is None else np.flatnonzero(weights)
+        ids = np.arange(n) if weights is None else np.flatnonzero(weights)
         self.oracle = oracle
-        self.rows: Ids = heavy[RandomOrder(len(heavy), random).read(0, len(heavy))]
+        self.rows: Ids = ids[RandomOrder(len(ids), random).read(0, len(ids))]
         self.weights: Doubles = np.ones(n)
         if weights is not None:
-            self.weights = weights[self.rows] / weights[heavy].mean()
+            self.weights = weights[self.rows] / weights[ids].mean()
         self._room = room
-        self._stretches: list[PrefixRange] = []
+        self._ranges: list[PrefixRange] = []
         self._columns: dict[int, Floats] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def show(self, arms: Ids, start: int, stop: int, visit: Show) -> None:
-        """Show ``visit`` the distances of these arms at these positions of the order.
+    def show(self, arms: Ids, start: int, stop: int, visit: Visit) -> None:
+        """Call ``visit`` with the distances of these arms at these positions of the order.
 
-        ``visit`` gets a matrix, the lines of it that matter, and which of ``arms`` these are; it
-        runs on several threads and must write only to the places of its own arms.
+        ``visit`` gets a matrix, the lines to read, and the positions of their arms in ``arms``. It
+        runs on several threads and must write only to the entries of these arms.
         """
-        stretch = self._stretch(start, stop)
-        is_new = stretch.lines[arms] < 0
+        step = self._range(start, stop)
+        is_new = step.lines[arms] < 0
         n_known = len(arms) - int(is_new.sum())
-        self.oracle.look_up(n_known * len(stretch))
-        self._measure(stretch, arms[is_new])
-        lines = stretch.lines[arms]
+        self.oracle.look_up(n_known * len(step))
+        self._keep(step, arms[is_new])
+        lines = step.lines[arms]
         known, unkept = np.flatnonzero(lines >= 0), np.flatnonzero(lines < 0)
 
-        def look(cut: slice) -> None:
-            visit(stretch.matrix, lines[known[cut]], known[cut])
+        def visit_known(cut: slice) -> None:
+            visit(step.matrix, lines[known[cut]], known[cut])
 
-        size = max(1, _TASK_ENTRIES // len(stretch))
-        self.oracle.share(look, cuts(len(known), size), len(known) * len(stretch))
-        self._pass_by(stretch, arms, unkept, visit)
+        size = max(1, _TASK_ENTRIES // len(step))
+        self.oracle.share(visit_known, cuts(len(known), size), len(known) * len(step))
+        self._visit_unkept(step, arms, unkept, visit)
 
     def column(self, arm: int) -> Floats:
-        """Return the distances of one arm along the whole order; it is kept if there is room."""
+        """Return the distances of one arm along the whole order; they are kept if there is room."""
         if arm in self._columns:
             self.oracle.look_up(len(self))
             return self._columns[arm]
         column = np.empty(len(self), dtype=self.oracle.dtype)
         is_known = np.zeros(len(self), dtype=bool)
-        for stretch in self._stretches:
-            if stretch.lines[arm] >= 0:
-                own = slice(stretch.start, stretch.stop)
-                column[own], is_known[own] = stretch.matrix[stretch.lines[arm]], True
+        for step in self._ranges:
+            if step.lines[arm] >= 0:
+                own = slice(step.start, step.stop)
+                column[own], is_known[own] = step.matrix[step.lines[arm]], True
         self.oracle.look_up(int(is_known.sum()))
         rest = np.flatnonzero(~is_known)
 
@@ -151,54 +152,54 @@ class Prefixes:
             self._columns[arm] = column
         return column
 
-    def _stretch(self, start: int, stop: int) -> PrefixRange:
-        for stretch in self._stretches:
-            if stretch.start == start:
-                assert stretch.stop == stop, "every round climbs the same steps"
-                return stretch
+    def _range(self, start: int, stop: int) -> PrefixRange:
+        for step in self._ranges:
+            if step.start == start:
+                assert step.stop == stop, "every round uses the same steps"
+                return step
         n_source = len(self.oracle.problem.source)
         new = PrefixRange(start, stop, n_source, np.empty(0, dtype=self.oracle.dtype))
-        self._stretches.append(new)
+        self._ranges.append(new)
         return new
 
-    def _measure(self, stretch: PrefixRange, arms: Ids) -> None:
-        """Compute the distances of these arms and keep them, as far as there is room."""
-        self._room -= stretch.reserve(len(arms), self._room)
-        arms = arms[: stretch.n_free]
+    def _keep(self, step: PrefixRange, arms: Ids) -> None:
+        """Compute the distances of these arms and keep as many as there is room for."""
+        self._room -= step.reserve(len(arms), self._room)
+        arms = arms[: step.n_free]
         if len(arms) == 0:
             return
         whole = np.isin(arms, np.fromiter(self._columns, dtype=np.int64))
-        own = slice(stretch.start, stretch.stop)
+        own = slice(step.start, step.stop)
         if whole.any():
-            self.oracle.look_up(int(whole.sum()) * len(stretch))
-            lines = stretch.append(arms[whole])
+            self.oracle.look_up(int(whole.sum()) * len(step))
+            lines = step.append(arms[whole])
             for line, arm in zip(lines, arms[whole].tolist(), strict=True):
                 line[:] = self._columns[arm][own]
         others = arms[~whole]
-        lines = stretch.append(others)
+        lines = step.append(others)
         rows = self.rows[own]
         for cut in cuts(len(rows), _ROWS_AT_ONCE):
             self.oracle.tabulate(others, self.oracle.targets(rows[cut]), lines[:, cut])
 
-    def _pass_by(self, stretch: PrefixRange, arms: Ids, which: Ids, visit: Show) -> None:
-        """Compute the distances of some of the arms and forget them."""
+    def _visit_unkept(self, step: PrefixRange, arms: Ids, which: Ids, visit: Visit) -> None:
+        """Compute the distances of some of the arms without keeping them."""
         if len(which) == 0:
             return
-        rows = self.rows[stretch.start : stretch.stop]
-        for cut in cuts(len(which), max(1, _TASK_ENTRIES // len(stretch))):
+        rows = self.rows[step.start : step.stop]
+        for cut in cuts(len(which), max(1, _TASK_ENTRIES // len(step))):
             some = which[cut]
-            block = np.empty((len(some), len(stretch)), dtype=self.oracle.dtype)
-            for part in cuts(len(rows), _ROWS_AT_ONCE):
-                targets = self.oracle.targets(rows[part])
-                self.oracle.tabulate(arms[some], targets, block[:, part])
+            block = np.empty((len(some), len(step)), dtype=self.oracle.dtype)
+            for cut_rows in cuts(len(rows), _ROWS_AT_ONCE):
+                targets = self.oracle.targets(rows[cut_rows])
+                self.oracle.tabulate(arms[some], targets, block[:, cut_rows])
             visit(block, np.arange(len(some)), some)
 
 
 def moments_of(count: Ids, total: Doubles, squares: Doubles, dtype: np.dtype[Any]) -> Moments:
     """Return the moments of arms from the sums of their rewards and of the squares.
 
-    Squares beyond float64 make a spread infinite, which tells nothing apart; a sum that is not
-    finite is the metric's.
+    If squares overflow float64, the variance is infinite, which separates no arms. If a sum is not
+    finite, the metric overflows.
     """
     if not np.isfinite(total).all():
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What an arm is worth for its money."""
+"""Gain per price of an arm."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.coverage import ExactCoverage
+from protobandit.search.objectives.objective import Objective
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
-    """The gains of a coverage by some prototypes, divided by what each arm costs."""
+class Priced(Objective):
+    """The exact gains of a coverage, divided by the price of each arm."""
 
     coverage: ExactCoverage
     prices: Doubles
@@ -26,17 +27,22 @@ class Priced:
     def is_bounding(self) -> bool:
         return self.coverage.is_bounding
 
+    @property
+    def has_read_target(self) -> bool:
+        return True
+
+    @property
+    def exact_coverage(self) -> ExactCoverage:
+        return self.coverage
+
     def open(self, arms: Ids, random: np.random.Generator) -> Priced:
         return self
 
     def pull(self, pull: Pull) -> Moments:
-        """Return the exact gain of each arm per unit of money."""
-        assert self.is_bounding, "before the first prototype a gain is not known, only an order"
+        """Return the exact gain of each arm, divided by its price."""
+        assert self.is_bounding, "before the first prototype only the order of gains is known"
         seen = self.coverage.pull(pull)
         return Moments(seen.count, seen.mean / self.prices[pull.arms], seen.spread)
 
     def commit(self, arms: Ids) -> Priced:
         return Priced(self.coverage.commit(arms), self.prices)
-
-    def gains(self, means: Doubles) -> Doubles:
-        return means

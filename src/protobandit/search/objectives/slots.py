@@ -1,16 +1,17 @@
-"""What swaps are worth on the first rows of one order: an arm in each slot is an arm of its own.
+"""Gains of swaps on the first rows of one order: each pair of a source row and a slot is an arm.
 
 Theory of operation
 -------------------
-A virtual arm is a source row in the slot of a prototype. What its swap is worth is what the row
-saves there, minus what removing the prototype costs (FasterPAM's decomposition). The second is
-known exactly, for prototypes have been measured at all rows; only the first is sampled, and one
-distance tells it for all slots (Tiwari et al. 2023, BanditPAM++). So an arm that is far from a
-prototype has no spread in its slot, and falls at once. A lone prototype has no second: whoever
-takes its slot serves every row, so that all of D - d is sampled.
+A virtual arm is a source row in the slot of a prototype. The gain of its swap is what the row saves
+there, minus the cost of removing the prototype (FasterPAM's decomposition). The second part is
+known exactly, because the distances of prototypes to all rows are known. Only the first part is
+sampled, and one distance gives it for all slots (Tiwari et al. 2023, BanditPAM++). So an arm that
+is far from a prototype has a variance of 0 in its slot and is eliminated at once. A single
+prototype has no second: an arm that takes its slot becomes the nearest of every row, so all of
+D - d is sampled.
 
-Staying is an arm too, whose worth is known: the least that a swap must bring. A search that chooses
-it has found no swap that pays.
+Making no swap is an arm too. Its gain is known: the least gain that a swap must exceed. If a search
+chooses it, no swap was found that lowers the cost enough.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels import moments as moments_kernels
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.objective import Ledger
+from protobandit.search.objectives.objective import Objective, Round, advance
 from protobandit.search.objectives.prefixes import Prefixes, moments_of
 from protobandit.search.objectives.swap_state import SwapState
 
-STAY = 0  # the first of the virtual arms, so that a tie is no reason for a swap
+STAY = 0  # the arm of no swap; it is the first, so that a tie does not cause a swap
 
 
-class Slots:
-    """The swaps that a standing allows, as arms.
+class Slots(Objective):
+    """The swaps of a `SwapState`, as arms.
 
-    `commit` changes the standing in place, as `SwapState` does.
+    `commit` modifies the swap state.
 
     Parameters
     ----------
     prefixes
-        Where distances are read.
-    standing
-        The prototypes, measured along the whole order.
+        The distances along the order.
+    swap_state
+        The prototypes, with their distances along the whole order.
     least
-        What a swap must lower the cost by.
+        The improvement of the cost that a swap must exceed.
     """
 
     def __init__(self, prefixes: Prefixes, swap_state: SwapState, least: float) -> None:
@@ -52,19 +53,15 @@ class Slots:
         return len(self.prefixes)
 
     @property
-    def is_bounding(self) -> bool:
-        return False
-
-    @property
     def known(self) -> Doubles:
-        """Return the part of a swap's worth that does not depend on the arm, by slot."""
+        """Return the part of the gain of a swap that does not depend on the arm, by slot."""
         if len(self.swap_state.members) == 1:
             return np.zeros(1)
         known: Doubles = -self.swap_state.losses / len(self.prefixes)
         return known
 
     def arms(self, sources: Ids) -> Ids:
-        """Return staying, and each of these source rows in each slot."""
+        """Return the arm of no swap, and each of these source rows in each slot."""
         k = len(self.swap_state.members)
         pairs = STAY + 1 + sources[:, None] * k + np.arange(k)
         return np.concatenate([[STAY], pairs.ravel()])
@@ -78,65 +75,63 @@ class Slots:
     def add(
         self, matrix: Floats, lines: Ids, rows: slice, total: Doubles, squares: Doubles
     ) -> None:
-        """Add up what arms save in every slot on these rows, and the squares."""
+        """Add what arms save in every slot on these rows, and the squares."""
         swap_state, weights = self.swap_state, self.prefixes.weights[rows]
         D = swap_state.D[rows]
         if len(swap_state.members) == 1:
-            nowhere = np.full(len(D), np.inf, dtype=D.dtype)
+            infinite = np.full(len(D), np.inf, dtype=D.dtype)
             moments_kernels.gain_moments(
-                matrix, lines, nowhere, D, weights, total[:, 0], squares[:, 0]
+                matrix, lines, infinite, D, weights, total[:, 0], squares[:, 0]
             )
             return
         near, E = swap_state.near[rows], swap_state.E[rows]
         moments_kernels.swap_moments(matrix, lines, near, D, E, weights, total, squares)
 
-    def open(self, arms: Ids, random: np.random.Generator) -> Ledger:
-        return _Round(self, arms)
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        return _SwapRound(self, arms)
 
     def commit(self, arms: Ids) -> Slots:
-        """Let these source rows in, each in its best slot, where all rows say that it pays."""
+        """Swap these source rows into their best slots, if that lowers the cost on all rows."""
         sources, _ = self.split(arms)
         for source in sources.tolist():
             column = self.prefixes.column(source)
             total, squares = np.zeros((2, 1, len(self.swap_state.members)))
-            everything = slice(0, len(self.prefixes))
-            self.add(column[None, :], np.zeros(1, dtype=np.int64), everything, total, squares)
-            worth = self.known + total[0] / len(self.prefixes)
-            slot = int(worth.argmax())
-            if worth[slot] > self.least:
+            all_rows = slice(0, len(self.prefixes))
+            self.add(column[None, :], np.zeros(1, dtype=np.int64), all_rows, total, squares)
+            gains = self.known + total[0] / len(self.prefixes)
+            slot = int(gains.argmax())
+            if gains[slot] > self.least:
                 self.swap_state.exchange(slot, source, column)
         return self
 
-    def gains(self, means: Doubles) -> Doubles:
-        return means
 
-
-class _Round:
+class _SwapRound:
     """Pulls source rows along the order, each for all of its slots at once."""
 
     def __init__(self, slots: Slots, arms: Ids) -> None:
         self._slots = slots
         self._known = slots.known
         sources, _ = slots.split(arms[arms != STAY])
-        is_offered = np.zeros(sources.max(initial=-1) + 1, dtype=bool)
-        is_offered[sources] = True
-        self._sources = np.flatnonzero(is_offered)
-        self._places = np.cumsum(is_offered) - 1
+        is_used = np.zeros(sources.max(initial=-1) + 1, dtype=bool)
+        is_used[sources] = True
+        self._sources = np.flatnonzero(is_used)
+        self._places = np.cumsum(is_used) - 1
         shape = len(self._sources), len(self._known)
-        self._position = np.zeros(shape[0], dtype=np.int64)
+        self._count = np.zeros(shape[0], dtype=np.int64)
         self._total, self._squares = np.zeros(shape), np.zeros(shape)
 
     def pull(self, pull: Pull) -> Moments:
-        assert not pull.anew, "one order serves all rounds"
+        assert not pull.new_order, "all rounds share one order"
         is_swap = pull.arms != STAY
         sources, slots = self._slots.split(pull.arms[is_swap])
         places = self._places[sources]
         is_pulled = np.zeros(len(self._sources), dtype=bool)
         is_pulled[places] = True
-        self._advance(np.flatnonzero(is_pulled), pull.n)
+        pulled = np.flatnonzero(is_pulled)
+        advance(self._count, pulled, pull.n, self._slots.population, self._add)
         at = places * len(self._known) + slots
         seen = moments_of(
-            self._position[places],
+            self._count[places],
             self._total.ravel()[at],
             self._squares.ravel()[at],
             self._slots.swap_state.D.dtype,
@@ -149,19 +144,11 @@ class _Round:
         mean[is_swap] = seen.mean + self._known[slots]
         return Moments(count, mean, spread)
 
-    def _advance(self, which: Ids, n: int) -> None:
-        position = self._position[which]
-        for start in np.unique(position).tolist():
-            group = which[position == start]
-            stop = min(start + n, self._slots.population)
-            self._add(group, slice(start, stop))
-            self._position[group] = stop
-
-    def _add(self, group: Ids, rows: slice) -> None:
+    def _add(self, group: Ids, start: int, stop: int) -> None:
         def visit(matrix: Floats, lines: Ids, which: Ids) -> None:
             total, squares = np.zeros((2, len(which), len(self._known)))
-            self._slots.add(matrix, lines, rows, total, squares)
+            self._slots.add(matrix, lines, slice(start, stop), total, squares)
             self._total[group[which]] += total
             self._squares[group[which]] += squares
 
-        self._slots.prefixes.show(self._sources[group], rows.start, rows.stop, visit)
+        self._slots.prefixes.show(self._sources[group], start, stop, visit)

@@ -1,4 +1,4 @@
-"""What replacing one prototype by another arm is worth."""
+"""The change of the cost by replacing one prototype by another arm, on a ragged table."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
+from protobandit.kernels import random_swaps as random_swaps_kernels
 from protobandit.oracle.tables import RaggedTable
 
-_REACH = 4  # an arm that is farther from a row than so many prototypes will not come to serve it
+_REACH = 4  # an arm farther from a row than this many prototypes will not become its nearest
+
+# A change is a difference of sums; a smaller share of these sums is rounding.
+_ROUNDING = 1e-12
 
 
 class SwapState:
     """Prototypes, their distances to some target rows, and the two nearest of each row.
 
-    `exchange` changes it in place: a swap touches few rows, a copy would touch all.
+    `exchange` modifies the object: a swap changes few rows, a copy would read all of them.
 
     Parameters
     ----------
     members
         The arms that are prototypes, by slot.
     matrix
-        Their distances, one row a slot; taken over, not copied.
+        Their distances, one row per slot; used without copying.
     weights
-        Of the target rows.
+        The weights of the target rows.
     """
 
     def __init__(self, members: Ids, matrix: Floats, weights: Doubles) -> None:
@@ -34,19 +38,21 @@ class SwapState:
         self.members = members.copy()
         self.matrix = matrix
         self.weights = weights
-        nobody, beyond = (0, 0.0) if len(members) == 1 else (-1, np.inf)
-        self.near, self.second = np.full(n, nobody), np.full(n, nobody)
+        no_slot, far = (0, 0.0) if len(members) == 1 else (-1, np.inf)
+        self.near, self.second = np.full(n, no_slot), np.full(n, no_slot)
         self.D = np.full(n, np.inf, dtype=matrix.dtype)
-        self.E = np.full(n, beyond, dtype=matrix.dtype)
+        self.E = np.full(n, far, dtype=matrix.dtype)
         self.losses = np.zeros(len(members))
         self._total = float(weights.sum())
-        self._one, self._slot = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        self._arm, self._slot = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self._change, self._by_slot = np.zeros(1), np.zeros(len(members))
-        self._anywhere = np.ones((1, len(members)), dtype=bool)
+        self._all_slots = np.ones((1, len(members)), dtype=bool)
         for slot, row in enumerate(matrix):
-            ragged_swaps_kernels.exchange(matrix, slot, row, self.near, self.second, self.D, self.E)
+            ragged_swaps_kernels.replace_prototype(
+                matrix, slot, row, self.near, self.second, self.D, self.E
+            )
         self._update_losses()
-        self._put_second_beyond(matrix)
+        self._raise_second(matrix)
 
     @property
     def cost(self) -> float:
@@ -55,13 +61,13 @@ class SwapState:
 
     @property
     def removal_cost(self) -> float:
-        """Return what removing prototypes would cost, summed over each removed by itself."""
+        """Return the sum over prototypes of the increase of the cost if only it is removed."""
         return float(self.losses.sum() / self._total)
 
     def changes(self, ragged: RaggedTable, arms: Ids) -> tuple[Doubles, Ids]:
-        """Return how the cost changes by each arm's best swap, and the slot it would take."""
+        """Return the change of the cost by the best swap of each arm, and its slot."""
         changes, slots = np.empty(len(arms)), np.empty(len(arms), dtype=np.int64)
-        self._put_second_beyond(ragged.values)
+        self._raise_second(ragged.values)
         allowed = self._allowed(ragged)
 
         def compute(cut: slice) -> None:
@@ -84,12 +90,12 @@ class SwapState:
         return changes / self._total, slots
 
     def change(self, ragged: RaggedTable, arm: int) -> tuple[float, int]:
-        """Return the same for a single arm, without the overhead of many."""
-        self._one[0] = arm
-        self._put_second_beyond(ragged.values[ragged.starts[arm] : ragged.starts[arm + 1]])
+        """Return `changes` of a single arm, without the overhead of many."""
+        self._arm[0] = arm
+        self._raise_second(ragged.values[ragged.starts[arm] : ragged.starts[arm + 1]])
         ragged_swaps_kernels.swap_changes(
             *ragged.entries,
-            self._one,
+            self._arm,
             ragged.groups,
             self._allowed(ragged),
             self.near,
@@ -104,9 +110,9 @@ class SwapState:
         return float(self._change[0]) / self._total, int(self._slot[0])
 
     def homes(self, ragged: RaggedTable, arms: Ids, n: int) -> Ids:
-        """Return the n cells in which each arm comes closest to beating the second prototype.
+        """Return for each arm the n cells in which a swap is most promising (`home_cells`).
 
-        Where it comes close in fewer, -1 stands for the others.
+        -1 fills the rest if there are fewer.
         """
         k = len(self.members)
         if n >= k:
@@ -129,9 +135,9 @@ class SwapState:
 
     @property
     def limits(self) -> Floats:
-        """Return, for each row, the distance from which on an arm is out of its reach.
+        """Return for each row the distance of its fourth nearest prototype.
 
-        A swap takes one prototype away; what lies beyond the fourth matters only after several.
+        A swap removes one prototype, so arms beyond the fourth matter only after several swaps.
         """
         if len(self.members) <= _REACH:
             return np.full(len(self.D), np.inf, dtype=self.D.dtype)
@@ -139,40 +145,69 @@ class SwapState:
         return limits
 
     def exchange(self, slot: int, arm: int, distances: Floats) -> None:
-        """Put ``arm``, with these distances, in the place of the prototype in ``slot``."""
+        """Replace the prototype in ``slot`` by ``arm``, which has these distances."""
         self.members[slot] = arm
-        ragged_swaps_kernels.exchange(
+        ragged_swaps_kernels.replace_prototype(
             self.matrix, slot, distances, self.near, self.second, self.D, self.E
         )
         self._update_losses()
-        self._put_second_beyond(distances)
+        self._raise_second(distances)
 
-    def notes(self) -> dict[str, Any]:
-        """Return all from which `recalled` makes the same standing; nothing is copied."""
+    def first_improving_swap(
+        self, matrix: Floats, places: Ids, arms: Ids, slots: Ids, is_member: Any
+    ) -> tuple[int, int]:
+        """Return the position of the first swap that lowers the cost, and how many failed before.
+
+        Swap p puts ``arms[p]``, whose distances are ``matrix[places[arms[p]]]``, in ``slots[p]``.
+        An arm that ``is_member`` is skipped and does not count as a failure. If no swap lowers the
+        cost, the position is ``len(arms)``.
+        """
+        E = self.E if len(self.members) > 1 else np.full_like(self.E, np.inf)
+        sums = self.cost + abs(self.removal_cost)
+        found = np.empty(2, dtype=np.int64)
+        random_swaps_kernels.first_improving_swap(
+            matrix,
+            places,
+            arms,
+            slots,
+            is_member,
+            self.near,
+            self.D,
+            E,
+            self.weights,
+            -_ROUNDING * sums * self._total,
+            found,
+        )
+        return int(found[0]), int(found[1])
+
+    def state(self) -> dict[str, Any]:
+        """Return the arrays from which `restored` makes an equal object; they are not copied."""
         names = ("members", "matrix", "weights", "near", "second", "D", "E")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def recalled(cls, notes: Mapping[str, Any]) -> SwapState:
-        """Return the standing of which these notes were taken."""
-        swap_state = cls(notes["members"], notes["matrix"], notes["weights"])
-        # Of equally near prototypes, which is the nearest depends on how they came in.
+    def restored(cls, arrays: Mapping[str, Any]) -> SwapState:
+        """Return the object whose `state` is given."""
+        swap_state = cls(arrays["members"], arrays["matrix"], arrays["weights"])
+        # Which of equally near prototypes is the nearest depends on the order of earlier swaps.
         for name in ("near", "second", "D", "E"):
-            getattr(swap_state, name)[:] = notes[name]
+            getattr(swap_state, name)[:] = arrays[name]
         swap_state._update_losses()
         return swap_state
 
+    notes, recalled = state, restored  # the old names, until drivers use the new ones
+
     def _allowed(self, ragged: RaggedTable) -> Any:
-        """Return which slots an arm of each group may take."""
+        """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility
         return (
-            self._anywhere
+            self._all_slots
             if feasibility.is_free
             else feasibility.allowed(ragged.arms[self.members])
         )
 
-    def _put_second_beyond(self, distances: Floats) -> None:
-        # With a lone prototype any number that no distance exceeds makes every sum come out right.
+    def _raise_second(self, distances: Floats) -> None:
+        # With a single prototype, any number that no distance exceeds gives the correct sums.
         if len(self.members) == 1 and distances.max(initial=0) > self.E[0]:
             self.E[:] = distances.max()
             self._update_losses()

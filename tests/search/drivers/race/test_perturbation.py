@@ -43,9 +43,9 @@ class Witness(Finalists):
         nearest = self.rows[self.members].astype(np.float64).min(axis=0)
         return float(nearest @ self.weights)
 
-    def put(self, arm, slot):
+    def replace(self, slot, arm):
         assert not self.is_member[arm]
-        change = super().put(arm, slot)
+        change = super().replace(slot, arm)
         self.costs.append(self.truth())
         assert change == pytest.approx(self.costs[-1] - self.costs[-2], abs=1e-9)
         return change
@@ -161,7 +161,7 @@ def test_every_swap_that_mends_lowers_the_cost(dtype, is_weighted, k, values, se
     assert len(past) > 0 or values == "zero"
     ground.require_true()
     for arm, slot in reversed(past):
-        ground.put(arm, slot)
+        ground.replace(slot, arm)
     assert ground.members.tolist() == swap_state.members.tolist()
     assert ground.truth() == pytest.approx(ground.costs[0], rel=1e-12)
 

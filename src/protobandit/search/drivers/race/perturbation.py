@@ -49,19 +49,19 @@ def perturb(
 
 def _try(finalists: Finalists, arm: int) -> None:
     """Force an arm in, mend, and take all back unless that lowers the cost."""
-    _, slot = finalists.next_helpful(np.array([arm]), 0, -np.inf)
+    _, slot = finalists.next_improving_swap(np.array([arm]), 0, -np.inf)
     if slot < 0:
         return
     leaver = int(finalists.members[slot])
     is_touched = np.zeros(len(finalists.members), dtype=bool)
     for anchor in finalists.anchors[[arm, leaver]]:
         is_touched[[finalists.near[anchor], finalists.second[anchor]]] = True
-    forced = finalists.put(arm, slot)
+    forced = finalists.replace(slot, arm)
     is_touched[[slot, finalists.near[finalists.anchors[leaver]]]] = True
     mended, past = _mend(finalists, is_touched, most=_MOST_SWAPS)
     if not forced + mended < -finalists.least:
         for former, place in [*reversed(past), (leaver, slot)]:
-            finalists.put(former, place)
+            finalists.replace(place, former)
 
 
 def _mend(finalists: Finalists, is_touched: Any, most: int) -> tuple[float, list[tuple[int, int]]]:
@@ -74,12 +74,12 @@ def _mend(finalists: Finalists, is_touched: Any, most: int) -> tuple[float, list
         n_before, place = len(past), 0
         arms = np.flatnonzero(is_touched[finalists.homes] & ~finalists.is_member)
         while len(past) < most:
-            place, slot = finalists.next_helpful(arms, place, finalists.least)
+            place, slot = finalists.next_improving_swap(arms, place, finalists.least)
             if place == len(arms):
                 break
             arm, leaver = int(arms[place]), int(finalists.members[slot])
             is_touched[[slot, finalists.near[finalists.anchors[arm]]]] = True
-            change += finalists.put(arm, slot)
+            change += finalists.replace(slot, arm)
             is_touched[finalists.near[finalists.anchors[leaver]]] = True
             past.append((leaver, slot))
             place += 1
