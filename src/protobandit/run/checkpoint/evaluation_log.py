@@ -5,9 +5,10 @@ Theory of operation
 A record is a header and the block as float64. The header holds a checksum of all that follows, the
 shape of the block, the number of evaluations counted so far and the seconds of the run.
 
-A resumed run starts in replay mode and reads the records in order. A record that is damaged, cut
-short, or that does not belong to the current call of the metric ends the replay: the file is cut
-before this record, and from then on blocks are computed and appended.
+A resumed run starts in replay mode and reads the records in order; meanwhile its clock shows the
+seconds of the last record. The replay ends with the last record. A record that is damaged, cut
+short, or that does not belong to the current call of the metric ends it too: the file is cut before
+this record. From then on blocks are computed and appended.
 
 After a stop that another run need not repeat (time, interruption, callback), a search computes
 blocks that an uninterrupted run would not compute, for instance to judge its result. From the stop
@@ -58,6 +59,7 @@ class EvaluationLog:
         self._head = _MAGIC + token.encode() + b"\n"
         self._seconds = seconds
         self._file: FileIO | None = None
+        self._n_bytes = 0  # of the file when it was opened
         self._counts = Counts()
         self._clock = Clock()
         self._is_replaying = False
@@ -89,6 +91,7 @@ class EvaluationLog:
             if not self._is_replaying:
                 self._path.write_bytes(self._head)
             self._file = self._path.open("r+b", buffering=0)
+            self._n_bytes = self._file.seek(0, os.SEEK_END)
             self._file.seek(len(self._head))
         except OSError as error:
             raise self._unusable(error) from None
@@ -110,14 +113,20 @@ class EvaluationLog:
         start = self._file.tell()
         seconds = self._fill(self._file, out)
         if seconds is None:
-            self._is_replaying = False
             self._file.seek(start)
             self._file.truncate()
-            self._clock.resume()
+            self._end_replay()
             return False
         self._clock.show(seconds)
         self.n_read += 1
+        if self._file.tell() == self._n_bytes:
+            # Not at the next call: until then the clock would stand still.
+            self._end_replay()
         return True
+
+    def _end_replay(self) -> None:
+        self._is_replaying = False
+        self._clock.resume()
 
     def _fill(self, file: FileIO, out: Floats) -> float | None:
         """Fill ``out`` with the next record; return its seconds, or None if it does not fit."""
@@ -161,8 +170,7 @@ class EvaluationLog:
     def freeze(self) -> None:
         """Leave the file as it is from now on; see the theory of operation."""
         self._is_frozen = True
-        self._is_replaying = False
-        self._clock.resume()
+        self._end_replay()
 
     def close(self) -> None:
         """Close the file."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -135,9 +134,7 @@ def _run(
     medoids: Medoids, passes: Passes, control: SearchControl, max_iter: int, name: str
 ) -> SwapPasses:
     n_swaps, n_passes, done = _restored(medoids, control)
-    if done is not None and done.n_unchanged:
-        passes = partial(passes, n_unchanged=done.n_unchanged)
-    remaining = passes(medoids)
+    remaining = passes(medoids, last=done)
     while True:
         control.report(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
         if done is not None:
