@@ -1,4 +1,4 @@
-"""Files that may not be read, whoever runs the tests."""
+"""Files that cannot be read, also if the superuser runs the tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOBODY = 65534
 
 @contextmanager
 def unprivileged():
-    """Be somebody to whom a file can be locked; the superuser reads anything."""
+    """Run as a user without privileges, since the superuser can read any file."""
     if os.geteuid() != 0:
         yield
         return

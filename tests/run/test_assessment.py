@@ -54,20 +54,20 @@ def test_a_sample_is_judged_by_its_own_rows(weights, n_rows):
     assert metric.pairs.total() == n_rows * 4
 
 
-def test_of_one_row_the_error_is_not_known():
+def test_the_error_of_one_row_is_unknown():
     result, *_ = assessed(None, 1)
     assert np.isnan(result.error)
     assert len(result.costs) == 4
 
 
-def test_of_a_target_of_one_row_it_is_zero():
+def test_the_error_of_a_target_of_one_row_is_zero():
     oracle, _ = watched(D[:1])
     result = assess(oracle, PROTOTYPES, n_rows=1, random=np.random.default_rng(0))
     assert result.error == 0.0
     np.testing.assert_array_equal(result.costs, np.minimum.accumulate(D[0, PROTOTYPES]))
 
 
-def test_one_prototype_stands_for_all():
+def test_one_prototype_has_all_the_mass():
     result, *_ = assessed(None, N_TARGET, prototypes=np.array([4]))
     assert result.mass.tolist() == [1.0]
     assert result.costs == pytest.approx([D[:, 4].mean()])
@@ -80,8 +80,8 @@ def test_a_tie_goes_to_the_earlier_prototype():
 
 
 @weighted
-def test_the_error_covers_as_often_as_it_says(weights):
-    """95 of 100 intervals of 1.96 errors hold the true cost, but for few rows and their skew."""
+def test_the_error_has_the_nominal_coverage(weights):
+    """About 95 % of intervals of 1.96 errors hold the true cost; few rows and skew cost some."""
     n_seeds, n_rows = 400, 30
     plain = np.ones(N_TARGET) if weights is None else weights
     truth = brute.cost(D, plain, PROTOTYPES)

@@ -1,4 +1,4 @@
-"""Class by class through one call, against each class by itself."""
+"""Selection by class, compared with a selection of each class alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_class(selection, label):
 
 @pytest.mark.parametrize("method", ["lazygreedy", "spotgreedy", "lazybandit"])
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_each_class_is_solved_by_itself(method, is_weighted):
+def test_each_class_is_solved_alone(method, is_weighted):
     weights = np.random.default_rng(1).integers(1, 4, size=30) if is_weighted else None
     pair = (LABELS, TARGET_LABELS)
     joined = select(target=TARGET, by=pair, weights=weights, method=method)
@@ -65,7 +65,7 @@ def test_counts_add_up(method):
         assert joined.evaluations == parts + 6 * N
 
 
-def test_the_order_is_by_what_each_brought():
+def test_prototypes_are_ordered_by_gain():
     joined = select(method="lazygreedy")
     shares = {label: (label == LABELS).mean() for label in COUNTS}
     assert joined.prototype_labels[:3].tolist() == sorted(COUNTS, key=lambda x: -shares[x])
@@ -90,13 +90,13 @@ def test_the_order_is_by_what_each_brought():
         (24, {"ant": 4, "cat": 12, "dog": 8}),
     ],
 )
-def test_a_total_is_shared_out_by_size(k, counts):
+def test_a_total_is_divided_by_size(k, counts):
     joined = select(k=k)
     labels = joined.prototype_labels.tolist()
     assert {label: labels.count(label) for label in COUNTS} == counts
 
 
-def test_a_total_is_shared_out_by_weight_as_far_as_there_are_rows():
+def test_a_total_is_divided_by_weight_up_to_the_rows_of_a_class():
     weights = np.where(LABELS == "ant", 100.0, 1.0)
     labels = select(k=10, weights=weights).prototype_labels.tolist()
     assert labels.count("ant") == 4
@@ -141,7 +141,7 @@ def test_every_kind_of_rows_has_classes(kind):
     assert joined.assign(rows).labels.shape == (N,)
 
 
-def test_rectangular_matrices_take_a_pair():
+def test_rectangular_matrices_need_a_pair_of_labels():
     d = brute.distances(brute.DEFINITIONS["euclidean"], TARGET, ROWS)
     by_matrix = select(d, by=(LABELS, TARGET_LABELS), metric="precomputed", method="lazygreedy")
     by_rows = select(target=TARGET, by=(LABELS, TARGET_LABELS), method="lazygreedy")
@@ -159,7 +159,7 @@ def test_prototypes_of_all_classes_make_a_classifier():
     assert joined.cost == pytest.approx(float(weights @ nearest.distances))
 
 
-def test_what_is_proven_of_each_class_is_proven_of_all():
+def test_a_guarantee_of_every_class_is_a_guarantee_of_all():
     exact = select(method="lazygreedy")
     assert exact.guarantee.statement == "f >= (1 - 1/e) f*"
     assert "own class" in exact.guarantee.conditions[-1]
@@ -168,7 +168,7 @@ def test_what_is_proven_of_each_class_is_proven_of_all():
     assert "exact over all 24 target rows" in exact.status
 
 
-def test_what_a_method_finds_besides_is_joined_too():
+def test_coefficients_and_criticisms_are_joined():
     pair = (LABELS, TARGET_LABELS)
     by_kernel = select(target=TARGET, by=pair, method="protodash")
     critic = pb.methods.MMDCritic(n_criticisms=2)
@@ -207,7 +207,7 @@ def test_a_callback_stops_all_classes():
     assert set(joined.indices) <= set(whole.indices)
 
 
-def test_limits_are_shared_out_by_size():
+def test_limits_are_divided_by_size():
     method = pb.methods.LazyGreedy(memoize=False)
     n_pairs = 12**2 + 8**2 + 4**2
     limited = select(method=method, limits=pb.Limits(evaluations=n_pairs))
@@ -218,7 +218,7 @@ def test_limits_are_shared_out_by_size():
         select(method=method, limits=pb.Limits(evaluations=30))
 
 
-def test_chance_is_one_stream():
+def test_the_same_seed_gives_the_same_selection():
     one, two = (select(method="random", random_state=3) for _ in range(2))
     assert one.indices.tolist() == two.indices.tolist()
 
@@ -235,7 +235,7 @@ def test_parts_and_json_keep_their_labels():
         assert loaded.prototype_labels.dtype.kind == joined.prototype_labels.dtype.kind
 
 
-def test_labels_of_several_kinds_stay_what_they_are():
+def test_labels_of_several_types_are_kept():
     labels = [1] * 12 + ["dog"] * 8 + [(2, 3)] * 4
     joined = select(by=labels, k=3)
     assert {*joined.prototype_labels} == {1, "dog", (2, 3)}
@@ -266,6 +266,6 @@ def test_labels_of_several_kinds_stay_what_they_are():
         ({"until": pb.MinGain(1.0)}, r"until is given with by="),
     ],
 )
-def test_classes_that_make_no_sense_are_refused(options, message):
+def test_invalid_classes_are_refused(options, message):
     with pytest.raises(InvalidInput, match=message):
         select(**options)

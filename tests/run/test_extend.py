@@ -1,4 +1,4 @@
-"""Larger and smaller selections from one: `extended`, `at`, and several k at once."""
+"""Larger and smaller selections made from one: `extended`, `at`, and several k at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _weights(problem):
 @exact
 @weighted
 @pytest.mark.parametrize("ks", [(1, 8), (5, 6), (3, 7, 11), (12, 30)])
-def test_going_on_is_the_same_as_asking_for_more_at_once(method, is_weighted, ks):
+def test_extending_gives_the_same_as_selecting_more_at_once(method, is_weighted, ks):
     problem = pose(is_weighted)
     selection = pb.select(**problem, k=ks[0], method=method, random_state=0)
     for k in ks[1:]:
@@ -57,21 +57,21 @@ def test_going_on_is_the_same_as_asking_for_more_at_once(method, is_weighted, ks
     assert selection.problem.feasibility.is_free
 
 
-def test_only_what_is_new_is_evaluated():
+def test_only_new_prototypes_are_evaluated():
     metric = brute.CountedBlocks(brute.DEFINITIONS["manhattan"])
     problem = {**pose(), "metric": pb.block_metric(metric)}
     selection = pb.select(**problem, k=5, method=SpotGreedy(memoize=False))
     before, metric.calls = metric.calls, 0
     more = selection.extended(7)
     assert more.evaluations == metric.calls
-    # The five there are and the two new ones are absorbed; two rounds look at those not chosen.
+    # Five earlier and two new prototypes are assigned; two rounds compute the gains of the others.
     assert more.evaluations_by_phase["assign"] == 7 * 40
     assert more.evaluations_by_phase["build"] == (25 + 24) * 40
     assert metric.calls < before
 
 
 @pytest.mark.parametrize("method", [Random(), StochasticGreedy()], ids=brute.name_of)
-def test_methods_of_chance_go_on_with_what_there_is(method):
+def test_random_methods_extend_the_earlier_prototypes(method):
     problem = pose()
     few = pb.select(**problem, k=4, method=method, random_state=0)
     more = few.extended(9, random_state=1)
@@ -83,22 +83,22 @@ def test_methods_of_chance_go_on_with_what_there_is(method):
     )
 
 
-def test_another_method_goes_on_where_the_first_cannot():
+def test_another_method_extends_if_the_first_cannot():
     problem = pose()
     few = pb.select(**problem, k=4, method="banditpam", random_state=0)
     more = few.extended(6)
     assert more.method == "lazygreedy"
-    assert "banditpam cannot go on from given prototypes: lazygreedy did." in more.status
+    assert "banditpam cannot extend given prototypes: lazygreedy did." in more.status
     assert more.indices[:4].tolist() == few.indices.tolist()
     assert more.guarantee.conditions == ("f* is the best f within the constraints",)
     by_spot = few.extended(6, method="spotgreedy")
     assert by_spot.method == "spotgreedy"
     assert by_spot.indices.tolist() == more.indices.tolist()
-    with pytest.raises(InvalidInput, match=r"method='banditpam' does not heed 'fixed'"):
+    with pytest.raises(InvalidInput, match=r"method='banditpam' does not support 'fixed'"):
         few.extended(6, method="banditpam")
 
 
-def test_quotas_go_on_to_hold():
+def test_quotas_hold_for_an_extended_selection():
     problem = pose()
     groups = ["a"] * 25 + ["b"] * 5
     quotas = Constraints(groups=groups, at_least={"b": 2}, at_most={"a": 4})
@@ -111,7 +111,7 @@ def test_quotas_go_on_to_hold():
         few.extended(10)
 
 
-def test_a_goal_is_left_behind():
+def test_an_extended_selection_has_no_goal():
     problem = pose()
     few = pb.select(**problem, until=pb.MinGain(0.1), method="lazygreedy")
     more = few.extended(few.k + 2)
@@ -119,7 +119,7 @@ def test_a_goal_is_left_behind():
     assert more.indices.tolist() == whole.indices.tolist()
 
 
-def test_limits_and_callbacks_hold_while_going_on():
+def test_limits_and_callbacks_apply_to_an_extension():
     few = pb.select(**pose(), k=3, method=LazyGreedy(memoize=False))
     stopped = few.extended(9, callback=lambda step: step.index not in few.indices)
     assert stopped.k == 4
@@ -134,16 +134,16 @@ def test_limits_and_callbacks_hold_while_going_on():
         (3, r"k=3 is not more than the 3 prototypes there are. Pass k > 3, or use at\(k\)"),
         (31, r"k=31 exceeds the 30 source rows"),
         (0.01, r"k=1 is not more than"),
-        ("auto", r"k='auto' does not say how many"),
+        ("auto", r"k='auto' is not a number of prototypes. Pass an int from 4 to 30"),
     ],
 )
-def test_a_k_that_is_no_more_is_refused(k, message):
+def test_a_k_that_is_not_larger_is_refused(k, message):
     selection = pb.select(**pose(), k=3)
     with pytest.raises(InvalidInput, match=message):
         selection.extended(k)
 
 
-def test_what_has_no_k_to_raise_is_refused():
+def test_a_selection_without_a_single_k_is_not_extended():
     rows = brute.normal(9)
     bought = pb.select(rows, constraints=Constraints(costs=np.ones(9), budget=3))
     with pytest.raises(InvalidInput, match=r"ended by budget=3"):
@@ -182,7 +182,7 @@ def test_several_k_are_prefixes_of_the_largest(method, is_weighted):
     assert nested.at(9) is nested
 
 
-def test_a_part_counts_what_it_took():
+def test_the_evaluations_of_a_part_are_counted():
     metric = brute.CountedPairs()
     nested = pb.select(brute.whole(12), k=[2, 5], metric=metric, method="lazygreedy")
     metric.calls = 0
@@ -206,7 +206,7 @@ def test_a_part_of_a_sampled_selection_is_judged_on_fresh_rows():
     np.testing.assert_allclose(part.mass, shares, atol=0.05)
 
 
-def test_a_part_knows_its_money():
+def test_a_part_has_its_own_spent_budget():
     prices = np.arange(1.0, 13)
     bought = pb.select(brute.whole(12), constraints=Constraints(costs=prices, budget=30))
     assert bought.k > 1
@@ -215,7 +215,7 @@ def test_a_part_knows_its_money():
 
 
 @pytest.mark.parametrize("k", [0, 6, -1, 2.0, True, None])
-def test_a_part_has_some_of_the_prototypes(k):
+def test_the_size_of_a_part_is_validated(k):
     selection = pb.select(brute.whole(12), k=5)
     with pytest.raises(InvalidInput, match=r"is not between 1 and the 5 prototypes"):
         selection.at(k)
@@ -227,8 +227,8 @@ def test_a_loaded_selection_has_no_parts():
         loaded.at(3)
 
 
-def test_going_on_is_greedy_from_there():
-    """From random prototypes, too, each new one is the best there is."""
+def test_an_extension_is_greedy():
+    """Each new prototype is the best one, also after random prototypes."""
     problem = pose()
     few = pb.select(**problem, k=3, method="random", random_state=4)
     more = few.extended(8, method="lazygreedy")

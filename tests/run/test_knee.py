@@ -1,4 +1,4 @@
-"""How many prototypes there should be: curves, pruning, and blobs of a known number."""
+"""The number of prototypes by the knee: curves, pruning, and known numbers of clusters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cases(n_seeds):
 
 
 @pytest.mark.parametrize("is_uneven", [False, True], ids=["even", "uneven"])
-def test_the_number_of_blobs_is_found(is_uneven):
+def test_the_number_of_clusters_is_found(is_uneven):
     found, clear = [], []
     for seed, n_blobs, columns in cases(10):
         rows, owners = blobs(seed, n_blobs=n_blobs, columns=columns, is_uneven=is_uneven)
@@ -43,7 +43,7 @@ def test_the_number_of_blobs_is_found(is_uneven):
         is_right = selection.k == n_blobs
         found.append(is_right)
         if is_right:
-            clear.append("has its knee." in selection.status)
+            clear.append("The knee of the curve" in selection.status)
             assert len(set(owners[selection.indices])) == n_blobs
     assert np.mean(found) >= (0.8 if is_uneven else 0.95)
     assert np.mean(clear) >= 0.9
@@ -75,7 +75,7 @@ def test_the_curve_is_kept_and_is_that_of_pruned_prototypes():
     assert selection.gains[1:] == pytest.approx([s.gain for s in selection.steps[1:]])
 
 
-def test_what_is_kept_costs_no_more_than_greedy_and_no_more_than_what_pruning_left():
+def test_the_result_costs_no_more_than_greedy_and_no_more_than_pruning():
     is_greedy = []
     for seed in range(20):
         rows = np.random.default_rng(seed).uniform(size=(40, 3))
@@ -97,7 +97,7 @@ def test_evaluations_of_a_knee_are_counted(memoize):
     assert selection.evaluations == metric.calls
 
 
-def test_fixed_rows_stay_though_the_knee_is_elsewhere():
+def test_fixed_rows_stay_even_if_the_knee_is_elsewhere():
     rows, _ = blobs(2, n_blobs=4, columns=2)
     for fixed in ([5, 6, 7], list(range(9))):
         selection = pb.select(rows, k="auto", constraints=Constraints(fixed=fixed))
@@ -106,7 +106,7 @@ def test_fixed_rows_stay_though_the_knee_is_elsewhere():
 
 
 def test_weights_move_the_knee():
-    """A blob without weight is none."""
+    """A cluster without weight does not count."""
     rows, owners = blobs(3, n_blobs=5, columns=2)
     weights = np.where(owners == 2, 0.0, 1.0)
     assert pb.select(rows, k="auto").k == 5
@@ -129,21 +129,21 @@ def test_a_few_rows_have_no_knee(n):
     assert "no clear knee" in selection.status
 
 
-def test_distinct_rows_are_counted_where_there_are_few():
+def test_a_few_distinct_rows_are_counted():
     rows = np.repeat([[0.0], [10.0], [25.0]], 9, axis=0)
     selection = pb.select(rows, k="auto")
     assert selection.k == 3
-    assert "has its knee" in selection.status
+    assert "The knee of the curve" in selection.status
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
-def test_rows_that_are_all_alike_need_one(value):
+def test_identical_rows_need_one_prototype(value):
     rows = np.full((50, 3), value)
     selection = pb.select(rows, k="auto")
     assert selection.k == 1
     assert selection.cost == 0
     assert selection.mass.tolist() == [1.0]
-    assert "falls no more; it has no clear knee" in selection.status
+    assert "More prototypes do not lower the cost; the curve of costs of 1 to" in selection.status
     fixed = pb.select(rows, k="auto", constraints=Constraints(fixed=[3, 4, 5]))
     assert fixed.indices.tolist() == [3, 4, 5]
 
@@ -153,7 +153,7 @@ def test_rows_that_are_all_alike_need_one(value):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("n_fixed", [0, 1, 3])
-def test_pruning_removes_what_costs_least(seed, n_fixed):
+def test_pruning_removes_the_prototype_that_costs_least(seed, n_fixed):
     random = np.random.default_rng(seed)
     distances = random.integers(0, 30, size=(7, 12)).astype(float)
     weights = random.integers(0, 3, size=12).astype(float)
@@ -181,8 +181,8 @@ def test_ranks_are_those_of_greedy(seed):
     assert ranked(distances, brute.even(20), n_fixed=2)[:2].tolist() == [0, 1]
 
 
-def test_a_bend_is_where_the_gain_falls_most_for_its_number():
-    # Gains of 4, 4, 4 and then of 0.1 each: the fourth is the last that is worth something.
+def test_the_knee_is_where_the_gain_falls_most():
+    # Gains of 4, 4, 4 and then of 0.1 each: the fourth prototype is the last with a large gain.
     costs = np.concatenate([[20, 16, 12, 8], 8 - 0.1 * np.arange(1, 20)])
     assert find_knee(costs) == find_knee(costs, least=4)
     assert (find_knee(costs).k, find_knee(costs).is_clear) == (4, True)
@@ -193,7 +193,7 @@ def test_a_bend_is_where_the_gain_falls_most_for_its_number():
 
 
 @pytest.mark.parametrize("level", [-3.0, 0.0, 2.0])
-def test_no_bend_lies_beyond_the_last_gain(level):
+def test_no_knee_lies_after_the_last_gain(level):
     assert find_knee(np.full(9, level)).k == 1
     assert find_knee(np.full(9, level), least=4).k == 4
     assert find_knee(level + np.array([4.0, 1.0, *[0.0] * 8])).k <= 3

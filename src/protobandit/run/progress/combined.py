@@ -35,24 +35,27 @@ class CombinedProgress:
     def on(self, place: int, label: Any) -> Listener:
         """Return the listener of one search; the search before it has ended."""
         if self._last is not None:
-            own = (self._last.n_picked, self._last.evaluations, self._last.seconds)
-            self._before = tuple(a + b for a, b in zip(self._before, own, strict=True))  # type: ignore[assignment]
+            n_picked, evaluations, seconds = self._before
+            self._before = (
+                n_picked + self._last.n_picked,
+                evaluations + self._last.evaluations,
+                seconds + self._last.seconds,
+            )
             self._last = None
 
-        def hear(progress: Progress) -> None:
+        def listen(progress: Progress) -> None:
             self._last = progress
             is_end = progress.doing == "done" and place + 1 == len(self._sizes)
             if is_end or perf_counter() - self._last_call >= EVERY:
                 self._last_call = perf_counter()
                 self._listener(self._whole(progress, place, label))
 
-        return hear
+        return listen
 
     def _whole(self, progress: Progress, place: int, label: Any) -> Progress:
         n_picked, evaluations, seconds = self._before
-        total = sum(self._planned) + len(
-            self._planned
-        )  # so that a search without evaluations counts
+        # One more per search, so that a search without evaluations counts.
+        total = sum(self._planned) + len(self._planned)
         done = sum(self._planned[:place]) + place
         share = (done + progress.share * (self._planned[place] + 1)) / total
         spent = evaluations + progress.evaluations

@@ -1,4 +1,4 @@
-"""Progress of a search: the values that listeners get, and when they get them."""
+"""Progress of a search: what listeners get and when, and requests to stop."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from protobandit.oracle.counts import Counts
 from protobandit.search.control import Clock, ProgressSink
 
 EVERY = 0.1  # seconds between two calls of a listener
-_PICKED = 0.1  # the share of the way that counts picks; the rest counts evaluations
+_PICKED = 0.1  # the part of the share that counts picks; the rest counts evaluations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a search has come.
+    """The progress of a search.
 
     Attributes
     ----------
     n_picked, k
         The number of prototypes found so far, and the largest number requested.
     cost
-        The weighted mean distance of target rows to their nearest prototype, as far as the search
-        knows it; NaN otherwise.
+        The weighted mean distance of target rows to their nearest prototype; NaN if the search does
+        not know it.
     evaluations, planned
         Dissimilarities computed so far, and the expected total; None if that is unknown.
     seconds
         Seconds since the start of the search; with a checkpoint, those of earlier runs included.
     share
-        The share of the way, from 0 to 1; it never decreases.
+        The share of the search that is done, from 0 to 1; it never decreases.
     doing
         What the search does next, in a few words.
     """
@@ -50,10 +50,10 @@ Listener: TypeAlias = Callable[[Progress], Any]
 
 
 class Interrupt:
-    """Asks a search to end with the best result so far.
+    """A request to a search to end with the best result so far.
 
-    `set` may be called from another thread or from a signal handler, and accepts the arguments of
-    one: ``signal.signal(signal.SIGINT, interrupt.set)``.
+    `set` may be called from another thread or from a signal handler, and accepts the arguments of a
+    signal handler: ``signal.signal(signal.SIGINT, interrupt.set)``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class ProgressReporter(ProgressSink):
     planned
         The expected number of evaluations.
     counts, clock
-        What has been counted, and the time.
+        The evaluations counted so far, and the time.
     """
 
     def __init__(
