@@ -1,0 +1,30 @@
+"""Counts of evaluations and lookups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protobandit.oracle.counts import PHASES, Counts
+
+
+def test_a_snapshot_restores_both_counters():
+    counts = Counts()
+    counts.evaluations["build"] += 5
+    counts.evaluations["swap"] += 2
+    counts.lookups["assign"] += 1 << 40
+    snapshot = counts.snapshot()
+    assert counts.total == 7
+    counts.evaluations["certify"] += 9
+    counts.lookups["assign"] = 0
+    other = Counts()
+    for each, saved in ((counts, snapshot), (other, snapshot.tolist())):
+        each.restore(saved)
+        assert each.by_phase() == {"build": 5, "swap": 2, "assign": 0, "certify": 0}
+        assert each.lookups.total() == each.lookups["assign"] == 1 << 40
+        np.testing.assert_array_equal(each.snapshot(), snapshot)
+
+
+def test_every_phase_is_reported():
+    assert tuple(Counts().by_phase()) == PHASES
+    assert Counts().total == 0
+    assert len(Counts().kept) == 0
