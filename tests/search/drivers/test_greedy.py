@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import brute
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Choice, Pull, choose_all
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.pick_log import PickLog
 from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.objective import Objective
-from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def greedy(
     elif len(members):
         pick = given(objective, members)
         objective = pick.objective or objective
-        pick_log.save(members, pick.gains, pick.is_proven, state=_state_of(objective))
+        pick_log.save(members, pick.gains, pick.is_proven, state=objective.state)
         yield pick
     yield from grow(
         strategy,
@@ -135,8 +133,7 @@ def grow(
         )
     if pick_log.is_resumed:
         bounds = pick_log.bounds
-        if isinstance(objective, SampledCoverage):
-            objective.recall(pick_log.arrays)
+        objective.restore(pick_log.arrays)
     is_free = np.ones(len(feasibility.groups), dtype=bool)
     is_free[members] = False
     while (n_left := k - len(members)) > 0:
@@ -157,7 +154,7 @@ def grow(
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)
-        pick_log.save(taken, gains, choice.is_proven, bounds=bounds, state=_state_of(objective))
+        pick_log.save(taken, gains, choice.is_proven, bounds=bounds, state=objective.state)
         yield Pick(
             arms=taken,
             gains=gains,
@@ -165,11 +162,6 @@ def grow(
             before=before,
             is_proven=choice.is_proven,
         )
-
-
-def _state_of(objective: Objective) -> Callable[[], dict[str, Any]]:
-    """Return a function that returns what a resumed run must know of the objective."""
-    return objective.notes if isinstance(objective, SampledCoverage) else dict
 
 
 def _worthwhile(choice: Choice, is_settled: bool) -> tuple[Ids, Doubles]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
@@ -72,14 +71,6 @@ class Schedule:
     n_columns: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Extras:
-    """What only some methods find, as fields of the selection."""
-
-    coefficients: Doubles | None = None
-    criticisms: Ids | None = None
-
-
 class Method:
     """A named combination of strategy, objective and driver; its fields are its parameters.
 
@@ -124,10 +115,6 @@ class Method:
     ) -> int | None:
         """Return how many rows of an endless target the method reads; None if it does not know."""
         return None
-
-    def extras(self, objective: Objective | None) -> Extras:
-        """Return what the method finds in addition to prototypes."""
-        return Extras()
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         """Return what is proven of the run, or None."""

@@ -23,9 +23,8 @@ from protobandit.search.methods.kernel_methods import (
     require_readable,
     similarity_for,
 )
-from protobandit.search.methods.method import Extras, Method, Schedule
-from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
-from protobandit.search.objectives.objective import Objective
+from protobandit.search.methods.method import Method, Schedule
+from protobandit.search.objectives.discrepancy import Discrepancy
 
 REGULARIZERS = ("logdet", None)
 
@@ -109,7 +108,12 @@ class MMDCritic(Method):
         if self.n_criticisms and problem.target is not problem.source:
             beside = oracle.beside(replace(problem, source=problem.target))
             own = embedded(beside, kernel, control, "own means")
-        discrepancy = Discrepancy.of(embedding, own if self.n_criticisms else None)
+        discrepancy = Discrepancy.of(
+            embedding,
+            own if self.n_criticisms else None,
+            n_criticisms=self.n_criticisms,
+            is_diverse=self.regularizer is not None,
+        )
         picks = greedy(
             Exhaustive(),
             discrepancy,
@@ -132,13 +136,6 @@ class MMDCritic(Method):
             f"There are fewer than n_criticisms={self.n_criticisms} criticisms: only {most} target "
             f"rows have a weight{beside}."
         )
-
-    def extras(self, objective: Objective | None) -> Extras:
-        assert isinstance(objective, Discrepancy)
-        if self.n_criticisms == 0:
-            return Extras()
-        is_diverse = self.regularizer is not None
-        return Extras(criticisms=criticisms(objective, self.n_criticisms, is_diverse=is_diverse))
 
     def least_evaluations(self, problem: Problem) -> int:
         return self._set_up(problem) + 2 * len(problem.source)

@@ -23,9 +23,8 @@ from protobandit.search.methods.kernel_methods import (
     require_readable,
     similarity_for,
 )
-from protobandit.search.methods.method import Extras, Method, Schedule
+from protobandit.search.methods.method import Method, Schedule
 from protobandit.search.objectives.mixture import Mixture
-from protobandit.search.objectives.objective import Objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +99,6 @@ class ProtoDash(Method):
             feasibility=problem.feasibility,
             control=control,
         )
-
-    def extras(self, objective: Objective | None) -> Extras:
-        assert isinstance(objective, Mixture)
-        return Extras(coefficients=objective.coefficients)
 
     def least_evaluations(self, problem: Problem) -> int:
         return embedding_evaluations(problem, self.kernel, self.gamma) + len(problem.source)
