@@ -212,7 +212,7 @@ NAMED = ("pandas of named columns", "polars")
 def test_numbers_that_are_not_finite_are_refused_by_place(holder, bad, name):
     message = refusal(BAD_HOLDERS[holder](bad), name)
     if np.isnan(bad) and holder in NAMED:
-        assert message.startswith(f"{name} has missing values: 1 in 'b' (4 rows looked at)")
+        assert message.startswith(f"{name} has missing values (4 rows checked): 1 in 'b'")
     else:
         assert message.startswith(f"{name} contains {bad} at row 2, column 1")
     is_advised = "Preparation(impute='median')" in message
@@ -240,7 +240,7 @@ MISSING_UNNAMED = {
 @pytest.mark.parametrize("data", MISSING.values(), ids=MISSING)
 def test_missing_values_are_refused_with_counts_by_column(data):
     assert refusal(data) == (
-        "source has missing values: 1 in 'b' (3 rows looked at). Drop these rows, or pass "
+        "source has missing values (3 rows checked): 1 in 'b'. Drop these rows, or pass "
         "Preparation(impute='median') (--impute median on the command line)."
     )
 
@@ -277,7 +277,7 @@ TEXT = pd.DataFrame(
 )
 WRONG = {
     "none": (None, "source=None is not a set of rows"),
-    "text": ("rows", "source: rows does not exist"),
+    "text": ("rows", "source='rows' is not a set of rows"),
     "bytes": (b"rows", "is not a set of rows"),
     "number": (3, "source=3 is not a set of rows"),
     "numpy number": (np.float32(3), "is not a set of rows"),
@@ -311,7 +311,7 @@ WRONG = {
     "pandas texts": (TEXT, "not numbers: 'name', 'when'"),
     "pandas category": (pd.DataFrame({"a": pd.Categorical([1, 2])}), "'a'"),
     "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name'"),
-    "many text columns": (pd.DataFrame([list("abcdefg")]), "'0', '1', '2', '3', '4', …"),
+    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'7', … (9 in all)"),
 }
 
 

@@ -57,7 +57,7 @@ def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
     assert len(chosen.problem.fresh) == 4096
     assert feed.n_batches == -(-(n_rows + 4096) // 100)
     assert f"first {n_rows:,} rows of a stream, in order of arrival" in chosen.status
-    assert "caller's claim" in chosen.status
+    assert "assumed to be exchangeable" in chosen.status
 
 
 @pytest.mark.parametrize("method", ["lazygreedy", "protobandit", "random"])
@@ -168,7 +168,10 @@ def test_a_stream_that_ends_is_all_of_the_target(n_batches):
     assert len(chosen.problem.target) == 100 * n_batches
     assert chosen.problem.fresh is None
     assert chosen.cost_error == 0
-    assert f"The stream ended after {100 * n_batches} rows, and all of them are" in chosen.status
+    assert (
+        f"The stream ended after {100 * n_batches} rows; all of them are the target"
+        in chosen.status
+    )
 
 
 def test_a_stream_that_ends_among_the_fresh_rows_is_all_target():
@@ -195,7 +198,7 @@ def test_preparation_is_fitted_on_the_target_and_done_to_fresh_rows_too():
     chosen = select(Stream(batches, rows=1000), preparation=pb.Preparation(standardize=True))
     nearest = chosen.distances(batches[0][1000:]).min(axis=1)
     assert chosen.cost == pytest.approx(nearest.mean(), rel=1e-4)
-    assert "caller's claim" in chosen.status
+    assert "assumed to be exchangeable" in chosen.status
     assert "standardize=True" in chosen.status
 
 
@@ -282,7 +285,7 @@ def test_errors_of_the_iterator_propagate():
 def test_an_iterator_can_be_used_once():
     stream = Stream(Feed(), rows=100)
     select(stream)
-    with pytest.raises(pb.InvalidInput, match=r"has been read already.*function that returns"):
+    with pytest.raises(pb.InvalidInput, match=r"has been used .*function that returns"):
         select(stream)
 
 
@@ -301,13 +304,13 @@ def test_functions_and_lists_can_be_used_again(batches):
 
 @pytest.mark.parametrize("batches", [None, 3, "rows.npy", b"rows"])
 def test_what_gives_no_batches_is_refused(batches):
-    with pytest.raises(pb.InvalidInput, match="gives no batches"):
+    with pytest.raises(pb.InvalidInput, match="is not an iterator of batches"):
         Stream(batches)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, "all", True])
 def test_rows_must_be_a_number(rows):
-    with pytest.raises(pb.InvalidInput, match="is no number of rows"):
+    with pytest.raises(pb.InvalidInput, match="is not allowed. Pass an integer >= 1, or None"):
         Stream([], rows=rows)
 
 

@@ -8,7 +8,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import as_count
-from protobandit.rows.convert import opened
+from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
 from protobandit.run.search import ASSESSED_ROWS
 from protobandit.search.methods.lazybandit import LazyBandit
@@ -39,7 +39,7 @@ def read_stream(
         )
     if measure.name == "precomputed":
         raise InvalidInput("metric='precomputed' takes no target rows. Pass the Stream a metric.")
-    source = opened(source, name="source", has_categories=preparation is not None)
+    source = open_if_path(source, name="source", has_categories=preparation is not None)
     most = _rows_raced(source, k, measure, as_method(method), limits)
     n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
     arrived = take_stream_rows(

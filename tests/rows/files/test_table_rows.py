@@ -16,7 +16,7 @@ from scipy import stats
 
 import protobandit as pb
 from protobandit.data import open_rows
-from protobandit.rows.files import sample_cache
+from protobandit.rows.files import row_cache
 from protobandit.rows.files.table_rows import distinct
 from protobandit.rows.files.tables import FileTable, Piece
 from rows.files import files
@@ -199,7 +199,7 @@ def test_a_sample_is_reused(large, tmp_path, groups_read):
     told = []
     again = opened(large, tmp_path, tell=told.append)
     assert groups_read == []
-    assert told == [f"Reusing what was read before, in {next(tmp_path.iterdir())}."]
+    assert told == [f"Reusing the rows cached in {next(tmp_path.iterdir())}."]
     np.testing.assert_array_equal(first.rows, again.rows)
     assert again.column("id").tolist() == again.rows[:, 0].astype(int).tolist()
 
@@ -257,7 +257,7 @@ def test_the_cache_is_the_users_own(large, tmp_path, monkeypatch):
     assert len(list((tmp_path / "xdg" / "protobandit").iterdir())) == 1
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert sample_cache.cache_folder(None) == tmp_path / "home" / ".cache" / "protobandit"
+    assert row_cache.cache_folder(None) == tmp_path / "home" / ".cache" / "protobandit"
 
 
 def test_what_goes_wrong_while_reading_leaves_nothing(tmp_path):
@@ -298,7 +298,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(large, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert done.stdout.startswith("NotAvailable 3,200 bytes read from"), done
     assert "cannot be written to" in done.stdout
-    assert "File too large. Pass cache= a folder with room" in done.stdout
+    assert "File too large. Pass a folder with enough space as cache=" in done.stdout
     assert list((tmp_path / "cache").iterdir()) == []
 
 

@@ -22,11 +22,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 
 import protobandit as pb
 from protobandit import FittedPreparation, InvalidInput, Preparation
+from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
-from protobandit.rows.preparation import block_statistics as learn
-from protobandit.rows.preparation import inputs as tables
-from protobandit.rows.preparation.prepared_rows import PreparedRows
-from protobandit.rows.preparation.sides import prepare_sides
+from protobandit.rows.frames import as_columns
+from protobandit.rows.preparation import fitting_sample, principal_components
+from protobandit.rows.preparation.prepared_rows import PreparedRows, prepare_sides
+from protobandit.rows.preparation.tables import as_table
 from protobandit.rows.rows import Rows
 
 RANDOM = np.random.default_rng(20)
@@ -88,8 +89,8 @@ def test_components_are_scikit_learns_but_for_sign(asked):
 
 @pytest.mark.parametrize("n", [40, 80])
 def test_components_of_very_wide_rows(n, monkeypatch):
-    monkeypatch.setattr(learn, "_MOST_BY_COVARIANCE", 60)
-    monkeypatch.setattr(learn, "_MOST_BY_SVD", 50)
+    monkeypatch.setattr(principal_components, "_MOST_BY_COVARIANCE", 60)
+    monkeypatch.setattr(principal_components, "_MOST_BY_SVD", 50)
     rows = RANDOM.normal(size=(n, 90)) * np.r_[1000, 300, 100, 30, np.full(86, 0.1)]
     fitted = Preparation(pca=4).fit(rows)
     expected = PCA(4, svd_solver="full").fit(rows)
@@ -280,7 +281,7 @@ TABLES = {
     "pandas": lambda frame: frame,
     "polars": lambda frame: pl.from_pandas(frame),
     "arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
-    "columns": lambda frame: Columns.of(frame),
+    "columns": lambda frame: as_columns(frame),
 }
 
 
@@ -415,9 +416,9 @@ def test_the_status_says_what_was_done():
 def test_the_status_says_how_many_categories_were_not_met():
     source = FRAME.assign(colour=["mauve", "teal", *FRAME["colour"][2:]])
     selection = select(source, FRAME, preparation=Preparation(categories="one-hot"))
-    assert "Of source, categories not met while fitting are all zeros: 2 in 'colour'" in (
-        selection.status
-    )
+    assert (
+        "Categories of source that are missing from the fitted sample are all zeros: 2 in 'colour'"
+    ) in selection.status
     np.testing.assert_array_equal(selection.preparation.transform(source)[:2, 2:5], 0)
     by_shares = select(
         source, FRAME, metric="manhattan", preparation=Preparation(categories="gower")
@@ -473,13 +474,13 @@ def test_its_document_is_json_and_comes_back():
 def broken_documents():
     """Yield documents that no release wrote, and what is said of them."""
     whole = Preparation(standardize=True, pca=2).fit(NUMBERS).to_document()
-    yield {**whole, "version": 99}, "version 99; this release reads 1"
+    yield {**whole, "version": 99}, "version 99, but this release reads 1"
     yield [], "version None"
-    yield {k: v for k, v in whole.items() if k != "levels"}, "not whole .*levels"
+    yield {k: v for k, v in whole.items() if k != "levels"}, "is incomplete .*levels"
     yield {**whole, "offsets": [1.0]}, r"offsets has shape \(1,\), not \(6,\)"
     yield {**whole, "components": [[1.0] * 5] * 2}, "components has shape"
     yield {**whole, "divisors": [None] * 6}, "divisors"
-    yield {**whole, "parameters": {}}, "not whole"
+    yield {**whole, "parameters": {}}, "is incomplete"
 
 
 @pytest.mark.parametrize(("document", "message"), list(broken_documents()))
@@ -493,7 +494,7 @@ def test_documents_that_are_broken_are_refused(document, message):
 
 def test_missing_values_are_refused_with_their_counts():
     message = (
-        r"source has missing values: 3 in 'age', 1 in 'colour' \(120 rows looked at\)\. Drop these "
+        r"source has missing values \(120 rows checked\): 3 in 'age', 1 in 'colour'\. Drop these "
         r"rows, or pass Preparation\(impute='median'\) \(--impute median on the command line\)\."
     )
     with pytest.raises(InvalidInput, match=message):
@@ -503,17 +504,19 @@ def test_missing_values_are_refused_with_their_counts():
 def test_missing_values_of_arrays_are_counted_by_position():
     rows = NUMBERS.copy()
     rows[[1, 2], 3] = np.nan
-    with pytest.raises(InvalidInput, match=r"rows has missing values: 2 in column 3 \(200"):
+    with pytest.raises(InvalidInput, match=r"missing values \(200 rows checked\): 2 in column 3"):
         Preparation(standardize=True).fit(rows)
 
 
 def test_only_so_many_columns_are_named():
-    with pytest.raises(InvalidInput, match=r"1 in column 7, 12 more columns \(1 rows"):
+    with pytest.raises(InvalidInput, match=r"1 in column 7, … \(20 in all\)"):
         Preparation().fit(np.full((1, 20), np.nan))
 
 
 def test_missing_values_of_the_source_are_refused_too():
-    with pytest.raises(InvalidInput, match=r"source has missing values: 3 in 'age'"):
+    with pytest.raises(
+        InvalidInput, match=r"source has missing values \(120 rows checked\): 3 in 'age'"
+    ):
         select(holed(FRAME), FRAME, preparation=Preparation(categories="one-hot"))
 
 
@@ -535,10 +538,10 @@ def test_infinity_is_never_imputed():
 def test_a_column_without_any_value_cannot_be_imputed():
     rows = GAPS.copy()
     rows[:, 1] = np.nan
-    with pytest.raises(InvalidInput, match=r"rows has no value at all in column 1 \(200 rows"):
+    with pytest.raises(InvalidInput, match=r"rows has no values in column 1 \(200 rows"):
         Preparation(impute="median").fit(rows)
     frame = FRAME.assign(city=None).astype({"city": "category"})
-    with pytest.raises(InvalidInput, match=r"no value at all in 'city'"):
+    with pytest.raises(InvalidInput, match=r"no values in 'city'"):
         Preparation(impute="median", categories="one-hot").fit(frame)
 
 
@@ -583,7 +586,7 @@ class CountingRows(Rows):
 
 @pytest.fixture
 def few_to_fit_on(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_ROWS", 64)
+    monkeypatch.setattr(fitting_sample, "MOST_ROWS", 64)
 
 
 @prepared
@@ -639,11 +642,13 @@ def test_a_memory_map_of_a_million_rows_is_not_held(tmp_path):
 @pytest.mark.parametrize("n_bytes", [64, 256, 3072])
 def test_fitting_reads_little_of_a_file_of_five_gigabytes(n_bytes):
     n = 5 * 2**30 // n_bytes
-    starts = tables._runs(n, tables.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
+    starts = (
+        fitting_sample._runs(n, fitting_sample.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
+    )
     pages = np.unique(np.concatenate([starts, starts + n_bytes - 1]) // 4096)
     assert len(starts) == 16_384
     assert len(pages) * 4096 < 0.015 * n * n_bytes
-    single = tables._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
+    single = fitting_sample._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
     assert len(np.unique(single // 4096)) * 4096 > 0.6 * 10**6 * 256  # of 256 MB
 
 
@@ -651,17 +656,17 @@ def test_a_file_is_read_in_runs_spread_all_over_it(tmp_path):
     path = tmp_path / "rows.npy"
     rows = np.arange(400_003, dtype=np.float64).reshape(-1, 1)
     np.save(path, rows)
-    table = tables.as_table(path, name="target")
-    ids = tables.sampled(table, np.random.default_rng(0)).numbers.ravel()
+    table = as_table(open_rows(path), name="target")
+    ids = fitting_sample.fitting_sample(table, np.random.default_rng(0)).numbers.ravel()
     assert 16_384 - 16 < len(ids) <= 16_384
     assert (np.diff(ids) >= 1).all()
     assert (np.diff(ids) == 1).sum() >= 15 * 1023
     assert np.histogram(ids, bins=100, range=(0, 400_003))[0].min() > 100
     every = np.zeros(97, dtype=int)
     for seed in range(400):
-        every[tables._runs(97, 32, np.random.default_rng(seed))] += 1
+        every[fitting_sample._runs(97, 32, np.random.default_rng(seed))] += 1
     assert (every > 0).all()
-    assert tables._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
+    assert fitting_sample._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -678,7 +683,7 @@ def test_a_file_sorted_by_class_is_standardized_as_a_shuffled_one(tmp_path, is_s
 
 def test_a_gap_in_a_row_that_was_not_looked_at_is_refused_when_read(few_to_fit_on):
     rows = NUMBERS.copy()
-    looked_at = tables._drawn(200, 64, np.random.default_rng(0)).tolist()
+    looked_at = fitting_sample._drawn(200, 64, np.random.default_rng(0)).tolist()
     hidden = next(i for i in range(100, 200) if i not in looked_at)
     rows[hidden, 4] = np.nan
     target = CountingArray(rows)
@@ -779,9 +784,12 @@ def test_sparse_rows_are_selected_from():
 
 
 REFUSED_OF_SPARSE = {
-    "pca": (Preparation(pca=2), "pca=2 is given: .*TruncatedSVD"),
-    "impute": (Preparation(impute="mean"), "impute='mean' is given"),
-    "gower": (Preparation(categories="gower"), "categories='gower' is given"),
+    "pca": (Preparation(pca=2), "pca=2 does not support a sparse matrix .*TruncatedSVD"),
+    "impute": (Preparation(impute="mean"), "impute='mean' does not support a sparse matrix"),
+    "gower": (
+        Preparation(categories="gower"),
+        "categories='gower' does not support a sparse matrix",
+    ),
 }
 
 
@@ -789,7 +797,7 @@ REFUSED_OF_SPARSE = {
     ("preparation", "message"), REFUSED_OF_SPARSE.values(), ids=REFUSED_OF_SPARSE
 )
 def test_what_would_make_sparse_rows_dense_is_refused(preparation, message):
-    with pytest.raises(InvalidInput, match=f"source is sparse and {message}"):
+    with pytest.raises(InvalidInput, match=message):
         select(SPARSE, preparation=preparation, metric="manhattan")
 
 
@@ -812,7 +820,7 @@ def test_bad_sparse_rows_are_refused():
 BAD_PREPARATIONS = {
     "standardize": ({"standardize": "yes"}, "standardize='yes' is not allowed. Pass True or False"),
     "normalize": ({"normalize": 1}, "normalize=1 is not allowed"),
-    "no components": ({"pca": 0}, "pca=0 is not allowed. Pass a number of components from 1"),
+    "no components": ({"pca": 0}, "pca=0 is not allowed. Pass a number of components >= 1"),
     "whole share": ({"pca": 1.0}, "pca=1.0 is not allowed.*such as 0.95"),
     "true": ({"pca": True}, "pca=True is not allowed"),
     "text": ({"pca": "half"}, "pca='half' is not allowed"),
@@ -844,7 +852,7 @@ BAD_CALLS = {
     "metric": (FRAME, Preparation(categories="gower"), "euclidean", r"metric='euclidean'. Pass me"),
     "matrix": (np.eye(3), Preparation(), "precomputed", r"no rows to prepare"),
     "components": (NUMBERS, Preparation(pca=7), "euclidean", r"pca=7 exceeds the 6 components"),
-    "rows": (NUMBERS[:3], Preparation(pca=4), "euclidean", r"exceeds the 3 components that 3 rows"),
+    "rows": (NUMBERS[:3], Preparation(pca=4), "euclidean", r"exceeds the 3 components of 3 rows"),
     "share": (np.eye(2, 5000), Preparation(pca=0.9), "euclidean", r"components of 5,000 columns"),
     "ids": (MANY, Preparation(categories="one-hot"), "euclidean", r"5,000 different texts in 'id'"),
     "no rows": (NUMBERS[:0], Preparation(), "euclidean", r"source has 0 rows"),
@@ -879,7 +887,7 @@ BAD_ROWS = {
         r"rows has no column\(s\) 'age', which .* \(it has 'years', 'income'",
     ),
     "numbers": (FRAME.assign(age="old"), r"rows has categories in column 'age', but .* on numbers"),
-    "unnamed": (np.zeros((2, 4)), r"do not both have names of columns.*'age', 'income', 'colour'"),
+    "unnamed": (np.zeros((2, 4)), r"do not both have column names.*'age', 'income', 'colour'"),
     "too few": (np.zeros((2, 3)), r"rows has 3 columns, but the preparation was fitted on 4"),
     "columns": (
         Columns(numbers=np.zeros((2, 4)), names=("age", "income", "colour", "city")),
@@ -903,7 +911,7 @@ def test_a_frame_goes_by_position_where_the_fitted_rows_had_no_names():
 
 def test_rows_that_overflow_once_prepared_are_refused():
     fitted = Preparation(standardize=True).fit(np.float32([[0.0], [1e-30]]))
-    with pytest.raises(InvalidInput, match="overflow float32 once they are prepared"):
+    with pytest.raises(InvalidInput, match="overflow float32 when prepared"):
         fitted.transform(np.float32([[1e30]]))
 
 

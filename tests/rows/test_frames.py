@@ -12,6 +12,7 @@ import pytest
 from protobandit import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
+from protobandit.rows.frames import as_columns
 
 pa = pytest.importorskip("pyarrow")
 
@@ -54,7 +55,7 @@ TABLES = {
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_every_library_gives_the_same_columns(make):
-    columns = Columns.of(make())
+    columns = as_columns(make())
     assert columns.names == ("age", "height", "is_member")
     assert columns.features == ("age", "height", "is_member", "colour")
     assert columns.is_named
@@ -68,7 +69,7 @@ def test_every_library_gives_the_same_columns(make):
 def test_rows_of_objects_have_positions_for_names():
     rows = [[1, "red", None], [2.5, None, 3]]
     for data in (rows, np.array(rows, dtype=object)):
-        columns = Columns.of(data)
+        columns = as_columns(data)
         assert not columns.is_named
         assert columns.names == ("0", "2")
         np.testing.assert_array_equal(columns.numbers, [[1, np.nan], [2.5, 3]])
@@ -78,7 +79,7 @@ def test_rows_of_objects_have_positions_for_names():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 def test_an_array_is_kept_as_it_is(dtype):
     array = np.arange(6, dtype=dtype).reshape(3, 2)
-    columns = Columns.of(array)
+    columns = as_columns(array)
     assert columns.numbers is array
     assert columns.names == ("0", "1")
     assert not columns.is_named
@@ -86,38 +87,38 @@ def test_an_array_is_kept_as_it_is(dtype):
 
 def test_masked_numbers_are_missing():
     masked = np.ma.masked_array(np.arange(4).reshape(2, 2), mask=[[0, 1], [0, 0]])
-    np.testing.assert_array_equal(Columns.of(masked).numbers, [[0, np.nan], [2, 3]])
+    np.testing.assert_array_equal(as_columns(masked).numbers, [[0, np.nan], [2, 3]])
 
 
 def test_narrow_numbers_stay_narrow():
     frame = pd.DataFrame({"a": np.float32([1, 2]), "b": np.int16([1, 2])})
-    assert Columns.of(frame).numbers.dtype == np.float32
-    assert Columns.of(pl.from_pandas(frame)).numbers.dtype == np.float32
-    assert Columns.of(pa.Table.from_pandas(frame)).numbers.dtype == np.float32
-    assert Columns.of(frame.assign(c=[1.0, 2.0])).numbers.dtype == np.float64
+    assert as_columns(frame).numbers.dtype == np.float32
+    assert as_columns(pl.from_pandas(frame)).numbers.dtype == np.float32
+    assert as_columns(pa.Table.from_pandas(frame)).numbers.dtype == np.float32
+    assert as_columns(frame.assign(c=[1.0, 2.0])).numbers.dtype == np.float64
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_numbers_can_be_asked_for_as_categories(make):
-    columns = Columns.of(make(), categories=["age"])
+    columns = as_columns(make(), categories=["age"])
     assert columns.names == ("height", "is_member")
     assert columns.categories["age"].tolist() == ["31", None, "45"]
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_only_wanted_columns_are_read(make):
-    assert Columns.of(make(), only=["colour", "age"]).features == ("age", "colour")
+    assert as_columns(make(), only=["colour", "age"]).features == ("age", "colour")
 
 
 def test_columns_nobody_wants_may_hold_anything():
     frame = pd.DataFrame({"a": [1.0], "when": [datetime.date(2020, 1, 1)], "b": [2.0]})
-    assert Columns.of(frame, only=["a", "b"]).names == ("a", "b")
+    assert as_columns(frame, only=["a", "b"]).names == ("a", "b")
     with pytest.raises(InvalidInput, match=r"target has column\(s\).*'when' \(date\)"):
-        Columns.of(frame, name="target")
+        as_columns(frame, name="target")
 
 
 def test_take_keeps_rows_together():
-    columns = Columns.of(as_pandas())
+    columns = as_columns(as_pandas())
     for where in (slice(1, 3), np.array([1, 2])):
         some = columns.take(where)
         np.testing.assert_array_equal(some.numbers, columns.numbers[1:])
@@ -127,12 +128,12 @@ def test_take_keeps_rows_together():
 
 
 def test_take_of_unnamed_columns_stays_unnamed():
-    assert not Columns.of(np.eye(3)).take(slice(0, 2)).is_named
+    assert not as_columns(np.eye(3)).take(slice(0, 2)).is_named
 
 
 def test_columns_are_returned_as_they_are():
-    columns = Columns.of(as_pandas())
-    assert Columns.of(columns) is columns
+    columns = as_columns(as_pandas())
+    assert as_columns(columns) is columns
 
 
 def test_without_categories_they_are_rows_for_a_metric():
@@ -142,7 +143,7 @@ def test_without_categories_they_are_rows_for_a_metric():
 
 def test_categories_are_no_rows_for_a_metric():
     with pytest.raises(InvalidInput, match=r"columns of categories \('colour'\).*Preparation"):
-        as_rows(Columns.of(as_pandas()), name="source")
+        as_rows(as_columns(as_pandas()), name="source")
 
 
 BAD_TABLES = {
@@ -162,20 +163,20 @@ BAD_TABLES = {
 @pytest.mark.parametrize(("data", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
 def test_what_is_no_table_is_refused(data, message):
     with pytest.raises(InvalidInput, match=message):
-        Columns.of(data, name="target")
+        as_columns(data, name="target")
 
 
 BAD_COLUMNS = {
     "one dimension": ({"numbers": np.arange(3.0), "names": ("a",)}, r"shape \(3,\)"),
     "texts": ({"numbers": np.array([["a"]]), "names": ("a",)}, "type <U1"),
-    "names": ({"numbers": np.eye(2), "names": ("a",)}, "1 entries but numbers 2 columns"),
+    "names": ({"numbers": np.eye(2), "names": ("a",)}, "1 entries but numbers has 2 columns"),
     "twice": (
         {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"a": ["x", "y"]}},
         "'a' more than once",
     ),
     "lengths": (
         {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"c": ["x"]}},
-        r"categories\['c'\] has 1 values but numbers 2 rows",
+        r"categories\['c'\] has 1 values but numbers has 2 rows",
     ),
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protobandit.data import open_rows
-from protobandit.rows.files import delimited
+from protobandit.rows.files import text_tables
 from rows.files import files
 
 
@@ -20,7 +20,7 @@ def test_a_file_without_header_counts_its_columns(tmp_path):
 
 @pytest.mark.parametrize("most_held", [0, 1 << 20])
 def test_texts_are_kept_as_written(tmp_path, monkeypatch, most_held):
-    monkeypatch.setattr(delimited, "_MOST_HELD", most_held)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
     path = tmp_path / "rows.csv"
     path.write_text("a,b,x\n007,2024-01-01,1\n7,,2\n08,x,3\n")
     found = open_rows(path, without=["a", "b"], texts=["a", "b", "nowhere"])
@@ -32,7 +32,7 @@ def test_texts_are_kept_as_written(tmp_path, monkeypatch, most_held):
 
 @pytest.mark.parametrize("most_held", [0, 1 << 20])
 def test_texts_of_json_are_no_dates(tmp_path, monkeypatch, most_held):
-    monkeypatch.setattr(delimited, "_MOST_HELD", most_held)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
     path = tmp_path / "rows.jsonl"
     path.write_text('{"d": "2024-01-01", "x": 1}\n{"d": "2024-02-01 10:00", "x": 2.5}\n')
     found = open_rows(path, without="d")
@@ -61,7 +61,7 @@ def test_which_first_line_is_a_header(tmp_path, first, names):
     found = open_rows(path, tell=told.append)
     assert found.names == names
     assert len(found) == 1 + (names[0] == "0")
-    is_said = f"{path} has no header: its first line is numbers." in told
+    is_said = f"{path} has no header: its first line holds numbers." in told
     assert is_said == (names[0] == "0")
 
 
@@ -87,12 +87,12 @@ def test_quotes_byte_order_marks_and_line_ends(tmp_path):
 
 
 def test_whole_numbers_may_become_fractions_further_down(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK", 64)
+    monkeypatch.setattr(text_tables, "_BLOCK", 64)
     lines = ["x,y", *(f"{i},1" for i in range(100)), "0.5,2"]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines))
     assert open_rows(path).rows[-1].tolist() == [0.5, 2]
-    monkeypatch.setattr(delimited, "_MOST_HELD", 0)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", 0)
     assert open_rows(path).rows[-1].tolist() == [0.5, 2]
 
 
@@ -100,8 +100,8 @@ def test_whole_numbers_may_become_fractions_further_down(tmp_path, monkeypatch):
 def test_large_files_are_read_in_blocks(tmp_path, monkeypatch, name):
     path = files.write(tmp_path, name)
     small = open_rows(path, without=["id", "label"])
-    monkeypatch.setattr(delimited, "_MOST_HELD", 0)
-    monkeypatch.setattr(delimited, "_BLOCK", 400)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", 0)
+    monkeypatch.setattr(text_tables, "_BLOCK", 400)
     told = []
     large = open_rows(path, without=["id", "label"], tell=told.append)
     assert f"Counting the rows of {path}." in told
