@@ -10,8 +10,6 @@ import polars as pl
 import pytest
 
 from protobandit import InvalidInput
-from protobandit.rows.columns import Columns
-from protobandit.rows.convert import as_rows
 from protobandit.rows.frames import as_columns
 
 pa = pytest.importorskip("pyarrow")
@@ -77,7 +75,7 @@ def test_rows_of_objects_have_positions_for_names():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
-def test_an_array_is_kept_as_it_is(dtype):
+def test_an_array_is_not_copied(dtype):
     array = np.arange(6, dtype=dtype).reshape(3, 2)
     columns = as_columns(array)
     assert columns.numbers is array
@@ -99,7 +97,7 @@ def test_narrow_numbers_stay_narrow():
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_numbers_can_be_asked_for_as_categories(make):
+def test_numbers_can_be_read_as_categories(make):
     columns = as_columns(make(), categories=["age"])
     assert columns.names == ("height", "is_member")
     assert columns.categories["age"].tolist() == ["31", None, "45"]
@@ -110,40 +108,16 @@ def test_only_wanted_columns_are_read(make):
     assert as_columns(make(), only=["colour", "age"]).features == ("age", "colour")
 
 
-def test_columns_nobody_wants_may_hold_anything():
+def test_unwanted_columns_may_hold_anything():
     frame = pd.DataFrame({"a": [1.0], "when": [datetime.date(2020, 1, 1)], "b": [2.0]})
     assert as_columns(frame, only=["a", "b"]).names == ("a", "b")
     with pytest.raises(InvalidInput, match=r"target has column\(s\).*'when' \(date\)"):
         as_columns(frame, name="target")
 
 
-def test_take_keeps_rows_together():
-    columns = as_columns(as_pandas())
-    for where in (slice(1, 3), np.array([1, 2])):
-        some = columns.take(where)
-        np.testing.assert_array_equal(some.numbers, columns.numbers[1:])
-        assert some.categories["colour"].tolist() == [None, "blue"]
-        assert some.names == columns.names
-        assert len(some) == 2
-
-
-def test_take_of_unnamed_columns_stays_unnamed():
-    assert not as_columns(np.eye(3)).take(slice(0, 2)).is_named
-
-
-def test_columns_are_returned_as_they_are():
+def test_columns_are_returned_unchanged():
     columns = as_columns(as_pandas())
     assert as_columns(columns) is columns
-
-
-def test_without_categories_they_are_rows_for_a_metric():
-    columns = Columns(numbers=np.eye(3), names=("a", "b", "c"))
-    np.testing.assert_array_equal(as_rows(columns, name="source").take(slice(0, 3)), np.eye(3))
-
-
-def test_categories_are_no_rows_for_a_metric():
-    with pytest.raises(InvalidInput, match=r"columns of categories \('colour'\).*Preparation"):
-        as_rows(as_columns(as_pandas()), name="source")
 
 
 BAD_TABLES = {
@@ -161,27 +135,6 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize(("data", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
-def test_what_is_no_table_is_refused(data, message):
+def test_input_that_is_not_a_table_raises(data, message):
     with pytest.raises(InvalidInput, match=message):
         as_columns(data, name="target")
-
-
-BAD_COLUMNS = {
-    "one dimension": ({"numbers": np.arange(3.0), "names": ("a",)}, r"shape \(3,\)"),
-    "texts": ({"numbers": np.array([["a"]]), "names": ("a",)}, "type <U1"),
-    "names": ({"numbers": np.eye(2), "names": ("a",)}, "1 entries but numbers has 2 columns"),
-    "twice": (
-        {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"a": ["x", "y"]}},
-        "'a' more than once",
-    ),
-    "lengths": (
-        {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"c": ["x"]}},
-        r"categories\['c'\] has 1 values but numbers has 2 rows",
-    ),
-}
-
-
-@pytest.mark.parametrize(("fields", "message"), BAD_COLUMNS.values(), ids=BAD_COLUMNS)
-def test_columns_that_do_not_fit_are_refused(fields, message):
-    with pytest.raises(InvalidInput, match=message):
-        Columns(**fields)
