@@ -15,11 +15,11 @@ from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
 from protobandit.rows.column_names import matched, names_of
-from protobandit.rows.convert import as_rows, opened
+from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.frames import as_numbers
-from protobandit.rows.preparation.prepared_rows import PreparedRows
-from protobandit.rows.preparation.sides import Sides, prepare_sides
+from protobandit.rows.preparation.prepared_rows import PreparedRows, Sides, prepare_sides
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, SparseRows
 from protobandit.rows.streams import Stream, StreamRows
 
@@ -50,8 +50,8 @@ def pose(
             "Pass the rows of the stream instead."
         )
     is_same, is_prepared = target is None or target is source, preparation is not None
-    source = opened(source, name="source", has_categories=is_prepared)
-    target = source if is_same else opened(target, name="target", has_categories=is_prepared)
+    source = open_if_path(source, name="source", has_categories=is_prepared)
+    target = source if is_same else open_if_path(target, name="target", has_categories=is_prepared)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]

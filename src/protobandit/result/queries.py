@@ -15,9 +15,9 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.rows.column_names import matched
-from protobandit.rows.convert import opened
+from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.sides import rows_by
+from protobandit.rows.preparation.prepared_rows import prepare_rows
 
 
 class Assignment(NamedTuple):
@@ -177,9 +177,11 @@ class Queries:
         """Return rows prepared as the source was; those of the problem are prepared already."""
         if self.problem is not None and rows is self.problem.target:
             return rows
-        if self.preparation is None:
-            return matched(opened(rows, name="rows"), self.columns, name="rows")
-        return rows_by(self.preparation, rows, name="rows")
+        fitted = self.preparation
+        opened = open_if_path(rows, name="rows", has_categories=fitted is not None)
+        if fitted is None:
+            return matched(opened, self.columns, name="rows")
+        return prepare_rows(fitted, opened, name="rows")
 
 
 def silhouette(oracle: Oracle, prototypes: Ids) -> Silhouette:

@@ -1,16 +1,17 @@
-"""Rows: what the oracle reads, whatever they came in.
+"""Rows: the one form in which the oracle reads data.
 
 Rules
 -----
-1. ``take(where)`` is the only way to a row. It returns a block in ``dtype`` and never more rows
-   than were asked for: a memory map is not read beyond them, an integer array not copied whole.
+1. Rows are read by ``take(where)`` only. It returns a block in ``dtype`` with the requested rows
+   and no others: no more of a memory map is read, and an integer array is not converted whole.
 2. Blocks are what a metric's ``prepare`` accepts: a 2-D float array, a CSR matrix, or a list.
-3. Rows that were too many to scan at the door (``is_checked`` False) are checked as they are read.
+3. Rows with too many cells to check in advance (``is_checked`` False) are checked as they are read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -20,15 +21,13 @@ import numpy as np
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.messages import MISSING_ADVICE
 
 _FINGERPRINT_ROWS = 256
-ADVICE = (
-    "Drop these rows, or pass Preparation(impute='median') (--impute median on the command line)."
-)
 
 
 class Rows(ABC):
-    """``len(rows)`` rows of one kind."""
+    """A sequence of rows of one kind."""
 
     kind: ClassVar[str]
     name: str
@@ -40,19 +39,19 @@ class Rows(ABC):
 
     @abstractmethod
     def take(self, where: Where) -> Any:
-        """Return the block of these rows."""
+        """Return some rows as one block."""
 
     @property
     def n_cells(self) -> int:
-        """Return how many numbers the rows hold, or how many objects."""
+        """Return the number of cells, or of objects where rows have no columns."""
         return len(self) * (self.n_columns or 1)
 
     def sample(self, most: int) -> Any:
-        """Return at most ``most`` evenly spaced rows: the same ones every time."""
+        """Return at most ``most`` evenly spaced rows; always the same ones."""
         return self.take(strided(len(self), most))
 
     def fingerprint(self) -> str:
-        """Return a short digest of the shape and of evenly spaced rows, whatever their type."""
+        """Return a short digest of the shape and of evenly spaced rows, the same for any dtype."""
         digest = hashlib.blake2b(digest_size=12)
         digest.update(f"{self.kind} {len(self)} {self.n_columns}".encode())
         digest.update(self._bytes(strided(len(self), _FINGERPRINT_ROWS)))
@@ -63,9 +62,10 @@ class Rows(ABC):
 
 
 class DenseRows(Rows):
-    """A 2-D array of numbers, in memory or mapped; integers and float16 widen block by block.
+    """A 2-D array of numbers, in memory or mapped.
 
-    Rows on disk are gathered in the order in which they lie there.
+    Integers and float16 are converted to ``dtype`` block by block. Rows on disk are read in the
+    order of the file.
     """
 
     kind = "dense"
@@ -127,7 +127,7 @@ class SparseRows(Rows):
 
 
 class ObjectRows(Rows):
-    """Rows that are not numbers: strings, sequences, anything a callable metric understands."""
+    """Rows that are not numbers: strings, sequences, anything a callable metric accepts."""
 
     kind = "objects"
     n_columns = None
@@ -150,7 +150,7 @@ class ObjectRows(Rows):
 
 
 class NumberedRows(Rows):
-    """The columns of a precomputed matrix: a source row is its number."""
+    """The columns of a precomputed matrix; each source row is given by its number."""
 
     kind = "numbers"
     n_columns = None
@@ -175,7 +175,7 @@ def _plain_bytes(values: np.ndarray[Any, Any]) -> bytes:
 
 
 def _item_bytes(item: Any) -> bytes:
-    # The repr of a long array leaves its middle out.
+    # The repr of a long array omits its middle.
     text = repr(item.tolist() if isinstance(item, np.ndarray) else item)
     return text.encode("utf-8", "surrogatepass")
 
@@ -186,19 +186,19 @@ def strided(n: int, most: int) -> Ids:
 
 
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the float type in which numbers of ``dtype`` are exact, or the widest there is."""
+    """Return float32 where it represents all numbers of ``dtype`` exactly, else float64."""
     narrow = np.dtype(np.float32)
     return narrow if np.can_cast(dtype, narrow, casting="safe") else np.dtype(np.float64)
 
 
 def require_finite(block: np.ndarray[Any, Any], *, name: str, where: Where | None = None) -> None:
-    """Refuse NaN and infinity, naming the first row and column that holds one."""
+    """Raise if a block holds NaN or infinity; the message gives the first row and column."""
     if is_finite(block):
         return
     bad = np.argwhere(~np.isfinite(block))
     at, column = (int(i) for i in bad[0])
-    row, value = at if where is None else _number(where, at), block[at, column]
-    advice = ADVICE if np.isnan(value) else "Drop these rows, or replace it by a number."
+    row, value = row_number(where, at), block[at, column]
+    advice = MISSING_ADVICE if np.isnan(value) else "Drop these rows, or replace the values."
     raise InvalidInput(
         f"{name} contains {value} at row {row}, column {column} ({len(bad)} such value(s) among "
         f"the rows read). Dissimilarities need finite numbers. {advice}"
@@ -206,11 +206,41 @@ def require_finite(block: np.ndarray[Any, Any], *, name: str, where: Where | Non
 
 
 def is_finite(block: np.ndarray[Any, Any]) -> bool:
-    """Tell whether a block is free of NaN and infinity; mostly its sum tells."""
+    """Return whether a block has neither NaN nor infinity."""
+    # A finite sum proves it and is cheap; each number is tested only where the sum is not finite.
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum(block, dtype=np.float64 if block.dtype.itemsize < 4 else None)
     return bool(np.isfinite(total) or np.isfinite(block).all())
 
 
-def _number(where: Where, at: int) -> int:
+def row_number(where: Where | None, at: int) -> int:
+    """Return the number of row ``at`` of the block that ``take(where)`` returned."""
+    if where is None:
+        return at
     return int(where.start or 0) + at if isinstance(where, slice) else int(where[at])
+
+
+def sparse_rows(matrix: Any, *, name: str) -> SparseRows:
+    """Return a SciPy matrix of any format as `SparseRows`; raise unless it is 2-D and finite."""
+    if matrix.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} is a sparse matrix of {matrix.dtype}. Pass real numbers.")
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InvalidInput(f"{name} has shape {matrix.shape}. Pass a 2-D matrix with columns.")
+    csr = matrix.tocsr()
+    if not csr.has_canonical_format:  # columns ascending, none twice
+        csr = csr.copy()  # the user's matrix stays as it is
+        csr.sum_duplicates()
+    if csr.dtype.kind == "f" and not np.isfinite(csr.data).all():
+        at = int(np.flatnonzero(~np.isfinite(csr.data))[0])
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        raise InvalidInput(
+            f"{name} contains {csr.data[at]} at row {row}, column {int(csr.indices[at])}. "
+            f"Dissimilarities need finite numbers. Drop these rows, or replace the values."
+        )
+    return SparseRows(csr, name=name)
+
+
+def is_sparse(data: Any) -> bool:
+    """Return whether ``data`` is a SciPy sparse matrix, without importing SciPy."""
+    loaded = sys.modules.get("scipy.sparse")
+    return loaded is not None and bool(loaded.issparse(data))

@@ -58,7 +58,7 @@ def test_a_bad_call_is_one_line_and_leaves_nothing(arguments, words, flowers, ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--columns", "length"], "points.npy has no named columns, and 'length' was asked for"),
+        (["--columns", "length"], "points.npy has no named columns, but 'length' was requested"),
         (["--target", "points.npy", "--sample-rows", 9], "points.npy is none"),
     ],
     ids=["columns", "sample"],

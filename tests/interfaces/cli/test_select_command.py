@@ -293,7 +293,7 @@ def test_preparation_and_categories(flowers, folder):
 def test_missing_values_are_refused_or_filled(folder, capsys):
     (folder / "a.csv").write_text("x,y\n1,2\n,3\n4,5\n9,9\n", encoding="utf-8")
     assert call("select", "a.csv", "-k", 2) == 2
-    assert "1 in 'x' (4 rows looked at)" in only_line(capsys.readouterr().err)
+    assert "(4 rows checked): 1 in 'x'" in only_line(capsys.readouterr().err)
     assert names(folder) == ["a.csv"]
     assert call("select", "a.csv", "-k", 2, "--impute", "median") == 0
 

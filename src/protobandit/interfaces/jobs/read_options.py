@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.columns import Columns
+from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_rows
-from protobandit.rows.missing_values import require_whole
 
 Tell = Callable[[str], None]
 
@@ -152,7 +151,7 @@ def require_whole_columns(opened: Opened, *, name: str) -> None:
     is_table = opened.format in _TABLES and opened.kind == "numbers"
     if is_table and not isinstance(opened.rows, np.memmap):
         columns = Columns(numbers=opened.rows, names=opened.features)
-        require_whole(columns, name=f"{name}: {opened.path}")
+        require_no_missing(columns, name=f"{name}: {opened.path}")
 
 
 def require_used(reading: ReadOptions, source: Opened, target: Opened) -> None:

@@ -1,4 +1,4 @@
-"""Missing values that are met or filled; infinity is always refused."""
+"""Fill missing values, or raise if that was not requested; infinity always raises."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from protobandit.foundation.array_types import Doubles, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.rows.columns import Columns
-from protobandit.rows.missing_values import called
-from protobandit.rows.rows import ADVICE
+from protobandit.rows.messages import MISSING_ADVICE
+from protobandit.rows.rows import row_number
 
 _BLOCK = 4096
 
 
 def require_no_infinity(table: Columns, *, name: str) -> None:
-    """Refuse infinite numbers, naming the first."""
+    """Raise if a number is infinite; the message gives the first one."""
     if table.numbers.dtype.kind == "f":
         for cut in cuts(len(table), _BLOCK):
-            _refuse_infinity(table.numbers[cut], table, name, None)
+            _require_no_infinity(table.numbers[cut], table, name, None)
 
 
-def _refuse_infinity(numbers: Any, table: Columns, name: str, where: Where | None) -> None:
+def _require_no_infinity(numbers: Any, table: Columns, name: str, where: Where | None) -> None:
     bad = np.argwhere(np.isinf(numbers))
     if len(bad):
         at, column = (int(i) for i in bad[0])
-        place = "" if where is None else f" at row {_number(where, at):,}"
+        place = "" if where is None else f" at row {row_number(where, at):,}"
         raise InvalidInput(
-            f"{name} contains {numbers[at, column]}{place} in "
-            f"{called(table.names[column], table)}. Infinity is no missing value and never "
-            f"imputed: drop such rows, or replace it by a number."
+            f"{name} contains {numbers[at, column]}{place} in {table.label(table.names[column])}. "
+            f"Infinity is not a missing value and is never imputed. Drop such rows, or replace the "
+            f"values."
         )
 
 
-# -- what stands for a missing value --------------------------------------------------------------
+# -- values that replace missing ones -------------------------------------------------------------
 
 
 def _most_frequent(values: Doubles) -> float:
@@ -53,7 +53,7 @@ FILLS: dict[str, Callable[[Doubles], float]] = {
 
 
 def number_fills(sample: Columns, impute: str, *, name: str) -> Doubles:
-    """Return what stands for a missing number, by column."""
+    """Return by column the number that replaces missing ones."""
     fills = np.empty(len(sample.names))
     for at, column in enumerate(sample.names):
         values = np.asarray(sample.numbers[:, at], dtype=np.float64)
@@ -65,7 +65,7 @@ def number_fills(sample: Columns, impute: str, *, name: str) -> Doubles:
 
 
 def category_fills(sample: Columns, *, name: str) -> dict[str, str]:
-    """Return the most frequent category of each column; of several, the first by the alphabet."""
+    """Return the most frequent category of each column; ties go to the first alphabetically."""
     fills = {}
     for column, values in sample.categories.items():
         counts = Counter(value for value in values if value is not None)
@@ -77,24 +77,24 @@ def category_fills(sample: Columns, *, name: str) -> dict[str, str]:
 
 def _all_missing(column: str, sample: Columns, name: str) -> InvalidInput:
     return InvalidInput(
-        f"{name} has no value at all in {called(column, sample)} ({len(sample):,} rows looked at), "
-        f"so nothing can stand for the missing ones. Leave that column out."
+        f"{name} has no values in {sample.label(column)} ({len(sample):,} rows checked), so that "
+        f"missing values cannot be imputed. Omit that column."
     )
 
 
 def filled_numbers(
     block: Columns, fills: Doubles | None, *, name: str, where: Where | None
 ) -> Doubles:
-    """Return a block's numbers as a float64 array of their own, without gaps."""
+    """Return the numbers of a block as a new float64 array without missing values."""
     numbers = np.array(block.numbers, dtype=np.float64, order="C")
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(numbers.sum()):
             return numbers
-    _refuse_infinity(numbers, block, name, where)
+    _require_no_infinity(numbers, block, name, where)
     missing = np.isnan(numbers)
     if missing.any() and fills is None:
         at, column = (int(i) for i in np.argwhere(missing)[0])
-        raise _met(block, block.names[column], at, name, where)
+        raise _missing_value(block, block.names[column], at, name, where)
     if fills is not None:
         numbers[missing] = np.broadcast_to(fills, numbers.shape)[missing]
     return numbers
@@ -103,22 +103,20 @@ def filled_numbers(
 def filled_texts(
     block: Columns, column: str, fills: Mapping[str, str], *, name: str, where: Where | None
 ) -> list[str]:
-    """Return the categories of one column without gaps."""
+    """Return the categories of one column without missing values."""
     values = block.categories[column]
     if column in fills:
         return [fills[column] if value is None else value for value in values]
     for at, value in enumerate(values):
         if value is None:
-            raise _met(block, column, at, name, where)
+            raise _missing_value(block, column, at, name, where)
     return list(values)
 
 
-def _met(block: Columns, column: str, at: int, name: str, where: Where | None) -> InvalidInput:
-    row = at if where is None else _number(where, at)
+def _missing_value(
+    block: Columns, column: str, at: int, name: str, where: Where | None
+) -> InvalidInput:
+    row = row_number(where, at)
     return InvalidInput(
-        f"{name} has a missing value at row {row:,} in {called(column, block)}. {ADVICE}"
+        f"{name} has a missing value at row {row:,} in {block.label(column)}. {MISSING_ADVICE}"
     )
-
-
-def _number(where: Where, at: int) -> int:
-    return int(where.start or 0) + at if isinstance(where, slice) else int(where[at])

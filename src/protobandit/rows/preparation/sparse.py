@@ -1,33 +1,36 @@
-"""CSR rows: scaled, never centred, so that they stay sparse."""
+"""Prepare sparse rows: columns are scaled but not centred, so that rows stay sparse."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.preparation.block_statistics import ColumnMoments
+from protobandit.rows.preparation.column_statistics import ColumnMoments
 from protobandit.rows.rows import working_dtype
 
-_REFUSED = {
-    "pca": "pca would make these rows dense. Reduce them with scikit-learn's TruncatedSVD first, "
-    "or pass toarray()",
-    "impute": "a sparse matrix has no missing values but NaN. Replace those by numbers",
-    "categories": "a sparse matrix has no categories. Leave categories out, or pass toarray()",
+_UNSUPPORTED = {
+    "pca": "it would make the rows dense. Reduce them with scikit-learn's TruncatedSVD first, or "
+    "pass toarray()",
+    "impute": "only NaN counts as missing there. Replace NaN by numbers",
+    "categories": "it has no categories. Omit categories, or pass toarray()",
 }
 
 
-def require_sparse_steps(parameters: Any, *, name: str) -> None:
-    """Refuse steps that sparse rows do not survive."""
-    for step, why in _REFUSED.items():
+def require_sparse_steps(parameters: Mapping[str, Any], *, name: str) -> None:
+    """Raise if a requested step does not support sparse rows."""
+    for step, why in _UNSUPPORTED.items():
         if parameters[step] is not None:
-            raise InvalidInput(f"{name} is sparse and {step}={parameters[step]!r} is given: {why}.")
+            raise InvalidInput(
+                f"{step}={parameters[step]!r} does not support a sparse matrix ({name}): {why}."
+            )
 
 
 def sparse_moments(matrix: Any) -> ColumnMoments:
-    """Return mean and variance of each column, zeros counted."""
+    """Return mean and variance of each column; zeros count."""
     n, width = matrix.shape
     values, columns = matrix.data.astype(np.float64), matrix.indices
     with np.errstate(over="ignore", invalid="ignore"):
@@ -38,7 +41,7 @@ def sparse_moments(matrix: Any) -> ColumnMoments:
 
 
 def transform_sparse(matrix: Any, divisors: Doubles | None, is_unit: bool) -> Any:
-    """Return the rows divided column by column, then scaled to length 1, if that was asked for."""
+    """Return rows with columns divided by ``divisors`` and, if ``is_unit``, scaled to length 1."""
     out = matrix.astype(working_dtype(np.dtype(matrix.dtype)), copy=True)
     values = out.data.astype(np.float64)
     if divisors is not None:

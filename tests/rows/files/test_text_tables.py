@@ -1,4 +1,4 @@
-"""CSV, TSV and JSON lines as people write them."""
+"""Variants of CSV, TSV and JSON files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from protobandit.data import open_rows
-from protobandit.rows.files import delimited
+from protobandit.rows.files import text_tables
 from rows.files import files
 
 
-def test_a_file_without_header_counts_its_columns(tmp_path):
+def test_columns_of_a_file_without_header_are_numbered(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("1.5,2\n3,4\n")
     found = open_rows(path)
@@ -20,7 +20,7 @@ def test_a_file_without_header_counts_its_columns(tmp_path):
 
 @pytest.mark.parametrize("most_held", [0, 1 << 20])
 def test_texts_are_kept_as_written(tmp_path, monkeypatch, most_held):
-    monkeypatch.setattr(delimited, "_MOST_HELD", most_held)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
     path = tmp_path / "rows.csv"
     path.write_text("a,b,x\n007,2024-01-01,1\n7,,2\n08,x,3\n")
     found = open_rows(path, without=["a", "b"], texts=["a", "b", "nowhere"])
@@ -31,8 +31,8 @@ def test_texts_are_kept_as_written(tmp_path, monkeypatch, most_held):
 
 
 @pytest.mark.parametrize("most_held", [0, 1 << 20])
-def test_texts_of_json_are_no_dates(tmp_path, monkeypatch, most_held):
-    monkeypatch.setattr(delimited, "_MOST_HELD", most_held)
+def test_texts_of_json_are_not_converted_to_dates(tmp_path, monkeypatch, most_held):
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
     path = tmp_path / "rows.jsonl"
     path.write_text('{"d": "2024-01-01", "x": 1}\n{"d": "2024-02-01 10:00", "x": 2.5}\n')
     found = open_rows(path, without="d")
@@ -40,7 +40,7 @@ def test_texts_of_json_are_no_dates(tmp_path, monkeypatch, most_held):
     assert found.rows.tolist() == [[1], [2.5]]
 
 
-def test_a_header_that_counts_is_a_header(tmp_path):
+def test_a_header_of_positions_is_a_header(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("0,1\n3,4\n")
     assert open_rows(path).rows.tolist() == [[3, 4]]
@@ -56,13 +56,13 @@ def test_a_header_that_counts_is_a_header(tmp_path):
     ],
 )
 def test_which_first_line_is_a_header(tmp_path, first, names):
-    path, told = tmp_path / "rows.csv", []
+    path, messages = tmp_path / "rows.csv", []
     path.write_text(f"{first}\n3,4,5\n")
-    found = open_rows(path, tell=told.append)
+    found = open_rows(path, tell=messages.append)
     assert found.names == names
     assert len(found) == 1 + (names[0] == "0")
-    is_said = f"{path} has no header: its first line is numbers." in told
-    assert is_said == (names[0] == "0")
+    is_reported = f"{path} has no header: its first line holds numbers." in messages
+    assert is_reported == (names[0] == "0")
 
 
 def test_one_column_may_have_any_name(tmp_path):
@@ -72,7 +72,7 @@ def test_one_column_may_have_any_name(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
-def test_lines_end_as_they_like(tmp_path, end):
+def test_all_line_ends_are_read(tmp_path, end):
     path = tmp_path / "rows.csv"
     path.write_bytes(end.join(["a,b", "1,2", "3,4", ""]).encode())
     assert open_rows(path).rows.tolist() == [[1, 2], [3, 4]]
@@ -86,13 +86,13 @@ def test_quotes_byte_order_marks_and_line_ends(tmp_path):
     assert found.records([0, 1])["t"] == ["one\ntwo", 'say "x"']
 
 
-def test_whole_numbers_may_become_fractions_further_down(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK", 64)
+def test_integers_may_be_followed_by_fractions(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_tables, "_BLOCK", 64)
     lines = ["x,y", *(f"{i},1" for i in range(100)), "0.5,2"]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines))
     assert open_rows(path).rows[-1].tolist() == [0.5, 2]
-    monkeypatch.setattr(delimited, "_MOST_HELD", 0)
+    monkeypatch.setattr(text_tables, "_MOST_HELD", 0)
     assert open_rows(path).rows[-1].tolist() == [0.5, 2]
 
 
@@ -100,11 +100,11 @@ def test_whole_numbers_may_become_fractions_further_down(tmp_path, monkeypatch):
 def test_large_files_are_read_in_blocks(tmp_path, monkeypatch, name):
     path = files.write(tmp_path, name)
     small = open_rows(path, without=["id", "label"])
-    monkeypatch.setattr(delimited, "_MOST_HELD", 0)
-    monkeypatch.setattr(delimited, "_BLOCK", 400)
-    told = []
-    large = open_rows(path, without=["id", "label"], tell=told.append)
-    assert f"Counting the rows of {path}." in told
+    monkeypatch.setattr(text_tables, "_MOST_HELD", 0)
+    monkeypatch.setattr(text_tables, "_BLOCK", 400)
+    messages = []
+    large = open_rows(path, without=["id", "label"], tell=messages.append)
+    assert f"Counting the rows of {path}." in messages
     assert large.n_total == files.N
     np.testing.assert_array_equal(large.rows, small.rows)
     assert large.column("label").tolist() == files.LABELS

@@ -1,7 +1,8 @@
-"""Rows too many to hold, written once to a cache as `.npy` and mapped from there.
+"""Cache rows that do not fit into memory: write them once as `.npy`, then map the file.
 
-A spill is written under a temporary name and moved to its own when it is complete, so that there is
-never half of one. Its room is taken beforehand: a full disk is an error, not a crash in a map.
+A file is written under a temporary name and renamed when it is complete, so that no incomplete file
+is ever read. Its disk space is allocated in advance: writing to a map on a full disk would crash
+the process instead of raising an error.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import numpy as np
 from numpy.lib import format as npy
 
 from protobandit.foundation.errors import NotAvailable
-from protobandit.rows.files.opened import ReadRequest
+from protobandit.rows.files.read_request import ReadRequest
 from protobandit.rows.memory_maps import read_at_random
 
-MOST_HELD = 1 << 30  # bytes of rows that are held in memory
+MOST_HELD = 1 << 30  # bytes of rows; more are cached on disk
 _VERSION = 1
-_PIECE = 1 << 24
+_PIECE = 1 << 24  # bytes
 
 
-def spilled(
+def cached(
     paths: Iterable[Path],
     key: Any,
     *,
@@ -36,34 +37,35 @@ def spilled(
     fill: Callable[[np.ndarray[Any, Any]], None],
     asked: ReadRequest,
 ) -> np.ndarray[Any, Any]:
-    """Return an array on disk that ``fill`` has written, now or in an earlier run.
+    """Return an array on disk that ``fill`` has written, in this run or in an earlier one.
 
     Parameters
     ----------
     paths, key
-        What it is made of: the files, by path, size and time of change, and what was asked of them.
+        What the array is made from: the files, identified by path, size and modification time, and
+        the options that determine the rows.
     shape, dtype
-        Of the array.
+        Shape and type of the array.
     fill
-        Writes all of it.
+        Function that writes the whole array.
     asked
-        Where to keep it, and whom to tell.
+        Gives the cache folder, and the function that receives messages.
     """
     folder = cache_folder(asked.cache)
     wanted = np.dtype(dtype).newbyteorder("=")
     path = folder / f"{_digest(paths, [key, list(shape), wanted.str])}.npy"
     found = _mapped(path, shape, wanted)
     if found is not None:
-        asked.tell(f"Reusing what was read before, in {path}.")
+        asked.tell(f"Reusing the rows cached in {path}.")
         return found
     _write(path, shape, wanted, fill, asked.shown)
     written = _mapped(path, shape, wanted)
-    assert written is not None, "what was just written is there"
+    assert written is not None, "the file was just written"
     return written
 
 
 def cache_folder(cache: Path | None) -> Path:
-    """Return the folder of spills: ``cache``, or the user's own cache."""
+    """Return the folder of cached rows: ``cache``, or the user's cache folder."""
     if cache is not None:
         return cache
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -72,7 +74,7 @@ def cache_folder(cache: Path | None) -> Path:
 
 def _digest(paths: Iterable[Path], key: Any) -> str:
     files = [(os.path.abspath(path), (s := path.stat()).st_size, s.st_mtime_ns) for path in paths]
-    # Which rows a seed draws is NumPy's own affair.
+    # Which rows a seed draws depends on the version of NumPy.
     text = json.dumps([_VERSION, np.__version__, files, key])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -106,7 +108,7 @@ def _write(
                 header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
                 npy.write_array_header_1_0(file, header)
                 offset = file.tell()
-                _take_room(file, offset, n_bytes)
+                _allocate(file, offset, n_bytes)
             array = np.memmap(unfinished, dtype=dtype, mode="r+", offset=offset, shape=shape)
         fill(array)
         with _writing(path.parent, shown, n_bytes):
@@ -126,12 +128,12 @@ def _writing(folder: Path, shown: str, n_bytes: int) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise NotAvailable(
             f"{n_bytes:,} bytes read from {shown} cannot be written to {folder}: {reason}. Pass "
-            f"cache= a folder with room for them."
+            f"a folder with enough space as cache=."
         ) from None
 
 
-def _take_room(file: Any, offset: int, n_bytes: int) -> None:
-    """Have the disk set the bytes aside, or say that it has no room."""
+def _allocate(file: Any, offset: int, n_bytes: int) -> None:
+    """Allocate disk space; raise OSError if there is too little."""
     file.flush()
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), offset, n_bytes)

@@ -1,4 +1,7 @@
-"""CSV, TSV and JSON lines, by pyarrow: small files are held, large ones read again and again."""
+"""Tables in text files: CSV, TSV and JSON lines.
+
+Small files are read once and held in memory. Large files are read again for each request.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,22 @@ from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
-from protobandit.rows.files.file_errors import shortened
-from protobandit.rows.files.opened import ReadRequest
-from protobandit.rows.files.tables import Batches, Piece, Pieces
+from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.tables import Batches, Piece, TableFile
+from protobandit.rows.messages import shortened
 
-_MOST_HELD = 1 << 28  # bytes of a file that is held as a table
-_BLOCK = 1 << 24
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_MOST_HELD = 1 << 28  # bytes; larger files are not held in memory
+_BLOCK = 1 << 24  # bytes
 
 
-def open_delimited(path: Path, form: str, asked: ReadRequest) -> Pieces:
-    """Open one CSV or TSV file; gzip is undone if its name ends in ``.gz``."""
+def open_delimited(path: Path, asked: ReadRequest, *, delimiter: str) -> TableFile:
+    """Open one CSV or TSV file; a name that ends in ``.gz`` means that it is compressed."""
     from pyarrow import csv as arrow_csv
 
-    delimiter = _DELIMITERS[form]
     first = _first_line(path, delimiter, asked.name)
     given = _given_names(first)
     if given is not None:
-        asked.tell(f"{path} has no header: its first line is numbers.")
+        asked.tell(f"{path} has no header: its first line holds numbers.")
     reads = arrow_csv.ReadOptions(block_size=_BLOCK, column_names=given)
     parses = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     nulls = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
@@ -39,7 +40,7 @@ def open_delimited(path: Path, form: str, asked: ReadRequest) -> Pieces:
         with _numbering_rows(path, reads, parses), _stream(path) as file:
             table = arrow_csv.read_csv(file, reads, parses, converts)
         _require_texts(table.schema, path, asked.name)
-        return table.schema, [_held(path, table)]
+        return _held(path, table)
     with (
         _numbering_rows(path, reads, parses),
         _stream(path) as file,
@@ -56,11 +57,11 @@ def open_delimited(path: Path, form: str, asked: ReadRequest) -> Pieces:
         ):
             yield from reader
 
-    return types, [_counted(path, types, read, asked.tell)]
+    return _read_in_blocks(path, types, read, asked)
 
 
 def _first_line(path: Path, delimiter: str, name: str) -> list[str]:
-    """Return the cells of the first line; refuse what is no UTF-8, or delimited otherwise."""
+    """Return the cells of the first line; raise if it is not UTF-8 or has another delimiter."""
     with _stream(path) as file:
         start = bytes(file.read(_BLOCK))
     try:
@@ -74,15 +75,15 @@ def _first_line(path: Path, delimiter: str, name: str) -> list[str]:
     for mark in set(";\t,|") - {delimiter}:
         if len(first) == len(second) == 1 and 0 < first[0].count(mark) == second[0].count(mark):
             raise InvalidInput(
-                f"{name}: {path} has one column, {first[0]!r:.60}, which {mark!r} seems to divide. "
-                f"Save it with {delimiter!r} between columns."
+                f"{name}: {path} has the single column {first[0]!r:.60}, which seems to be "
+                f"separated by {mark!r}. Save it with {delimiter!r} between columns."
             )
     return first
 
 
 @contextmanager
 def _numbering_rows(path: Path, reads: Any, parses: Any) -> Iterator[None]:
-    """Read a file that cannot be parsed once more, by one thread: only so pyarrow counts rows."""
+    """Read a file with a parse error again on one thread; only then pyarrow counts the rows."""
     from pyarrow import csv as arrow_csv
 
     try:
@@ -92,7 +93,8 @@ def _numbering_rows(path: Path, reads: Any, parses: Any) -> Iterator[None]:
             alone = arrow_csv.ReadOptions(
                 block_size=reads.block_size, column_names=reads.column_names, use_threads=False
             )
-            # A column that is not there: nothing is converted, so nothing else can go wrong.
+            # Only a column that does not exist is read: nothing is converted, so that the parse
+            # error is the only possible one.
             none = arrow_csv.ConvertOptions(include_columns=["\0"], include_missing_columns=True)
             with _stream(path) as file, arrow_csv.open_csv(file, alone, parses, none) as reader:
                 for _ in reader:
@@ -101,10 +103,11 @@ def _numbering_rows(path: Path, reads: Any, parses: Any) -> Iterator[None]:
 
 
 def _given_names(first: list[str]) -> list[str] | None:
-    """Return names for a file without a header: one whose first line is all numbers.
+    """Return names for a file without a header, else None.
 
-    Names that count from 0 are a header all the same: that of an array saved as a table. A number
-    may be missing, but not the first, above which pandas writes no name.
+    A first line of numbers is not a header. There are two exceptions: the numbers 0, 1, 2 and so on
+    are the header of an array that was saved as a table, and a line whose first cell is empty is a
+    header of pandas, which writes no name above its row numbers.
     """
     counted = [str(at) for at in range(len(first))]
     has_numbers = bool(first) and all(
@@ -122,7 +125,7 @@ def _is_number(word: str) -> bool:
 
 
 def _require_texts(schema: Any, path: Path, name: str) -> None:
-    """Refuse columns that pyarrow took for bytes, since they are no text."""
+    """Raise if pyarrow read a column as bytes, because it is not valid UTF-8."""
     types = arrow().types
     wrong = [repr(field.name) for field in schema if types.is_binary(field.type)]
     if wrong:
@@ -134,24 +137,24 @@ def _require_texts(schema: Any, path: Path, name: str) -> None:
 # -- JSON lines -----------------------------------------------------------------------------------
 
 
-def open_json_lines(path: Path, form: str, asked: ReadRequest) -> Pieces:
-    """Open one file of JSON objects, one a line."""
+def open_json_lines(path: Path, asked: ReadRequest) -> TableFile:
+    """Open one file with a JSON object per line."""
     _require_objects(path, asked.name)
     if _is_small(path):
         with _stream(path) as file:
             table = _as_written(file.read())
-        return table.schema, [_held(path, table)]
+        return _held(path, table)
     types = _widened(_as_written(next(_lines(path))).schema)
 
     def read(columns: list[str], batch_rows: int) -> Batches:
         for lines in _lines(path):
             yield from _parsed(lines, types).select(columns).to_batches(batch_rows)
 
-    return types, [_counted(path, types, read, asked.tell)]
+    return _read_in_blocks(path, types, read, asked)
 
 
 def _as_written(lines: Any) -> Any:
-    """Return lines as a table in which texts are texts; pyarrow takes some of them for dates."""
+    """Return lines as a table and keep texts that pyarrow would convert to dates."""
     table, pa = _parsed(lines), arrow()
     dates = [each.name for each in table.schema if pa.types.is_timestamp(each.type)]
     texts = pa.schema([(name, pa.string()) for name in dates])
@@ -161,13 +164,13 @@ def _as_written(lines: Any) -> Any:
 def _parsed(lines: Any, schema: Any = None) -> Any:
     from pyarrow import json as arrow_json
 
-    reads = arrow_json.ReadOptions(block_size=max(len(lines), 1))  # no row is cut by a block
+    reads = arrow_json.ReadOptions(block_size=max(len(lines), 1))  # no block ends within a row
     parses = arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False)
     return arrow_json.read_json(arrow().BufferReader(lines), reads, parses)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield whole lines, many at a time."""
+    """Yield blocks of complete lines."""
     rest = b""
     with _stream(path) as file:
         while block := file.read(_BLOCK):
@@ -188,11 +191,11 @@ def _require_objects(path: Path, name: str) -> None:
     try:
         value = json.loads(first)
     except ValueError:
-        return  # cut by the block, or no JSON at all: the parser says which
+        return  # a line longer than the block, or not JSON: the parser raises if needed
     if not isinstance(value, dict):
         raise InvalidInput(
             f"{name}: {path} holds a {type(value).__name__} in its first line, not an object. "
-            f'Write one object a line, as in {{"x": 1.5, "y": 2}}.'
+            f'Write one object per line, such as {{"x": 1.5, "y": 2}}.'
         )
 
 
@@ -204,19 +207,20 @@ def _stream(path: Path) -> Any:
 
 
 def _is_small(path: Path) -> bool:
-    packed = 4 if path.suffix == ".gz" else 1
-    return packed * path.stat().st_size <= _MOST_HELD
+    factor = 4 if path.suffix == ".gz" else 1
+    return factor * path.stat().st_size <= _MOST_HELD
 
 
-def _held(path: Path, table: Any) -> Piece:
+def _held(path: Path, table: Any) -> TableFile:
     def read(columns: list[str], batch_rows: int) -> Batches:
         yield from table.select(columns).to_batches(batch_rows)
 
-    return Piece(path, table.num_rows, read)
+    pieces = [Piece(path, table.num_rows, read)]
+    return TableFile(schema=table.schema, pieces=pieces, has_groups=False)
 
 
 def _widened(schema: Any) -> Any:
-    """Return a schema that later rows will fit: what looks whole at first may not stay so."""
+    """Return the schema with floats for integers: later rows may hold fractions."""
     pa = arrow()
     types = pa.types
     wide = [
@@ -226,9 +230,9 @@ def _widened(schema: Any) -> Any:
     return pa.schema(wide)
 
 
-def _counted(
-    path: Path, schema: Any, read: Callable[[list[str], int], Batches], tell: Callable[[str], None]
-) -> Piece:
-    tell(f"Counting the rows of {path}.")
+def _read_in_blocks(
+    path: Path, schema: Any, read: Callable[[list[str], int], Batches], asked: ReadRequest
+) -> TableFile:
+    asked.tell(f"Counting the rows of {path}.")
     n_rows = sum(batch.num_rows for batch in read(schema.names[:1], 1 << 16))
-    return Piece(path, n_rows, read)
+    return TableFile(schema=schema, pieces=[Piece(path, n_rows, read)], has_groups=False)
