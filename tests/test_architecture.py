@@ -63,7 +63,7 @@ MAY_USE = {
     "interfaces": {"pyarrow", "rich", "scipy", "sklearn", "typer"},
 }
 OUTSIDE = set().union(*MAY_USE.values()) | {"pandas", "polars", "dask", "distributed"}
-LONGEST_CHAIN = 37
+LONGEST_CHAIN = 25
 PENDING = {"", "interfaces.cli.main"}
 
 
