@@ -63,7 +63,7 @@ MAY_USE = {
 }
 OUTSIDE = set().union(*MAY_USE.values()) | {"pandas", "polars", "dask", "distributed"}
 LONGEST_CHAIN = 37
-PENDING = {"run.progress.watch", "", "interfaces.cli.main"}
+PENDING = {"run.progress.watch", ""}
 
 
 def module_of(path: Path) -> str:
