@@ -86,8 +86,8 @@ def test_an_unchanged_picture_is_replaced(folder):
 @pytest.mark.parametrize("edit", ["other", "edited"])
 def test_another_file_is_kept(folder, edit, capsys):
     assert call("demo", "-k", "1") == 0
-    ours = file_texts(folder)[PICTURE]
-    kept = {"other": "notes", "edited": ours.replace("svg", "svg ")}[edit]
+    picture = file_texts(folder)[PICTURE]
+    kept = {"other": "notes", "edited": picture.replace("svg", "svg ")}[edit]
     (folder / PICTURE).write_text(kept, encoding="utf-8")
     capsys.readouterr()
     assert call("demo", "-k", "2") == 2

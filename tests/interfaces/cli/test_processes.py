@@ -179,7 +179,7 @@ BAD = {
     "truncated npy": ("cut.npy", "npy", "cut short"),
     "wrong type": ("song.mp3", b"ID3", "'.mp3'"),
     "truncated parquet": ("cut.parquet", b"PAR1 and then nothing", "cut.parquet"),
-    "not what it says": ("text.npy", b"a,b\n1,2\n", "text.npy"),
+    "wrong content": ("text.npy", b"a,b\n1,2\n", "text.npy"),
     "words": ("words.csv", b"a,b\n1,x\n2,y\n", "'b' (string)"),
     "gaps": ("gaps.csv", b"a,b\n1,2\n3,\n4,5\n6,7\n", "1 in 'b'"),
     "huge header": ("big.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "big.npy"),

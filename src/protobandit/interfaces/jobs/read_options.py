@@ -55,7 +55,7 @@ class ReadOptions:
     def open_source(
         self, paths: Sequence[str], *, is_target: bool, seed: int = 0, notify: Notify | None = None
     ) -> Opened:
-        """Open all source rows; ``is_target`` says whether they are also the target."""
+        """Open all source rows; ``is_target`` is True if they are also the target."""
         described = (self.id, self.label, self.groups, self.by)
         return self._open(
             paths,
