@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop with the best so far, twice to end at once; never amid writing."""
+"""Ctrl-C: the first stops with the best result so far, the second ends; writing is not stopped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from protobandit.run.progress.reporter import Interrupt
 
-_SAID = b"\nStopping with the best so far; Ctrl-C again ends at once.\n"
+_MESSAGE = b"\nStopping with the best result so far; press Ctrl-C again to end at once.\n"
 
 
 @contextmanager
-def heeding(interrupt: Interrupt | None) -> Iterator[None]:
-    """Let the first Ctrl-C set ``interrupt``, if there is one, and any further one end it all."""
-    if interrupt is None or _is_deaf():
+def stopping_on_ctrl_c(interrupt: Interrupt | None) -> Iterator[None]:
+    """Let the first Ctrl-C set ``interrupt``; a second one raises. With None, change nothing."""
+    if interrupt is None or not _can_handle_signals():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
@@ -28,8 +28,8 @@ def heeding(interrupt: Interrupt | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         interrupt.set()
         with suppress(OSError, ValueError, AttributeError):
-            # Past the stream's buffer, in which this may be an interruption itself.
-            os.write(sys.stderr.fileno(), _SAID)
+            # Not through sys.stderr, whose buffer may be in the middle of a write.
+            os.write(sys.stderr.fileno(), _MESSAGE)
 
     signal.signal(signal.SIGINT, stop)
     try:
@@ -39,9 +39,9 @@ def heeding(interrupt: Interrupt | None) -> Iterator[None]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait until all is written, and then be too late."""
-    if _is_deaf():
+def ignoring_ctrl_c() -> Iterator[None]:
+    """Ignore Ctrl-C, so that files are written completely."""
+    if not _can_handle_signals():
         yield
         return
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
@@ -51,5 +51,5 @@ def undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_deaf() -> bool:
-    return threading.current_thread() is not threading.main_thread()
+def _can_handle_signals() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""The options that commands share, each said once; panels group them in the help."""
+"""The options that several commands share, each defined once; panels group them in the help."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-READING = "Reading files"
-PROBLEM = "What is wanted"
-PREPARING = "Preparing columns"
-SEARCH = "How it searches"
-LIMITS = "Limits"
+PROBLEM = "Problem"
+INPUT = "Input"
+PREPARATION = "Preparation"
+SEARCH = "Search"
+LIMITS = "Limits and checkpoints"
 OUTPUT = "Output"
 
 
 class TableFormat(str, Enum):
-    """How a table is written."""
+    """Format of a table."""
 
     csv = "csv"
     parquet = "parquet"
 
 
 class Kind(str, Enum):
-    """What a certificate rests on."""
+    """Kind of a certificate."""
 
     rigorous = "rigorous"
     asymptotic = "asymptotic"
@@ -38,38 +38,40 @@ class Categories(str, Enum):
 
 
 class Impute(str, Enum):
-    """What missing values become."""
+    """How missing values are replaced."""
 
     mean = "mean"
     median = "median"
     most_frequent = "most-frequent"
 
 
-def _option(*names: str, panel: str, help: str, **rest: Any) -> Any:
+def option(*names: str, panel: str, help: str, **rest: Any) -> Any:
+    """Return an option in a panel of the help; ``help`` states the default."""
     return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **rest)
 
 
-def _flag(*names: str, panel: str, help: str) -> Any:
-    return _option(*names, panel=panel, help=help, metavar="")  # else typer may show <bool>
+def flag(*names: str, panel: str, help: str) -> Any:
+    """Return an option without a value."""
+    return option(*names, panel=panel, help=help, metavar="")  # else typer may show <bool>
 
 
-def _methods(incomplete: str) -> list[str]:
+def _complete_method(incomplete: str) -> list[str]:
     from protobandit.search.methods.table import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
 
-def _metrics(incomplete: str) -> list[str]:
+def _complete_metric(incomplete: str) -> list[str]:
     from protobandit.metrics.metrics import METRICS, PARAMETERS
 
     return [name for name in {**METRICS, **PARAMETERS} if name.startswith(incomplete)]
 
 
-# -- files ----------------------------------------------------------------------------------------
+# -- input ----------------------------------------------------------------------------------------
 
 _FORMATS = (
-    "Files of rows: .npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .txt (lines of "
-    "text), or a folder of images; several, or a glob in quotes, are one set."
+    "Input files: .npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .txt (one text per "
+    "line), or a folder of images. Several files, or a quoted glob, are read as one set."
 )
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE", help=_FORMATS, show_default=False)]
 Rows = Annotated[list[str], typer.Argument(metavar="ROWS", help=_FORMATS, show_default=False)]
@@ -77,299 +79,300 @@ Saved = Annotated[
     Path,
     typer.Argument(
         metavar="SELECTION",
-        help="The folder that `protobandit select` wrote, or its selection.json.",
+        help="Folder written by `protobandit select`, or its selection.json.",
         show_default=False,
     ),
 ]
 Targets = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--target",
-        panel=READING,
+        panel=INPUT,
         metavar="PATH",
-        help="The rows to stand for, in the same formats; may be given several times. Without it "
-        "the source stands for itself.",
+        help="Rows to represent, in the same formats; repeatable. Default: the source itself.",
     ),
 ]
-OtherSources = Annotated[
+MovedSources = Annotated[
     list[str] | None,
-    _option("--source", panel=READING, metavar="PATH", help="Where the source rows are now."),
+    option(
+        "--source",
+        panel=INPUT,
+        metavar="PATH",
+        help="Path of the source files, if they have moved; repeatable.",
+    ),
 ]
-OtherTargets = Annotated[
+MovedTargets = Annotated[
     list[str] | None,
-    _option("--target", panel=READING, metavar="PATH", help="Where the target rows are now."),
+    option(
+        "--target",
+        panel=INPUT,
+        metavar="PATH",
+        help="Path of the target files, if they have moved; repeatable.",
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--columns",
-        panel=READING,
+        panel=INPUT,
         metavar="GLOB",
-        help="The columns to compare rows by, as names or globs; may be given several times. "
-        "Without it, all columns but those named by the options below.",
+        help="Feature columns, as names or globs; repeatable. Default: all columns except those "
+        "named by other options.",
     ),
 ]
-Id = Annotated[
-    str | None,
-    _option("--id", panel=READING, metavar="COL", help="The column that names the rows."),
-]
+Id = Annotated[str | None, option("--id", panel=INPUT, metavar="COL", help="Column with row ids.")]
 Label = Annotated[
-    str | None,
-    _option("--label", panel=READING, metavar="COL", help="The column that says what a row is."),
+    str | None, option("--label", panel=INPUT, metavar="COL", help="Column with class labels.")
 ]
 Weights = Annotated[
     str | None,
-    _option(
-        "--weights",
-        panel=READING,
-        metavar="COL",
-        help="The column of the target that says how much a row counts.",
-    ),
+    option("--weights", panel=INPUT, metavar="COL", help="Column of the target with row weights."),
 ]
 ImageSize = Annotated[
     str | None,
-    _option(
+    option(
         "--image-size",
-        panel=READING,
+        panel=INPUT,
         metavar="N",
-        help="Resize images to N x N pixels. Without it they keep the size they have in common; "
-        "images of different sizes become 32 x 32.",
+        help="Resize images to N x N pixels. Default: their common size, or 32 x 32 if their "
+        "sizes differ.",
     ),
 ]
 Colour = Annotated[
-    bool, _flag("--colour", panel=READING, help="Read images in colour instead of grey.")
+    bool, flag("--colour", panel=INPUT, help="Read images in colour instead of greyscale.")
 ]
 SampleRows = Annotated[
     str | None,
-    _option(
+    option(
         "--sample-rows",
-        panel=READING,
+        panel=INPUT,
         metavar="N",
-        help="Keep at most N random rows of the target, a table, drawn in one pass over it.",
+        help="Use a random sample of at most N rows of a target table, drawn in one pass.",
     ),
 ]
 AssumeShuffled = Annotated[
     bool,
-    _flag(
+    flag(
         "--assume-shuffled",
-        panel=READING,
-        help="Sample whole row groups, which is right only if the rows are in random order.",
+        panel=INPUT,
+        help="Sample whole row groups. Correct only if the rows are in random order.",
     ),
 ]
 Cache = Annotated[
     str | None,
-    _option(
-        "--cache",
-        panel=READING,
-        metavar="DIR",
-        help="The folder in which samples are kept for the next run.",
-    ),
+    option("--cache", panel=INPUT, metavar="DIR", help="Folder that keeps samples for later runs."),
 ]
 
-# -- preparing ------------------------------------------------------------------------------------
+# -- preparation ----------------------------------------------------------------------------------
 
 Standardize = Annotated[
     bool,
-    _flag("--standardize", panel=PREPARING, help="Bring each column to mean 0, deviation 1."),
+    flag(
+        "--standardize",
+        panel=PREPARATION,
+        help="Scale each column to mean 0 and standard deviation 1.",
+    ),
 ]
 Normalize = Annotated[
-    bool, _flag("--normalize", panel=PREPARING, help="Bring each row to length 1.")
+    bool, flag("--normalize", panel=PREPARATION, help="Scale each row to length 1.")
 ]
 PCA = Annotated[
     str | None,
-    _option(
+    option(
         "--pca",
-        panel=PREPARING,
-        metavar="N|SHARE",
-        help="Keep N principal components, or as many as explain a share such as 0.95.",
+        panel=PREPARATION,
+        metavar="N|FRACTION",
+        help="Keep N principal components, or as many as explain a fraction of the variance such "
+        "as 0.95.",
     ),
 ]
 CategoriesAs = Annotated[
     Categories | None,
-    _option(
+    option(
         "--categories",
-        panel=PREPARING,
+        panel=PREPARATION,
         metavar="one-hot|gower",
-        help="Use columns of text as categories: as one-hot columns, or by Gower's distance.",
+        help="Use text columns as categories: as one-hot columns, or with Gower's distance.",
     ),
 ]
 ImputeAs = Annotated[
     Impute | None,
-    _option(
+    option(
         "--impute",
-        panel=PREPARING,
+        panel=PREPARATION,
         metavar="mean|median|most-frequent",
-        help="Fill missing values with the column's own; without it they are refused.",
+        help="Replace missing values by this statistic of their column. Default: missing values "
+        "are an error.",
     ),
 ]
 
-# -- the problem ----------------------------------------------------------------------------------
+# -- problem --------------------------------------------------------------------------------------
 
 K = Annotated[
     str,
-    _option(
+    option(
         "-k",
         "--prototypes",
         panel=PROBLEM,
-        metavar="N|SHARE|auto",
-        help="How many rows to choose: a number, a share of the source such as 0.05, or auto.",
+        metavar="N|FRACTION|auto",
+        help="Number of rows to select: an integer, a fraction of the source rows such as 0.05, "
+        "or auto.",
     ),
 ]
 MetricName = Annotated[
     str | None,
-    _option(
+    option(
         "--metric",
         panel=PROBLEM,
         metavar="NAME",
-        autocompletion=_metrics,
-        help="How rows are compared: see `protobandit metrics`. Without it, levenshtein for "
-        "texts, manhattan with --categories gower, else euclidean.",
+        autocompletion=_complete_metric,
+        help="Metric between rows; see `protobandit metrics`. Default: levenshtein for texts, "
+        "manhattan with --categories gower, otherwise euclidean.",
     ),
 ]
 MetricParam = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--metric-param",
         panel=PROBLEM,
         metavar="KEY=VALUE",
-        help="A parameter of the metric, such as p=3; may be given several times.",
+        help="Parameter of the metric, such as p=3; repeatable.",
     ),
 ]
 Fixed = Annotated[
     str | None,
-    _option(
+    option(
         "--fixed",
         panel=PROBLEM,
         metavar="ROWS|@FILE",
-        help="Rows that must be chosen: their numbers (the first is 0), or their ids with --id, "
-        "with commas between; or @FILE with one a line.",
+        help="Rows that must be selected, separated by commas: row numbers from 0, or ids with "
+        "--id. @FILE reads them from a file, one per line.",
     ),
 ]
 Groups = Annotated[
     str | None,
-    _option(
+    option(
         "--groups",
         panel=PROBLEM,
         metavar="COL",
-        help="The column of groups that --at-least and --at-most count.",
+        help="Column with the groups for --at-least and --at-most.",
     ),
 ]
 AtLeast = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--at-least",
         panel=PROBLEM,
         metavar="N|GROUP=N",
-        help="How many rows of each group there must be, or of this one; may be repeated.",
+        help="Minimum number of selected rows per group, or of one group; repeatable.",
     ),
 ]
 AtMost = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--at-most",
         panel=PROBLEM,
         metavar="N|GROUP=N",
-        help="How many rows of each group there may be, or of this one; may be repeated.",
+        help="Maximum number of selected rows per group, or of one group; repeatable.",
     ),
 ]
 By = Annotated[
     str | None,
-    _option(
+    option(
         "--by",
         panel=PROBLEM,
         metavar="COL",
-        help="Choose for each value of this column separately; -k is the number in all.",
+        help="Select separately for each value of this column; -k is the total number.",
     ),
 ]
 
-# -- the search -----------------------------------------------------------------------------------
+# -- search ---------------------------------------------------------------------------------------
 
 MethodName = Annotated[
     str,
-    _option(
+    option(
         "--method",
         panel=SEARCH,
         metavar="NAME",
-        autocompletion=_methods,
-        help="See `protobandit methods`. Without it, lazybandit where that can be used.",
+        autocompletion=_complete_method,
+        help="Method; see `protobandit methods`. Default: lazybandit, if it supports the "
+        "constraints.",
     ),
 ]
 Param = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--param",
         panel=SEARCH,
         metavar="KEY=VALUE",
-        help="A parameter of the method, such as epsilon=0.2; may be given several times.",
+        help="Parameter of the method, such as epsilon=0.2; repeatable.",
     ),
 ]
 Effort = Annotated[
     str | None,
-    _option(
+    option(
         "--effort",
         panel=SEARCH,
         metavar="fast|balanced|thorough|NUMBER",
-        help="How much work lazybandit puts in. Without it, balanced.",
+        help="Effort of lazybandit. Default: balanced.",
     ),
 ]
 Seed = Annotated[
     str,
-    _option(
+    option(
         "--seed",
         panel=SEARCH,
         metavar="N",
-        help="The seed of all that is drawn; 0 if not given. The same seed gives the same answer.",
+        help="Random seed; the same seed gives the same result. Default: 0.",
     ),
 ]
 Jobs = Annotated[
     str | None,
-    _option("--jobs", panel=SEARCH, metavar="N", help="Threads; -1 or without it, all cores."),
+    option(
+        "--jobs",
+        panel=SEARCH,
+        metavar="N",
+        help="Number of threads; -1 means all cores. Default: all cores.",
+    ),
 ]
 MaxEvaluations = Annotated[
     str | None,
-    _option(
+    option(
         "--max-evaluations",
         panel=LIMITS,
         metavar="N",
-        help="Stop after this many dissimilarities, such as 1e9, with the best so far.",
+        help="Stop after N computed dissimilarities, such as 1e9, with the best result so far.",
     ),
 ]
 MaxSeconds = Annotated[
     str | None,
-    _option(
+    option(
         "--max-seconds",
         panel=LIMITS,
         metavar="S",
-        help="Stop after this long, with the best so far.",
+        help="Stop after S seconds, with the best result so far.",
     ),
 ]
 MaxMemory = Annotated[
     str | None,
-    _option(
+    option(
         "--max-memory",
         panel=LIMITS,
         metavar="SIZE",
-        help="Keep at most this much in memory, such as 4GB. Without it, half of what is free.",
+        help="Memory for stored dissimilarities, such as 4GB. Default: half of the free memory.",
     ),
 ]
 
 # -- output ---------------------------------------------------------------------------------------
 
-Force = Annotated[
-    bool, _flag("--force", panel=OUTPUT, help="Replace an earlier result of the same name.")
-]
+Force = Annotated[bool, flag("--force", panel=OUTPUT, help="Replace existing output files.")]
 AsJson = Annotated[
-    bool, _flag("--json", panel=OUTPUT, help="Print one JSON object instead of words.")
+    bool, flag("--json", panel=OUTPUT, help="Print one JSON object instead of text.")
 ]
 Quiet = Annotated[
-    bool, _flag("--quiet", "-q", panel=OUTPUT, help="Say nothing but what was asked for.")
+    bool, flag("--quiet", "-q", panel=OUTPUT, help="Print only the requested output.")
 ]
 Format = Annotated[
     TableFormat,
-    _option(
-        "--format",
-        panel=OUTPUT,
-        metavar="csv|parquet",
-        help="How tables are written; csv if not given.",
-    ),
+    option("--format", panel=OUTPUT, metavar="csv|parquet", help="Format of tables. Default: csv."),
 ]

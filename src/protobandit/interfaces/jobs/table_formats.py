@@ -1,4 +1,7 @@
-"""Tables as CSV or Parquet; values are data, whatever a spreadsheet would make of them."""
+"""Tables as CSV or Parquet.
+
+Values are written unchanged, also those that a spreadsheet would take for a formula.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Table = Mapping[str, Any]  # columns by name: lists or arrays of one length
 
 
 def csv_text(table: Table, *, has_header: bool = True) -> str:
-    """Return a table as CSV, with or without its first line."""
+    """Return a table as CSV, with or without the header line."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     if has_header:
@@ -27,7 +30,7 @@ def csv_text(table: Table, *, has_header: bool = True) -> str:
 
 def _csv_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
     for at, block in enumerate(blocks):
-        # A lone surrogate, as of a file name that is not UTF-8, has no bytes of its own.
+        # A lone surrogate, as in a file name that is not UTF-8, has no UTF-8 encoding.
         file.write(csv_text(block, has_header=at == 0).encode("utf-8", "backslashreplace"))
 
 
@@ -37,8 +40,8 @@ def _parquet_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
         from pyarrow import parquet
     except ImportError:
         raise NotAvailable(
-            "--format parquet needs pyarrow. Install it by pip install 'protobandit[files]', or "
-            "use --format csv."
+            "--format parquet requires pyarrow. Run pip install 'protobandit[files]', or pass "
+            "--format csv."
         ) from None
 
     with ExitStack() as stack:
@@ -59,7 +62,7 @@ WRITERS: dict[str, Callable[[Iterable[Table], IO[bytes]], None]] = {
 
 
 def table_bytes(table: Table, form: str) -> bytes:
-    """Return a table as the content of a file."""
+    """Return the content of a file with this table."""
     file = io.BytesIO()
     WRITERS[form]([table], file)
     return file.getvalue()
@@ -70,13 +73,13 @@ def _arrow(pyarrow: Any, values: Any) -> Any:
         array = pyarrow.array(values)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # a column of several types
         return pyarrow.array([None if value is None else str(value) for value in values])
-    # Of nothing but gaps; in a later block there may be more.
+    # A block with missing values only has type null; later blocks may hold text.
     return array.cast(pyarrow.string()) if pyarrow.types.is_null(array.type) else array
 
 
 def _cells(values: Any) -> Sequence[Any]:
     if isinstance(values, np.ndarray):
-        # Text keeps the few digits that a float32 has.
+        # str() of a float32 has as many digits as the number; a float64 of it would have more.
         is_narrow = values.dtype == np.float32
         values = values.astype(str).tolist() if is_narrow else values.tolist()
     return ["" if value is None or value != value else value for value in values]

@@ -1,4 +1,4 @@
-"""Ways to call the command line: as a process, and inside this one."""
+"""Run the command line as a process, or inside the test process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def environment(encoding: str = "utf-8", **more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": encoding, **more}
 
 
-def process(
+def run_process(
     *arguments: str,
     cwd: Path,
     encoding: str = "utf-8",
@@ -30,7 +30,7 @@ def process(
     before: Callable[[], None] | None = None,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does."""
+    """Run the command line in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "protobandit", *arguments],
         cwd=cwd,
@@ -44,8 +44,8 @@ def process(
     )
 
 
-def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    """Start the command line and do not wait for it."""
+def start_process(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """Start the command line without waiting for it."""
     return subprocess.Popen(
         [sys.executable, "-m", "protobandit", *arguments],
         cwd=cwd,
@@ -63,16 +63,16 @@ def call(*arguments: Any) -> int:
     return int(ended.value.code or 0)
 
 
-def contents(folder: Path) -> dict[str, str]:
+def file_texts(folder: Path) -> dict[str, str]:
     return {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
 
 
-def names(folder: Path) -> list[str]:
+def file_names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
 def only_line(text: str) -> str:
-    """Return the one line of an error."""
+    """Return the one line of an error message, without the program name."""
     (line,) = text.splitlines()
     assert line.startswith("protobandit: ")
     assert "Traceback" not in line

@@ -6,14 +6,14 @@ import io
 import numpy as np
 import pytest
 
-from protobandit.interfaces.jobs.tables import WRITERS, csv_text, table_bytes
+from protobandit.interfaces.jobs.table_formats import WRITERS, csv_text, table_bytes
 
 
 def read(data):
     return list(csv.reader(io.StringIO(data.decode("utf-8"), newline="")))
 
 
-def test_csv_keeps_values_as_they_are():
+def test_csv_writes_values_unchanged():
     table = {
         "text": ["=1+1", 'a "quoted", one', "two\nlines", "naïve 漢", None],
         "number": np.array([1, 2, 3, 4, 5]),
@@ -25,12 +25,12 @@ def test_csv_keeps_values_as_they_are():
     assert [row[2] for row in rows[1:]] == ["0.1", "", "", "1e-20", "2.0"]
 
 
-def test_a_narrow_float_keeps_its_few_digits():
+def test_float32_is_written_with_its_own_digits():
     assert csv_text({"d": np.array([0.1], dtype=np.float32)}) == "d\n0.1\n"
     assert csv_text({"d": np.array([0.1])}) == "d\n0.1\n"
 
 
-def test_a_name_that_is_not_unicode_can_be_written():
+def test_a_file_name_that_is_not_unicode():
     assert table_bytes({"file": ["caf\udce9.png"]}, "csv") == b"file\ncaf\\udce9.png\n"
 
 
@@ -40,7 +40,7 @@ def test_blocks_have_one_header():
     assert file.getvalue() == b"a\n1\n2\n"
 
 
-def test_parquet_holds_the_same():
+def test_parquet_holds_the_same_values():
     parquet = pytest.importorskip("pyarrow.parquet")
     file = io.BytesIO()
     blocks = [
