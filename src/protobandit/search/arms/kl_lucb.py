@@ -175,8 +175,9 @@ class _Comparison:
         """Return the number of rows after which each arm would be separated, at its current mean.
 
         Its upper bound must fall to the limit that the largest bound of the other side leaves. Or,
-        because both bounds fall, it must fall by half the distance, plus ``nu``, between the
-        closest means. The larger limit is reached first.
+        because the bounds of both sides fall, it must fall to the closest mean of its side plus
+        half of the distance, plus ``nu``, between the closest means of both sides. The larger
+        limit is reached first.
         """
         closest = [float(self.mean[side].max()) for side in self.sides]
         share = (1 + nu - sum(closest)) / 2
