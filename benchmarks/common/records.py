@@ -36,9 +36,10 @@ def read_records(path: Path, kind: type[Record]) -> list[Record]:
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")
-    header, *rows = csv.reader(text[: text.rfind("\n") + 1].splitlines()) or [[]]
-    if not header and not rows:
+    lines = [*csv.reader(text[: text.rfind("\n") + 1].splitlines())]
+    if not lines:
         return []
+    header, *rows = lines
     if header != columns(kind):
         raise DamagedTable(
             f"{path.name} starts with {','.join(header)[:60]!r}, not with the {len(columns(kind))} "
