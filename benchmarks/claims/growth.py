@@ -222,15 +222,15 @@ def _clusters(rows: list[Row], powers: dict[tuple[str, str, str], Exponent]) -> 
 def _lazybandit_growth(power: Exponent) -> str:
     falls = ". It decreases where arms are measured only near their own cells (k > 12)"
     decrease = falls if min(power.local) < 0 else ""
-    return f"The count of lazybandit grows as k to the power {power}{decrease}."
+    return f"For the count of lazybandit the power of k is {power}{decrease}."
 
 
 def _rows_per_arm(rows: list[Row]) -> str:
     ks, n_read = _rows_read(rows, _WHOLE)
     return (
         f"With nu of the run fixed, an arm reads {n_read[0]:,.0f} rows per iteration on average at "
-        f"k = {ks[0]} and {n_read[-1]:,.0f} at k = {ks[-1]}. That grows as k, and so as 1/nu per "
-        f"iteration, to the power {exponent(ks, [n_read])}. The theorem assumes a search (ABA) "
+        f"k = {ks[0]} and {n_read[-1]:,.0f} at k = {ks[-1]}. The power of k, and so of 1/nu per "
+        f"iteration, is {exponent(ks, [n_read])}. The theorem assumes a search (ABA) "
         f"whose cost is 1/nu²; the bounds of kl-lucb are narrower if rewards are small."
     )
 

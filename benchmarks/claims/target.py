@@ -114,7 +114,7 @@ def report(rows: list[Row]) -> Report:
         changes.append(means.max() / means.min() - 1)
         findings.append(
             f"{name}: {means[0]:.3g} evaluations at |T| = {x[0]:,} and {means[-1]:.3g} at "
-            f"{x[-1]:,}. Between these sizes they grow as |T| to the power {grown[name]}."
+            f"{x[-1]:,}. Between these sizes the power of |T| is {grown[name]}."
         )
     findings += [_small_targets(rows, sizes), _costs(rows, last)]
     is_flat = all(abs(each.fit) < _FLAT for each in grown.values())

@@ -79,8 +79,8 @@ def claim(name, finding="A finding."):
     return Claim(lambda options: rows, lambda rows: report(name, rows[0]["finding"]))
 
 
-def ran(monkeypatch, out, *words):
-    monkeypatch.setattr("sys.argv", ["claims", "--out", str(out), *words])
+def run_script(monkeypatch, out, *arguments):
+    monkeypatch.setattr("sys.argv", ["claims", "--out", str(out), *arguments])
     script.main()
     return (out / "README.md").read_text(encoding="utf-8")
 
@@ -88,13 +88,13 @@ def ran(monkeypatch, out, *words):
 def test_each_claim_is_published_with_its_own_session(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(script, "CLAIMS", {"a": claim("a"), "b": claim("b")})
     monkeypatch.setattr(machine, "today", lambda: "2020-01-02")
-    ran(monkeypatch, tmp_path, "--seeds", "2")
+    run_script(monkeypatch, tmp_path, "--seeds", "2")
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["README.md", "a.csv", "a.svg", "b.csv", "b.svg", "sessions.json"]
 
     monkeypatch.setitem(script.CLAIMS, "a", claim("a", "Another finding."))
     monkeypatch.setattr(machine, "today", lambda: "2021-05-06")
-    text = ran(monkeypatch, tmp_path, "--only", "a", "--seeds", "3", "--data", "/some/where")
+    text = run_script(monkeypatch, tmp_path, "--only", "a", "--seeds", "3", "--data", "/some/where")
     assert "Another finding." in capsys.readouterr().out
     first, second = text.split("## The title of b")
     assert "Another finding." in first
@@ -107,7 +107,7 @@ def test_each_claim_is_published_with_its_own_session(tmp_path, monkeypatch, cap
 
 def test_summary_measures_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(script, "CLAIMS", {"a": claim("a"), "b": claim("b")})
-    ran(monkeypatch, tmp_path)
+    run_script(monkeypatch, tmp_path)
     kept = (tmp_path / "sessions.json").read_text()
 
     def never(options):
@@ -116,7 +116,7 @@ def test_summary_measures_nothing(tmp_path, monkeypatch):
     for name in "ab":
         reworded = Claim(never, lambda rows, name=name: report(name, "A new wording."))
         monkeypatch.setitem(script.CLAIMS, name, reworded)
-    text = ran(monkeypatch, tmp_path, "--summary", "--only", "a")
+    text = run_script(monkeypatch, tmp_path, "--summary", "--only", "a")
     assert text.count("A new wording.") == 2
     assert "new wording" in (tmp_path / "a.svg").read_text()
     assert "new wording" not in (tmp_path / "b.svg").read_text()
@@ -125,13 +125,13 @@ def test_summary_measures_nothing(tmp_path, monkeypatch):
 
 def test_summary_without_figures_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="contains no figures"):
-        ran(monkeypatch, tmp_path, "--summary")
+        run_script(monkeypatch, tmp_path, "--summary")
 
 
 def test_figures_of_an_older_version_are_an_error(tmp_path, monkeypatch):
     (tmp_path / "optimum.csv").write_text("family,seed\nx,0\n")
     with pytest.raises(SystemExit, match=r"optimum\.csv .* the column 'method' is missing"):
-        ran(monkeypatch, tmp_path, "--summary")
+        run_script(monkeypatch, tmp_path, "--summary")
 
 
 def test_command_without_folders():

@@ -88,7 +88,7 @@ def test_target(reports):
         finding = next(f for f in reports["target"].findings if f.startswith(f"{name}:"))
         assert f"{late[0]:.3g} evaluations at |T| = 100,000 and {late[-1]:.3g}" in finding
         local = slopes(rows, "n_target", "evaluations", method=name)[2:]
-        assert f"to the power {between(local)} (overall fit" in finding
+        assert f"the power of |T| is {between(local)} (overall fit" in finding
     assert f"by more than {change:.1%}." in reports["target"].verdict
     exact = next(r for r in rows if r["method"] == "exact greedy" and r["n_target"] == "100000")
     assert f"is {float(exact['cost']):.3f}." in reports["target"].findings[-1]
