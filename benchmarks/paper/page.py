@@ -58,9 +58,9 @@ computed once for all source rows that read it, and stored. SPOTgreedy stores no
 and costs the same by both rules; compare methods that store distances with SPOT_M. `lazybandit`
 relies on stored distances. By the paper's rule each distance that it reads again is counted again
 (|M| + 1 during the build, k + 1 during the swaps); this count is given only for completeness, since
-in practice the distances are stored. The uniform sample and the build of `lazybandit` (counted as lazy
-greedy on the same rows, which has the same picks) pay |M| + 1 at each row of their sample for each
-of the few evaluations of lazy greedy, whereas SPOTgreedy pays one for each source row at each
+in practice the distances are stored. The uniform sample and the build of `lazybandit` (counted as
+lazy greedy on the same rows, which has the same picks) pay |M| + 1 at each row of their sample for
+each of the few evaluations of lazy greedy, whereas SPOTgreedy pays one for each source row at each
 target row in each iteration. By the paper's rule these two are not counted alike, and their ratio
 means little; by our rule, compare them with SPOT_M."""
 
