@@ -53,7 +53,7 @@ def planned(case: Case, k: int, level: float) -> int:
         n_source=n_source,
         n_target=n_target,
         k=k,
-        effort=level * (lazybandit._DEAR if case.is_expensive else 1.0),
+        effort=level * (lazybandit._EXPENSIVE_EFFORT if case.is_expensive else 1.0),
         at_once=0,
         entries=10**9,
         evaluations=None,
@@ -113,7 +113,7 @@ def main() -> None:
     print(f"{'regret':>9}{'error':>8}")
     excesses, spent, regrets = [], [], {}
     # By default all pairs of a small problem are computed; here small problems are sampled too.
-    with replaced(lazybandit, _AT_ONCE=0, _AT_ONCE_IF_DEAR=0):
+    with replaced(lazybandit, _AT_ONCE=0, _AT_ONCE_IF_EXPENSIVE=0):
         for name in options.only.split(","):
             try:
                 case = CASES[name](options.data)

@@ -51,12 +51,16 @@ INVALID = [
     (
         "auto with lazybandit",
         select(ROWS, k="auto", method="lazybandit"),
-        r"heed k='auto'.*'lazygreedy'",
+        r"support k='auto'.*'lazygreedy'",
     ),
     ("auto by class", select(ROWS, k="auto", by=[0, 1] * 6), r"k='auto' is given with by="),
     ("several by class", select(ROWS, k=[2, 4], by=[0, 1] * 6), r"k=\[2, 4\] is given with by="),
     ("no k by class", select(ROWS, k=None, by=[0, 1] * 6), r"k=None is given with by="),
-    ("extended to auto", lambda: CHOSEN.extended("auto"), r"k='auto' does not say how many"),
+    (
+        "extended to auto",
+        lambda: CHOSEN.extended("auto"),
+        r"k='auto' is not a number of prototypes",
+    ),
     ("extended to fewer", lambda: CHOSEN.extended(2), r"k=2 is not more than the 3 prototypes"),
     ("init twice", lambda: pb.methods.PAM(init=[1, 1]), r"init names row 1 more than once"),
     ("init below 0", lambda: pb.methods.PAM(init=[1, -6]), r"init names row -6"),

@@ -210,12 +210,14 @@ def _greedy_on(instance: Instance, rows: np.ndarray, k: int) -> Outcome:
 
 def _without_swaps() -> AbstractContextManager[None]:
     """End lazybandit after its build; the library has no option for this."""
-    planned = lazybandit.planned_rungs
+    scheduled = lazybandit.race_schedule
 
-    def first_only(*situation: Any) -> list[Any]:
-        return [replace(planned(*situation)[0], passes=0, n_finalists=0, n_trials=0)]
+    def first_only(*situation: Any) -> Any:
+        schedule = scheduled(*situation)
+        build = replace(schedule.rungs[0], passes=0, n_finalists=0, n_trials=0)
+        return replace(schedule, rungs=(build,))
 
-    return replaced(lazybandit, planned_rungs=first_only)
+    return replaced(lazybandit, race_schedule=first_only)
 
 
 def _uniform(instance: Instance, key: Key, spent: dict[int, int]) -> Outcome:

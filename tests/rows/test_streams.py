@@ -90,7 +90,7 @@ def test_limits_reduce_the_rows_read():
 
 BAD = {
     "weights": ({"weights": np.ones(3)}, "weights are given for a Stream"),
-    "precomputed": ({"metric": "precomputed"}, "takes no target rows"),
+    "precomputed": ({"metric": "precomputed"}, "does not support a Stream"),
     "k": ({"k": 301}, "k=301 exceeds the 300 source rows"),
     "metric": ({"metric": "nonsense"}, "metric='nonsense' is not known"),
     "method": ({"method": "nonsense"}, "method='nonsense'"),

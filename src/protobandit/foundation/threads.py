@@ -14,16 +14,16 @@ Rules
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
-from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 
 Task = TypeVar("Task")
@@ -64,19 +64,28 @@ def worker_count(n_jobs: int | None) -> int:
     None and -1 mean every core this process may use, within its CPU affinity and the quota of its
     container. Other negative numbers count back from there, as in joblib.
     """
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+    requested = _as_integer(n_jobs)
+    if requested == 0:
         raise InvalidInput(
             f"n_jobs={n_jobs!r:.60} is not allowed. Pass an integer >= 1, -1 for all cores, or "
             f"None."
         )
     if getattr(_inside, "pool", False) or _is_joblib_worker():
         return 1
-    requested = -1 if n_jobs is None else int(n_jobs)
     if requested < 0:
         import joblib
 
         requested = max(1, int(joblib.cpu_count()) + 1 + requested)
     return min(requested, _MOST_THREADS)
+
+
+def _as_integer(n_jobs: Any) -> int:
+    """Return ``n_jobs`` as an int, -1 for None, 0 for anything that is not an integer."""
+    if n_jobs is None:
+        return -1
+    with suppress(TypeError):
+        return 0 if isinstance(n_jobs, bool) else operator.index(n_jobs)
+    return 0
 
 
 def _is_joblib_worker() -> bool:

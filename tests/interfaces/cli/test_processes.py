@@ -176,7 +176,7 @@ BAD = {
     "missing": ("missing.parquet", None, "does not exist"),
     "empty": ("empty.csv", b"", "empty"),
     "folder": ("rows.npy", "folder", "rows.npy"),
-    "truncated npy": ("cut.npy", "npy", "cut short"),
+    "truncated npy": ("cut.npy", "npy", "is incomplete"),
     "wrong type": ("song.mp3", b"ID3", "'.mp3'"),
     "truncated parquet": ("cut.parquet", b"PAR1 and then nothing", "cut.parquet"),
     "wrong content": ("text.npy", b"a,b\n1,2\n", "text.npy"),
@@ -213,7 +213,7 @@ def test_an_unreadable_file_in_a_process(tmp_path):
     write_bad(tmp_path / "cut.npy", "npy")
     done = run_process("select", "cut.npy", "-k", "2", "--out", "out", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "cut short" in only_line(done.stderr)
+    assert "is incomplete" in only_line(done.stderr)
     assert file_names(tmp_path) == ["cut.npy"]
 
 
