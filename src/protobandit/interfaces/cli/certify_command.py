@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from protobandit.interfaces.cli import options, output, parsing
-from protobandit.interfaces.cli.options import OUTPUT, SEARCH, flag, option
+from protobandit.interfaces.cli.options import listed
 from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
@@ -19,39 +19,12 @@ def certify(
     selection: options.Saved,
     source: options.MovedSources = None,
     target: options.MovedTargets = None,
-    confidence: Annotated[
-        str,
-        option(
-            "--confidence",
-            panel=SEARCH,
-            metavar="P",
-            help="Probability that the bound holds. Default: 0.95.",
-        ),
-    ] = "0.95",
-    kind: Annotated[
-        options.Kind,
-        option(
-            "--kind",
-            panel=SEARCH,
-            metavar="rigorous|asymptotic",
-            help="rigorous holds for any data; asymptotic needs fewer evaluations. Default: "
-            "rigorous.",
-        ),
-    ] = options.Kind.rigorous,
-    evaluations: Annotated[
-        str | None,
-        option(
-            "--evaluations",
-            panel=SEARCH,
-            metavar="N",
-            help="Maximum number of computed dissimilarities, such as 1e8.",
-        ),
-    ] = None,
+    confidence: Annotated[str, listed("--confidence")] = "0.95",
+    kind: Annotated[options.Kind, listed("--kind")] = options.Kind.rigorous,
+    evaluations: Annotated[str | None, listed("--evaluations")] = None,
     seed: options.Seed = "0",
     jobs: options.Jobs = None,
-    no_save: Annotated[
-        bool, flag("--no-save", panel=OUTPUT, help="Do not change selection.json.")
-    ] = False,
+    no_save: Annotated[bool, listed("--no-save")] = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:

@@ -36,16 +36,10 @@ def compare(
     methods: Annotated[
         str,
         option(
-            "--methods",
-            panel=SEARCH,
-            metavar="NAME,NAME",
-            help=f"Methods, separated by commas. Default: {_METHODS}.",
+            "--methods NAME,NAME", SEARCH, f"Methods, separated by commas. Default: {_METHODS}."
         ),
     ] = _METHODS,
-    seeds: Annotated[
-        str,
-        option("--seeds", panel=SEARCH, metavar="N", help="Number of seeds. Default: 1."),
-    ] = "1",
+    seeds: Annotated[str, option("--seeds N", SEARCH, "Number of seeds. Default: 1.")] = "1",
     search: SearchOptions,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,

@@ -21,13 +21,7 @@ def report(
     target: options.MovedTargets = None,
     out: Annotated[
         Path | None,
-        option(
-            "--out",
-            "-o",
-            panel=OUTPUT,
-            metavar="FILE",
-            help="Output file. Default: report.html beside selection.json.",
-        ),
+        option("--out -o FILE", OUTPUT, "Output file. Default: report.html beside selection.json."),
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
