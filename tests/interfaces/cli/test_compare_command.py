@@ -46,7 +46,7 @@ def test_a_failed_method_is_printed(points, capsys):
     options = ["--methods", "pam,lazygreedy", "--max-evaluations", 1000]
     assert call("compare", "points.npy", "-k", "auto", *options[:2]) == 0
     printed = capsys.readouterr().out
-    assert "failed: method='pam' does not heed k='auto'" in " ".join(printed.split())
+    assert "failed: method='pam' does not support k='auto'" in " ".join(printed.split())
     assert "best" in printed
     assert call("compare", "points.npy", "-k", "auto", "--methods", "pam") == 1
     assert only_line(capsys.readouterr().err) == "All methods failed; the table shows why."

@@ -405,7 +405,7 @@ def test_an_existing_checkpoint_is_an_error(points, capsys):
     assert call("select", "points.npy", "-k", 2, "--checkpoint") == 2
     assert "Pass --resume to continue it, or --force" in only_line(capsys.readouterr().err)
     assert call("select", "points.npy", "-k", 2, "--resume") == 2
-    assert "not a checkpoint" in only_line(capsys.readouterr().err)
+    assert "not a complete checkpoint" in only_line(capsys.readouterr().err)
     assert file_names(points.parent) == ["points-prototypes.checkpoint", "points.npy"]
     assert call("select", "points.npy", "-k", 2, "--checkpoint", "--force", "-q") == 0
     assert file_names(points.parent) == ["points-prototypes", "points.npy"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Annotated
 
 from protobandit.interfaces.cli import options, output, parsing
@@ -43,7 +43,7 @@ def certify(
     with progress_display(is_quiet=quiet) as display:
         reopened = reopen(result, sources=source or (), targets=target or (), notify=display.notify)
         display.notify("Computing the certificate …")
-        certificate = reopened.selection.certify(
+        certified = reopened.selection.certified(
             confidence=probability,
             kind=kind.value,
             evaluations=n_evaluations,
@@ -51,8 +51,8 @@ def certify(
             n_jobs=n_jobs,
         )
     if not no_save:
-        result.with_certificate(certificate).save(selection)
+        replace(result, selection=certified).save(selection)
     if as_json:
-        output.print_json(asdict(certificate))
+        output.print_json(certified.certificate)
     else:
-        output.print_text(f"{certificate!r}\n")
+        output.print_text(f"{certified.certificate!r}\n")

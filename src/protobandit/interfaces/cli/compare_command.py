@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from protobandit.foundation.errors import ProtobanditError
@@ -67,7 +66,7 @@ def compare(
 
 def _as_json(comparison: Comparison) -> dict[str, object]:
     return {
-        "methods": [asdict(score) for score in comparison.scores],
+        "methods": comparison.scores,
         "best": comparison.best,
         "judged_on": comparison.n_test,
         "target_rows": comparison.n_target,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,7 +132,7 @@ def _print_plan(arguments: SelectArguments, *, as_json: bool, is_quiet: bool) ->
     with progress_display(is_quiet=is_quiet) as display:
         plan = open_problem(arguments, display.notify).plan()
     if as_json:
-        output.print_json(asdict(plan))
+        output.print_json(plan)
     else:
         output.print_text(f"{plan}\n")
 
@@ -165,8 +165,7 @@ def _summary(written: WrittenResult) -> str:
 
 
 def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
-    selection, certificate = written.result.selection, written.result.selection.certificate
-    metric = selection.metric
+    selection = written.result.selection
     return {
         "k": selection.k,
         "rows": written.n_source,
@@ -180,9 +179,9 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "lookups": selection.lookups,
         "seconds": selection.seconds,
         "method": selection.method,
-        "metric": metric if isinstance(metric, str) else metric.name,
+        "metric": selection.metric_name,
         "status": selection.status,
-        "certificate": None if certificate is None else asdict(certificate),
+        "certificate": selection.certificate,
         "out": str(written.folder),
         "files": written.files,
         "left_out": written.skipped,

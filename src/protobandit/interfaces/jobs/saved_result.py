@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.output_files import SELECTION, write_atomically
 from protobandit.interfaces.jobs.read_options import ReadOptions
@@ -93,13 +92,6 @@ class SavedResult:
         if self.run != RunRecord():
             document["run"] = self.run.to_document()
         return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def with_certificate(self, certificate: Certificate) -> SavedResult:
-        """Return the result with a certificate, and its evaluations counted."""
-        counts = dict(self.selection.evaluations_by_phase)
-        counts["certify"] = counts.get("certify", 0) + certificate.evaluations
-        selection = replace(self.selection, certificate=certificate, evaluations_by_phase=counts)
-        return replace(self, selection=selection)
 
     def save(self, path: Path) -> None:
         """Write the result over the file it was loaded from; ``path`` is as in `load`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protobandit.foundation.array_types import Ids
+from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement
 from protobandit.result.report.members import Members
 from protobandit.result.report.number_format import format_rows
-from protobandit.result.report.reported_selection import ReportedSelection
 from protobandit.result.report.sample import ReportSample
 
 _ESTIMATED_MASS = (
@@ -16,7 +16,7 @@ _ESTIMATED_MASS = (
 
 
 def report_notes(
-    selection: ReportedSelection,
+    selection: Queries,
     sample: ReportSample,
     *,
     points: Ids,
@@ -59,7 +59,7 @@ def report_notes(
     return [sentence for applies, sentence in notes if applies]
 
 
-def has_estimated_mass(selection: ReportedSelection, sample: ReportSample) -> bool:
+def has_estimated_mass(selection: Queries, sample: ReportSample) -> bool:
     """Return whether the mass shown is an estimate.
 
     It is exact if the sample has all rows, or if the selection's mass is of all rows.

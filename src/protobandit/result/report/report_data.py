@@ -10,13 +10,13 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement, Composition, compose, label_agreement
 from protobandit.result.report.distances import DistanceSummary, summarize_distances
 from protobandit.result.report.encoded_rows import PageRows, encode_within_budget
 from protobandit.result.report.members import NONE, Members, find_members
 from protobandit.result.report.notes import report_notes
 from protobandit.result.report.projection import Projection, project
-from protobandit.result.report.reported_selection import ReportedSelection
 from protobandit.result.report.row_display import RowDisplay, values_at
 from protobandit.result.report.row_names import (
     RowNames,
@@ -101,7 +101,7 @@ class ReportData:
 
 
 def report_data(
-    selection: ReportedSelection,
+    selection: Queries,
     target_rows: Any,
     *,
     source: RowDisplay,
@@ -212,7 +212,7 @@ def _n_members(k: int) -> int:
     return int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
 
 
-def _problem_weights(selection: ReportedSelection, rows: Any) -> Doubles | None:
+def _problem_weights(selection: Queries, rows: Any) -> Doubles | None:
     """Return the weights of the selection's problem, if there is one per row of ``rows``."""
     own = None if selection.problem is None else selection.problem.weights
     return own if own is not None and len(own) == count_rows(rows) else None
@@ -223,7 +223,7 @@ def _drawn_positions(n: int, most: int, random: np.random.Generator) -> Ids:
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
-def _criticisms(selection: ReportedSelection, n_target: int) -> Ids:
+def _criticisms(selection: Queries, n_target: int) -> Ids:
     if selection.criticisms is None:
         return np.empty(0, dtype=np.int64)
     found = np.asarray(selection.criticisms, dtype=np.int64)
@@ -244,7 +244,7 @@ def _shown_rows(
     return essential, np.setdiff1d(sample.ids[points], essential)
 
 
-def _mass(selection: ReportedSelection, sample: ReportSample) -> Doubles:
+def _mass(selection: Queries, sample: ReportSample) -> Doubles:
     if not sample.is_whole:
         return np.asarray(selection.mass, dtype=np.float64)
     shares: Doubles = np.bincount(
@@ -288,7 +288,7 @@ def _compositions(
 
 
 def _agreement(
-    selection: ReportedSelection, sample: ReportSample, source: RowDisplay, target: RowDisplay
+    selection: Queries, sample: ReportSample, source: RowDisplay, target: RowDisplay
 ) -> Agreement | None:
     of_prototypes = prototype_labels(selection, source)
     of_rows = values_at(target.labels, sample.ids)
@@ -298,7 +298,7 @@ def _agreement(
 
 
 def _require_lengths(
-    selection: ReportedSelection, sample: ReportSample, source: RowDisplay, target: RowDisplay
+    selection: Queries, sample: ReportSample, source: RowDisplay, target: RowDisplay
 ) -> None:
     least = int(np.max(selection.indices)) + 1
     if source.n_rows is not None and source.n_rows < least:
@@ -313,7 +313,7 @@ def _require_lengths(
         )
 
 
-def _require_groups(groups: Any, summary: SelectionSummary, selection: ReportedSelection) -> None:
+def _require_groups(groups: Any, summary: SelectionSummary, selection: Queries) -> None:
     if groups is None:
         return
     least = int(np.max(selection.indices)) + 1

@@ -9,8 +9,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_missing
+from protobandit.result.queries import Queries
 from protobandit.result.report.composition import label_texts
-from protobandit.result.report.reported_selection import ReportedSelection
 from protobandit.result.report.row_display import RowDisplay, values_at
 from protobandit.result.report.safe_text import integral_as_int, shortened
 from protobandit.result.report.sample import Nearest
@@ -39,7 +39,7 @@ class TargetRowNames(RowNames):
     distances: Doubles
 
 
-def prototype_names(selection: ReportedSelection, source: RowDisplay, groups: Any) -> RowNames:
+def prototype_names(selection: Queries, source: RowDisplay, groups: Any) -> RowNames:
     """Return the names, labels and groups of the prototypes."""
     ids = np.asarray(selection.indices, dtype=np.int64)
     labels = prototype_labels(selection, source)
@@ -51,7 +51,7 @@ def prototype_names(selection: ReportedSelection, source: RowDisplay, groups: An
     )
 
 
-def prototype_labels(selection: ReportedSelection, source: RowDisplay) -> list[Any] | None:
+def prototype_labels(selection: Queries, source: RowDisplay) -> list[Any] | None:
     """Return the labels of the prototypes: those of the source, or else the classes of ``by``."""
     labels = values_at(source.labels, selection.indices)
     if labels is None and selection.prototype_labels is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.result.report.reported_selection import ReportedSelection
+from protobandit.result.queries import Queries
 
 N_SAMPLE = 20_000
 # Where a metric is expensive: the fewest rows to draw, and the most calls of the metric.
@@ -75,7 +75,7 @@ class ReportSample:
 
 
 def draw_sample(
-    selection: ReportedSelection,
+    selection: Queries,
     rows: Any,
     *,
     weights: Any,
@@ -107,15 +107,13 @@ def draw_sample(
     )
 
 
-def find_nearest(selection: ReportedSelection, rows: Any, ids: Ids) -> Nearest:
+def find_nearest(selection: Queries, rows: Any, ids: Ids) -> Nearest:
     """Return the nearest prototypes of the target rows ``ids``. Cost: k evaluations per row."""
     labels, distances = selection.assign(rows_at(rows, ids))
     return Nearest(ids, np.asarray(labels, dtype=np.int64), np.asarray(distances, dtype=np.float64))
 
 
-def with_others(
-    sample: ReportSample, others: Ids, selection: ReportedSelection, rows: Any
-) -> Nearest:
+def with_others(sample: ReportSample, others: Ids, selection: Queries, rows: Any) -> Nearest:
     """Return the nearest prototypes of the rows of a sample and of some other rows.
 
     Cost: k evaluations for each of the other rows that is not in the sample.
@@ -150,7 +148,7 @@ def rows_at(rows: Any, ids: Ids) -> Any:
     return rows[ids] if hasattr(rows, "__getitem__") else rows.take(ids)
 
 
-def _default_size(selection: ReportedSelection) -> int:
+def _default_size(selection: Queries) -> int:
     """Return how many rows to draw if the user does not say."""
     metric = selection.metric
     if isinstance(metric, str) or not metric.is_expensive:

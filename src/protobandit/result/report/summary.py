@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.result.report.reported_selection import (
-    ReportedCertificate,
-    ReportedMetric,
-    ReportedSelection,
-)
+from protobandit.certificate.certificate import Certificate
+from protobandit.metrics.metrics import Metric
+from protobandit.result.queries import Queries
 from protobandit.result.report.safe_text import clean, integral_as_int, shortened
 
 _MOST_VALUE = 200  # characters
@@ -95,7 +93,7 @@ class SelectionSummary:
 
 
 def summarize(
-    selection: ReportedSelection, *, n_source: int | None, n_target: int, command: str
+    selection: Queries, *, n_source: int | None, n_target: int, command: str
 ) -> SelectionSummary:
     """Return the facts of a selection."""
     certificate = selection.certificate
@@ -130,7 +128,7 @@ def _text(value: object) -> str:
     return "" if value is None else clean(value)
 
 
-def _metric(metric: ReportedMetric | str) -> str:
+def _metric(metric: Metric | str) -> str:
     """Return a metric's name, followed by its parameters if it has any."""
     if isinstance(metric, str):
         return clean(metric)
@@ -149,20 +147,20 @@ def _classes(labels: Any) -> str:
     return f"Prototypes were selected per class (by=), for {n:,} class{'' if n == 1 else 'es'}."
 
 
-def _spent(selection: ReportedSelection) -> str:
+def _spent(selection: Queries) -> str:
     if selection.spent is None:
         return ""
     budget = selection.budget
     return f"{selection.spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
 
 
-def _bound(certificate: ReportedCertificate | None) -> float | None:
+def _bound(certificate: Certificate | None) -> float | None:
     if certificate is None or not np.isfinite(certificate.cost_ratio):
         return None
     return float(certificate.cost_ratio)
 
 
-def _confidence(certificate: ReportedCertificate) -> str:
+def _confidence(certificate: Certificate) -> str:
     return _CONFIDENCE[certificate.kind].format(certificate.confidence)
 
 
