@@ -48,7 +48,7 @@ class ReportData:
     Attributes
     ----------
     summary
-        The facts of the selection.
+        The selection and its facts.
     sample
         The target rows the report reads.
     prototypes
@@ -56,8 +56,6 @@ class ReportData:
     mass
         The share of the target each prototype represents: computed from the sample if that is the
         whole target, else taken from the selection.
-    gains, costs, curve, knee, coefficients
-        As in the selection.
     criticisms
         The first of the selection's criticisms, worst first: numbers of target rows.
     members, distances
@@ -83,11 +81,6 @@ class ReportData:
     sample: ReportSample
     prototypes: RowNames
     mass: Doubles
-    gains: Doubles
-    costs: Doubles
-    curve: Doubles | None
-    knee: int | None
-    coefficients: Doubles | None
     criticisms: Ids
     members: Members
     distances: DistanceSummary
@@ -158,7 +151,7 @@ def report_data(
     )
     _require_lengths(selection, sample, source, target)
     _require_groups(groups, summary, selection)
-    members = find_members(sample, k=summary.k, most=_n_members(summary.k))
+    members = find_members(sample, k=selection.k, most=_n_members(selection.k))
     distances = summarize_distances(sample, n_worst=_N_WORST)
     points = _drawn_positions(len(sample), _N_POINTS, random)
     criticisms = _criticisms(selection, sample.n_target)
@@ -183,11 +176,6 @@ def report_data(
         sample=sample,
         prototypes=prototypes,
         mass=mass,
-        gains=np.asarray(selection.gains, dtype=np.float64),
-        costs=np.asarray(selection.costs, dtype=np.float64),
-        curve=selection.curve,
-        knee=selection.knee,
-        coefficients=selection.coefficients,
         criticisms=criticisms,
         members=members,
         distances=distances,

@@ -28,8 +28,10 @@ class SelectionSummary:
 
     Attributes
     ----------
-    k, n_source, n_target
-        The numbers of prototypes, source rows (None if not known) and target rows.
+    selection
+        The selection, for its numbers.
+    n_source, n_target
+        The numbers of source rows (None if not known) and target rows.
     method, metric, parameters
         The method with its parameters, and the metric, followed by its parameters.
     preparation
@@ -38,10 +40,6 @@ class SelectionSummary:
         The number of classes, if prototypes were selected by class.
     spent
         The cost of the prototypes and the budget.
-    cost, cost_error
-        The cost and its standard error.
-    evaluations, evaluations_by_phase, lookups, seconds
-        What the selection took.
     status
         How the search ended.
     guarantee, certificate
@@ -54,7 +52,7 @@ class SelectionSummary:
         The command that repeats the selection.
     """
 
-    k: int
+    selection: Queries
     n_source: int | None
     n_target: int
     method: str
@@ -62,12 +60,6 @@ class SelectionSummary:
     preparation: str
     classes: str
     spent: str
-    cost: float
-    cost_error: float
-    evaluations: int
-    evaluations_by_phase: Mapping[str, int]
-    lookups: int
-    seconds: float
     status: str
     guarantee: str
     certificate: str
@@ -79,7 +71,7 @@ class SelectionSummary:
     @property
     def search_evaluations(self) -> int:
         """Return the evaluations of the search, without those of the certificate."""
-        return self.evaluations - self.evaluations_by_phase.get("certify", 0)
+        return self.selection.evaluations - self.selection.evaluations_by_phase.get("certify", 0)
 
     @property
     def n_pairs(self) -> int | None:
@@ -89,7 +81,7 @@ class SelectionSummary:
     @property
     def n_exact(self) -> int | None:
         """Return k|S||T|, the evaluations of exact greedy without a matrix."""
-        return None if self.n_pairs is None else self.k * self.n_pairs
+        return None if self.n_pairs is None else self.selection.k * self.n_pairs
 
 
 def summarize(
@@ -100,7 +92,7 @@ def summarize(
     if n_source is None and selection.problem is not None:
         n_source = len(selection.problem.source)
     return SelectionSummary(
-        k=len(selection.indices),
+        selection=selection,
         n_source=n_source,
         n_target=n_target,
         method=clean(selection.method),
@@ -108,12 +100,6 @@ def summarize(
         preparation=_text(selection.preparation),
         classes=_classes(selection.prototype_labels),
         spent=_spent(selection),
-        cost=float(selection.cost),
-        cost_error=float(selection.cost_error),
-        evaluations=int(selection.evaluations),
-        evaluations_by_phase={clean(p): int(n) for p, n in selection.evaluations_by_phase.items()},
-        lookups=int(selection.lookups),
-        seconds=float(selection.seconds),
         status=clean(selection.status),
         guarantee=_text(selection.guarantee),
         certificate=_text(certificate),
