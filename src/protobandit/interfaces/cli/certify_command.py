@@ -33,7 +33,6 @@ def certify(
     Opens the files of the selection again; it is an error if their rows have changed. The
     certificate is saved in selection.json and replaces an earlier one.
     """
-    from protobandit.interfaces.jobs.reopened_result import reopen
     from protobandit.interfaces.jobs.saved_result import SavedResult
 
     probability = parsing.parse_confidence(confidence)
@@ -41,7 +40,7 @@ def certify(
     random_state, n_jobs = parsing.parse_seed(seed), parsing.parse_jobs(jobs)
     result = SavedResult.load(selection)
     with progress_display(is_quiet=quiet) as display:
-        reopened = reopen(result, sources=source or (), targets=target or (), notify=display.notify)
+        reopened = result.reopen(source or (), target or (), display.notify)
         display.notify("Computing the certificate …")
         certified = reopened.selection.certified(
             confidence=probability,

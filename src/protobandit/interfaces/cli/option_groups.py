@@ -17,8 +17,8 @@ from protobandit.interfaces.cli import options, parsing
 from protobandit.interfaces.cli.options import listed
 
 if TYPE_CHECKING:
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
     from protobandit.interfaces.jobs.read_options import ReadOptions
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
     from protobandit.problem.limits import Limits
     from protobandit.rows.preparation.preparation import Preparation
 
@@ -102,7 +102,7 @@ class SearchOptions:
 
 def select_arguments(problem: ProblemOptions, search: SearchOptions) -> SelectArguments:
     """Return the parsed options of both groups; the rest has its default."""
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
 
     return SelectArguments(
         sources=tuple(problem.sources),

@@ -22,7 +22,7 @@ from protobandit.interfaces.cli.options import OUTPUT, listed, option
 from protobandit.interfaces.cli.progress import progress_display
 
 if TYPE_CHECKING:
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
     from protobandit.interfaces.jobs.select_job import SelectJob, WrittenResult
 
 EXAMPLES = (
