@@ -161,8 +161,7 @@ class Plots(Queries):
             The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
-        from protobandit.result.report.distances import summarize_distances
-        from protobandit.result.report.sample import draw_sample
+        from protobandit.result.report.sample import draw_sample, summarize_distances
 
         selection, target = self._with_target(rows)
         sample = draw_sample(

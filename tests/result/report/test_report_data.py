@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 import protobandit as pb
-from protobandit.result.report.distances import SHARES
 from protobandit.result.report.page import page as render_page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
+from protobandit.result.report.sample import SHARES
 
 SOURCE = np.random.default_rng(1).normal(size=(30, 3))
 TARGET = np.random.default_rng(2).normal(size=(200, 3))

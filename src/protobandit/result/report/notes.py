@@ -5,9 +5,8 @@ from __future__ import annotations
 from protobandit.foundation.array_types import Ids
 from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement
-from protobandit.result.report.members import Members
 from protobandit.result.report.number_format import format_rows
-from protobandit.result.report.sample import ReportSample
+from protobandit.result.report.sample import Members, ReportSample
 
 _ESTIMATED_MASS = (
     "The share of the target that each prototype represents is an estimate from target rows that "

@@ -12,24 +12,28 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement, Composition, compose, label_agreement
-from protobandit.result.report.distances import DistanceSummary, summarize_distances
 from protobandit.result.report.encoded_rows import PageRows, encode_within_budget
-from protobandit.result.report.members import NONE, Members, find_members
 from protobandit.result.report.notes import report_notes
 from protobandit.result.report.projection import Projection, project
-from protobandit.result.report.row_display import RowDisplay, values_at
-from protobandit.result.report.row_names import (
+from protobandit.result.report.row_display import (
+    RowDisplay,
     RowNames,
     TargetRowNames,
     prototype_labels,
     prototype_names,
     target_row_names,
+    values_at,
 )
 from protobandit.result.report.sample import (
+    NONE,
+    DistanceSummary,
+    Members,
     ReportSample,
     count_rows,
     draw_sample,
+    find_members,
     rows_at,
+    summarize_distances,
     with_others,
 )
 from protobandit.result.report.summary import SelectionSummary, summarize

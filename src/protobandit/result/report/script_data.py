@@ -9,12 +9,11 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.result.report.composition import Composition
-from protobandit.result.report.distances import SHARES
 from protobandit.result.report.encoded_rows import EncodedRows
-from protobandit.result.report.members import NONE
 from protobandit.result.report.report_data import ReportData
-from protobandit.result.report.row_names import RowNames
+from protobandit.result.report.row_display import RowNames
 from protobandit.result.report.safe_text import rounded, rounded_list, shortened
+from protobandit.result.report.sample import NONE, SHARES
 
 _MOST_NAME = 80  # characters
 _GRID = 4095  # coordinates on the map are integers from 0 to this
