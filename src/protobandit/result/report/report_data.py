@@ -253,30 +253,15 @@ def _compositions(
     weights: Any,
     groups: Any,
 ) -> tuple[Composition, ...]:
-    found = []
-    if prototypes.labels is not None:
-        found.append(
-            compose(
-                "label",
-                prototypes=prototypes.labels,
-                mass=mass,
-                source=source.labels,
-                target=target.labels,
-                weights=weights,
-            )
-        )
-    if prototypes.groups is not None:
-        found.append(
-            compose(
-                "group",
-                prototypes=prototypes.groups,
-                mass=mass,
-                source=groups,
-                target=groups if target is source else None,
-                weights=weights,
-            )
-        )
-    return tuple(found)
+    by_name = (
+        ("label", prototypes.labels, source.labels, target.labels),
+        ("group", prototypes.groups, groups, groups if target is source else None),
+    )
+    return tuple(
+        compose(name, prototypes=own, mass=mass, source=sources, target=targets, weights=weights)
+        for name, own, sources, targets in by_name
+        if own is not None
+    )
 
 
 def _agreement(
