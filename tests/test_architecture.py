@@ -34,6 +34,8 @@ ORDER = (
     "search.methods",
     "certificate",
     "run",
+    "result.record",
+    "result.queries",
     "result.report",
     "result",
     "_select",
@@ -50,7 +52,10 @@ ONLY = {
     "kernels": {"foundation"},
     "rows": {"foundation", "kernels"},
     "search.arms": {"foundation"},
-    "result.report": {"foundation"},
+    # A report reads a selection, and must not depend on a search.
+    "result.record": {"foundation", "rows", "metrics", "problem", "certificate"},
+    "result.queries": {"foundation", "rows", "metrics", "problem", "oracle", "result.record"},
+    "result.report": {"foundation", "metrics", "certificate", "result.record", "result.queries"},
 }
 # Outside libraries beyond NumPy and the standard library, and who may import them.
 MAY_USE = {

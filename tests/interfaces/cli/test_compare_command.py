@@ -9,8 +9,8 @@ import protobandit as pb
 from interfaces.cli.run_cli import call, file_names, only_line
 from protobandit.interfaces.jobs import compare
 from protobandit.interfaces.jobs.compare import compare_methods
+from protobandit.interfaces.jobs.opened_problem import SelectArguments
 from protobandit.interfaces.jobs.read_options import ReadOptions
-from protobandit.interfaces.jobs.select_arguments import SelectArguments
 
 
 def quiet(sentence):

@@ -59,7 +59,7 @@ def test_every_option_is_parsed():
     limits = {"max_evaluations": "1e6", "max_seconds": "60", "max_memory": "1GB"}
     arguments = select_arguments(problem, SearchOptions(seed="7", jobs="2", **limits))
     assert arguments.read_options.to_document() == {
-        "columns": ["x*"],
+        "columns": ("x*",),
         "id": "name",
         "label": "kind",
         "weights": "w",

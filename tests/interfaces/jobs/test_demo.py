@@ -3,6 +3,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from protobandit import InvalidInput, select
 from protobandit.interfaces.jobs.demo import (
@@ -14,7 +15,6 @@ from protobandit.interfaces.jobs.demo import (
     barycentres,
     draw,
     is_unchanged,
-    load_digits,
     run_demo,
     select_digits,
     signed,
@@ -64,20 +64,20 @@ def test_the_bandit_evaluates_less_than_the_exact_scan(demo):
 
 def test_the_exact_score_agrees_with_numpy(demo):
     digits = load_digits()
-    selection = select(digits.rows, k=20, method="lazygreedy")
-    chosen = digits.rows[selection.indices]
-    distances = np.linalg.norm(digits.rows[:, None, :] - chosen[None], axis=2)
+    selection = select(digits.data, k=20, method="lazygreedy")
+    chosen = digits.data[selection.indices]
+    distances = np.linalg.norm(digits.data[:, None, :] - chosen[None], axis=2)
     nearest = distances.argmin(axis=1)
-    labels = digits.labels[selection.indices]
+    labels = digits.target[selection.indices]
     score, few = (
         demo.scores["lazygreedy"],
         3 / 1797,
     )  # some images are equally near to two prototypes
     assert score.cost == pytest.approx(distances.min(axis=1).mean())
-    assert score.by_nearest == pytest.approx(np.mean(labels[nearest] == digits.labels), abs=few)
-    means = np.array([digits.rows[nearest == i].mean(axis=0) for i in range(20)])
-    to_means = np.linalg.norm(digits.rows[:, None, :] - means[None], axis=2).argmin(axis=1)
-    assert score.by_barycentre == pytest.approx(np.mean(labels[to_means] == digits.labels), abs=few)
+    assert score.by_nearest == pytest.approx(np.mean(labels[nearest] == digits.target), abs=few)
+    means = np.array([digits.data[nearest == i].mean(axis=0) for i in range(20)])
+    to_means = np.linalg.norm(digits.data[:, None, :] - means[None], axis=2).argmin(axis=1)
+    assert score.by_barycentre == pytest.approx(np.mean(labels[to_means] == digits.target), abs=few)
 
 
 def test_the_picture_holds_k_images_and_their_cost(demo):
@@ -129,7 +129,7 @@ def test_names_in_the_picture_match_the_selection():
     titles = [e.text for e in ElementTree.fromstring(draw(digits, selection)).iter(f"{SVG}title")]
     for i, (row, title) in enumerate(zip(selection.indices, titles[1:], strict=True)):
         assert title is not None
-        assert title.startswith(f"{i + 1}. digit {digits.labels[row]}, row {row}: ")
+        assert title.startswith(f"{i + 1}. digit {digits.target[row]}, row {row}: ")
 
 
 def test_a_picture_is_recognised_until_it_is_edited():

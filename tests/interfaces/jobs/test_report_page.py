@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, save_npz
 import protobandit as pb
 from protobandit.interfaces.jobs.read_options import ReadOptions
 from protobandit.interfaces.jobs.report_page import report_page, row_display
+from protobandit.interfaces.jobs.saved_result import RunRecord
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
 
@@ -27,7 +28,7 @@ def page_data(options, source, target=None, *, metric="euclidean", k=3):
         metric=metric,
         random_state=0,
     )
-    text = report_page(selection, source_rows, target_rows, options, command="", seed=0)
+    text = report_page(selection, source_rows, target_rows, RunRecord(read_options=options))
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
     return data, [unescape(note) for note in re.findall(r"<li>([^<]*)</li>", text)]
 

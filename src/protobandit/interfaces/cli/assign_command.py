@@ -21,8 +21,7 @@ def assign(
     selection: options.Saved,
     rows: options.Rows,
     out: Annotated[
-        Path | None,
-        option("--out", "-o", panel=OUTPUT, metavar="FILE", help="Output file. Default: stdout."),
+        Path | None, option("--out -o FILE", OUTPUT, "Output file. Default: stdout.")
     ] = None,
     format: options.Format = options.TableFormat.csv,
     force: options.Force = False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Annotated
 
 from protobandit.interfaces.cli import options, output, parsing
-from protobandit.interfaces.cli.options import OUTPUT, SEARCH, flag, option
+from protobandit.interfaces.cli.options import listed
 from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
@@ -19,39 +19,12 @@ def certify(
     selection: options.Saved,
     source: options.MovedSources = None,
     target: options.MovedTargets = None,
-    confidence: Annotated[
-        str,
-        option(
-            "--confidence",
-            panel=SEARCH,
-            metavar="P",
-            help="Probability that the bound holds. Default: 0.95.",
-        ),
-    ] = "0.95",
-    kind: Annotated[
-        options.Kind,
-        option(
-            "--kind",
-            panel=SEARCH,
-            metavar="rigorous|asymptotic",
-            help="rigorous holds for any data; asymptotic needs fewer evaluations. Default: "
-            "rigorous.",
-        ),
-    ] = options.Kind.rigorous,
-    evaluations: Annotated[
-        str | None,
-        option(
-            "--evaluations",
-            panel=SEARCH,
-            metavar="N",
-            help="Maximum number of computed dissimilarities, such as 1e8.",
-        ),
-    ] = None,
+    confidence: Annotated[str, listed("--confidence")] = "0.95",
+    kind: Annotated[options.Kind, listed("--kind")] = options.Kind.rigorous,
+    evaluations: Annotated[str | None, listed("--evaluations")] = None,
     seed: options.Seed = "0",
     jobs: options.Jobs = None,
-    no_save: Annotated[
-        bool, flag("--no-save", panel=OUTPUT, help="Do not change selection.json.")
-    ] = False,
+    no_save: Annotated[bool, listed("--no-save")] = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -60,7 +33,6 @@ def certify(
     Opens the files of the selection again; it is an error if their rows have changed. The
     certificate is saved in selection.json and replaces an earlier one.
     """
-    from protobandit.interfaces.jobs.reopened_result import reopen
     from protobandit.interfaces.jobs.saved_result import SavedResult
 
     probability = parsing.parse_confidence(confidence)
@@ -68,9 +40,9 @@ def certify(
     random_state, n_jobs = parsing.parse_seed(seed), parsing.parse_jobs(jobs)
     result = SavedResult.load(selection)
     with progress_display(is_quiet=quiet) as display:
-        reopened = reopen(result, sources=source or (), targets=target or (), notify=display.notify)
+        reopened = result.reopen(source or (), target or (), display.notify)
         display.notify("Computing the certificate …")
-        certificate = reopened.selection.certify(
+        certified = reopened.selection.certified(
             confidence=probability,
             kind=kind.value,
             evaluations=n_evaluations,
@@ -78,8 +50,8 @@ def certify(
             n_jobs=n_jobs,
         )
     if not no_save:
-        result.with_certificate(certificate).save(selection)
+        replace(result, selection=certified).save(selection)
     if as_json:
-        output.print_json(asdict(certificate))
+        output.print_json(certified.certificate)
     else:
-        output.print_text(f"{certificate!r}\n")
+        output.print_text(f"{certified.certificate!r}\n")

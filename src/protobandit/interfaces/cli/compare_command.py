@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from protobandit.foundation.errors import ProtobanditError
@@ -36,16 +35,10 @@ def compare(
     methods: Annotated[
         str,
         option(
-            "--methods",
-            panel=SEARCH,
-            metavar="NAME,NAME",
-            help=f"Methods, separated by commas. Default: {_METHODS}.",
+            "--methods NAME,NAME", SEARCH, f"Methods, separated by commas. Default: {_METHODS}."
         ),
     ] = _METHODS,
-    seeds: Annotated[
-        str,
-        option("--seeds", panel=SEARCH, metavar="N", help="Number of seeds. Default: 1."),
-    ] = "1",
+    seeds: Annotated[str, option("--seeds N", SEARCH, "Number of seeds. Default: 1.")] = "1",
     search: SearchOptions,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -73,7 +66,7 @@ def compare(
 
 def _as_json(comparison: Comparison) -> dict[str, object]:
     return {
-        "methods": [asdict(score) for score in comparison.scores],
+        "methods": comparison.scores,
         "best": comparison.best,
         "judged_on": comparison.n_test,
         "target_rows": comparison.n_target,

@@ -30,18 +30,10 @@ random       mean over several seeds; ± is the standard error of the cost"""
 
 def demo(
     k: Annotated[
-        str,
-        option(
-            "-k",
-            "--prototypes",
-            panel=PROBLEM,
-            metavar="N",
-            help="Number of images to select. Default: 20.",
-        ),
+        str, option("-k --prototypes N", PROBLEM, "Number of images to select. Default: 20.")
     ] = "20",
     out: Annotated[
-        Path,
-        option("--out", panel=OUTPUT, metavar="PATH", help=f"Output file. Default: {_PICTURE}."),
+        Path, option("--out PATH", OUTPUT, f"Output file. Default: {_PICTURE}.")
     ] = _PICTURE,
     seed: options.Seed = "0",
     force: options.Force = False,

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MESSAGE = b"\nStopping with the best result so far; press Ctrl-C again to end a
 @contextmanager
 def stopping_on_ctrl_c(interrupt: Interrupt | None) -> Iterator[None]:
     """Let the first Ctrl-C set ``interrupt``; a second one raises. With None, change nothing."""
-    if interrupt is None or not _can_handle_signals():
+    if interrupt is None:
         yield
         return
     before = signal.getsignal(signal.SIGINT)
@@ -31,25 +31,22 @@ def stopping_on_ctrl_c(interrupt: Interrupt | None) -> Iterator[None]:
             # Not through sys.stderr, whose buffer may be in the middle of a write.
             os.write(sys.stderr.fileno(), _MESSAGE)
 
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with _handling_ctrl_c(stop):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+
+
+def ignoring_ctrl_c() -> AbstractContextManager[None]:
+    """Ignore Ctrl-C, so that files are written completely."""
+    return _handling_ctrl_c(lambda number, frame: None)
 
 
 @contextmanager
-def ignoring_ctrl_c() -> Iterator[None]:
-    """Ignore Ctrl-C, so that files are written completely."""
-    if not _can_handle_signals():
+def _handling_ctrl_c(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # cannot handle signals
         yield
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _can_handle_signals() -> bool:
-    return threading.current_thread() is threading.main_thread()

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from protobandit.interfaces.cli import options, parsing
+from protobandit.interfaces.cli.options import listed
 
 if TYPE_CHECKING:
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
     from protobandit.interfaces.jobs.read_options import ReadOptions
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
     from protobandit.problem.limits import Limits
     from protobandit.rows.preparation.preparation import Preparation
 
@@ -27,24 +28,24 @@ class ProblemOptions:
     """Files, feature columns, metric and preparation, as text."""
 
     sources: options.Sources
-    k: options.K
-    target: options.Targets = None
-    columns: options.Columns = None
-    id: options.Id = None
-    label: options.Label = None
-    weights: options.Weights = None
-    image_size: options.ImageSize = None
-    colour: options.Colour = False
-    sample_rows: options.SampleRows = None
-    assume_shuffled: options.AssumeShuffled = False
-    cache: options.Cache = None
-    metric: options.MetricName = None
-    metric_param: options.MetricParam = None
-    standardize: options.Standardize = False
-    normalize: options.Normalize = False
-    pca: options.PCA = None
-    categories: options.CategoriesAs = None
-    impute: options.ImputeAs = None
+    k: Annotated[str, listed("-k")]
+    target: Annotated[list[str] | None, listed("--target")] = None
+    columns: Annotated[list[str] | None, listed("--columns")] = None
+    id: Annotated[str | None, listed("--id")] = None
+    label: Annotated[str | None, listed("--label")] = None
+    weights: Annotated[str | None, listed("--weights")] = None
+    image_size: Annotated[str | None, listed("--image-size")] = None
+    colour: Annotated[bool, listed("--colour")] = False
+    sample_rows: Annotated[str | None, listed("--sample-rows")] = None
+    assume_shuffled: Annotated[bool, listed("--assume-shuffled")] = False
+    cache: Annotated[str | None, listed("--cache")] = None
+    metric: Annotated[str | None, listed("--metric", autocompletion=options.complete_metric)] = None
+    metric_param: Annotated[list[str] | None, listed("--metric-param")] = None
+    standardize: Annotated[bool, listed("--standardize")] = False
+    normalize: Annotated[bool, listed("--normalize")] = False
+    pca: Annotated[str | None, listed("--pca")] = None
+    categories: Annotated[options.Categories | None, listed("--categories")] = None
+    impute: Annotated[options.Impute | None, listed("--impute")] = None
 
     def read_options(self) -> ReadOptions:
         """Return how files become rows."""
@@ -83,9 +84,9 @@ class SearchOptions:
 
     seed: options.Seed = "0"
     jobs: options.Jobs = None
-    max_evaluations: options.MaxEvaluations = None
-    max_seconds: options.MaxSeconds = None
-    max_memory: options.MaxMemory = None
+    max_evaluations: Annotated[str | None, listed("--max-evaluations")] = None
+    max_seconds: Annotated[str | None, listed("--max-seconds")] = None
+    max_memory: Annotated[str | None, listed("--max-memory")] = None
 
     def limits(self) -> Limits:
         """Return the limits of a search."""
@@ -101,7 +102,7 @@ class SearchOptions:
 
 def select_arguments(problem: ProblemOptions, search: SearchOptions) -> SelectArguments:
     """Return the parsed options of both groups; the rest has its default."""
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
 
     return SelectArguments(
         sources=tuple(problem.sources),

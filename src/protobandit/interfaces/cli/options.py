@@ -1,8 +1,9 @@
-"""The options that several commands share, each defined once; panels group them in the help."""
+"""The table of options: their names, values and help, by panel of the help."""
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,29 +46,124 @@ class Impute(str, Enum):
     most_frequent = "most-frequent"
 
 
-def option(*names: str, panel: str, help: str, **rest: Any) -> Any:
-    """Return an option in a panel of the help; ``help`` states the default."""
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **rest)
+# An option by the names it has and the form of its value, which a flag does not have.
+OPTIONS = {
+    INPUT: {
+        "--target PATH": "Rows to represent, in the same formats; repeatable. Default: the source "
+        "itself.",
+        "--columns GLOB": "Feature columns, as names or globs; repeatable. Default: all columns "
+        "except those named by other options.",
+        "--id COL": "Column with row ids.",
+        "--label COL": "Column with class labels.",
+        "--weights COL": "Column of the target with row weights.",
+        "--image-size N": "Resize images to N x N pixels. Default: their common size, or 32 x 32 "
+        "if their sizes differ.",
+        "--colour": "Read images in colour instead of greyscale.",
+        "--sample-rows N": "Use a random sample of at most N rows of a target table, drawn in one "
+        "pass.",
+        "--assume-shuffled": "Sample whole row groups. Correct only if the rows are in random "
+        "order.",
+        "--cache DIR": "Folder that keeps samples for later runs.",
+    },
+    PREPARATION: {
+        "--standardize": "Scale each column to mean 0 and standard deviation 1.",
+        "--normalize": "Scale each row to length 1.",
+        "--pca N|FRACTION": "Keep N principal components, or as many as explain a fraction of the "
+        "variance such as 0.95.",
+        "--categories one-hot|gower": "Use text columns as categories: as one-hot columns, or "
+        "with Gower's distance.",
+        "--impute mean|median|most-frequent": "Replace missing values by this statistic of their "
+        "column. Default: missing values are an error.",
+    },
+    PROBLEM: {
+        "-k --prototypes N|FRACTION|auto": "Number of rows to select: an integer, a fraction of "
+        "the source rows such as 0.05, or auto.",
+        "--metric NAME": "Metric between rows; see `protobandit metrics`. Default: levenshtein for "
+        "texts, manhattan with --categories gower, otherwise euclidean.",
+        "--metric-param KEY=VALUE": "Parameter of the metric, such as p=3; repeatable.",
+        "--fixed ROWS|@FILE": "Rows that must be selected, separated by commas: row numbers from "
+        "0, or ids with --id. @FILE reads them from a file, one per line.",
+        "--groups COL": "Column with the groups for --at-least and --at-most.",
+        "--at-least N|GROUP=N": "Minimum number of selected rows per group, or of one group; "
+        "repeatable.",
+        "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
+        "repeatable.",
+        "--by COL": "Select separately for each value of this column; -k is the total number.",
+    },
+    SEARCH: {
+        "--method NAME": "Method; see `protobandit methods`. Default: lazybandit, if it supports "
+        "the constraints.",
+        "--param KEY=VALUE": "Parameter of the method, such as epsilon=0.2; repeatable.",
+        "--effort fast|balanced|thorough|NUMBER": "Effort of lazybandit. Default: balanced.",
+        "--seed N": "Random seed; the same seed gives the same result. Default: 0.",
+        "--jobs N": "Number of threads; -1 means all cores. Default: all cores.",
+        "--confidence P": "Probability that the bound holds. Default: 0.95.",
+        "--kind rigorous|asymptotic": "rigorous holds for any data; asymptotic needs fewer "
+        "evaluations. Default: rigorous.",
+        "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
+    },
+    LIMITS: {
+        "--max-evaluations N": "Stop after N computed dissimilarities, such as 1e9, with the best "
+        "result so far.",
+        "--max-seconds S": "Stop after S seconds, with the best result so far.",
+        "--max-memory SIZE": "Memory for stored dissimilarities, such as 4GB. Default: half of the "
+        "free memory.",
+        "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
+        "file is removed at the end.",
+        "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",
+        "--resume": "Continue from OUT.checkpoint. The file must exist unless --checkpoint is "
+        "given too.",
+        "--keep-partial": "On Ctrl-C, write the best result so far. A second Ctrl-C writes "
+        "nothing.",
+    },
+    OUTPUT: {
+        "--report": "Also write report.html, a page to view.",
+        "--certify": "Also compute a certificate: a bound on the cost relative to the best "
+        "possible cost.",
+        "--format csv|parquet": "Format of tables. Default: csv.",
+        "--dry-run": "Estimate the cost and exit.",
+        "--no-save": "Do not change selection.json.",
+        "--force": "Replace existing output files.",
+        "--json": "Print one JSON object instead of text.",
+        "--quiet -q": "Print only the requested output.",
+    },
+}
+_BY_NAME = {
+    usage.split()[0]: (usage, panel, text)
+    for panel, entries in OPTIONS.items()
+    for usage, text in entries.items()
+}
 
 
-def flag(*names: str, panel: str, help: str) -> Any:
-    """Return an option without a value."""
-    return option(*names, panel=panel, help=help, metavar="")  # else typer may show <bool>
+@cache
+def listed(name: str, **rest: Any) -> Any:
+    """Return an option of the table by its first name."""
+    return option(*_BY_NAME[name], **rest)
 
 
-def _complete_method(incomplete: str) -> list[str]:
+def option(usage: str, panel: str, help: str, **rest: Any) -> Any:
+    """Return an option; ``usage`` is as in the table, and ``help`` states the default."""
+    words = usage.split()
+    names = [word for word in words if word.startswith("-")]
+    value = "".join(words[len(names) :])  # "" for a flag, else typer may show <bool>
+    return typer.Option(
+        *names, metavar=value, help=help, rich_help_panel=panel, show_default=False, **rest
+    )
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods that start with these letters."""
     from protobandit.search.methods.table import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
 
-def _complete_metric(incomplete: str) -> list[str]:
+def complete_metric(incomplete: str) -> list[str]:
+    """Return the metrics that start with these letters."""
     from protobandit.metrics.metrics import METRICS, PARAMETERS
 
     return [name for name in {**METRICS, **PARAMETERS} if name.startswith(incomplete)]
 
-
-# -- input ----------------------------------------------------------------------------------------
 
 _FORMATS = (
     "Input files: .npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .txt (one text per "
@@ -83,296 +179,17 @@ Saved = Annotated[
         show_default=False,
     ),
 ]
-Targets = Annotated[
-    list[str] | None,
-    option(
-        "--target",
-        panel=INPUT,
-        metavar="PATH",
-        help="Rows to represent, in the same formats; repeatable. Default: the source itself.",
-    ),
-]
+Force = Annotated[bool, listed("--force")]
+AsJson = Annotated[bool, listed("--json")]
+Quiet = Annotated[bool, listed("--quiet")]
+Format = Annotated[TableFormat, listed("--format")]
+Seed = Annotated[str, listed("--seed")]
+Jobs = Annotated[str | None, listed("--jobs")]
 MovedSources = Annotated[
     list[str] | None,
-    option(
-        "--source",
-        panel=INPUT,
-        metavar="PATH",
-        help="Path of the source files, if they have moved; repeatable.",
-    ),
+    option("--source PATH", INPUT, "Path of the source files, if they have moved; repeatable."),
 ]
 MovedTargets = Annotated[
     list[str] | None,
-    option(
-        "--target",
-        panel=INPUT,
-        metavar="PATH",
-        help="Path of the target files, if they have moved; repeatable.",
-    ),
-]
-Columns = Annotated[
-    list[str] | None,
-    option(
-        "--columns",
-        panel=INPUT,
-        metavar="GLOB",
-        help="Feature columns, as names or globs; repeatable. Default: all columns except those "
-        "named by other options.",
-    ),
-]
-Id = Annotated[str | None, option("--id", panel=INPUT, metavar="COL", help="Column with row ids.")]
-Label = Annotated[
-    str | None, option("--label", panel=INPUT, metavar="COL", help="Column with class labels.")
-]
-Weights = Annotated[
-    str | None,
-    option("--weights", panel=INPUT, metavar="COL", help="Column of the target with row weights."),
-]
-ImageSize = Annotated[
-    str | None,
-    option(
-        "--image-size",
-        panel=INPUT,
-        metavar="N",
-        help="Resize images to N x N pixels. Default: their common size, or 32 x 32 if their "
-        "sizes differ.",
-    ),
-]
-Colour = Annotated[
-    bool, flag("--colour", panel=INPUT, help="Read images in colour instead of greyscale.")
-]
-SampleRows = Annotated[
-    str | None,
-    option(
-        "--sample-rows",
-        panel=INPUT,
-        metavar="N",
-        help="Use a random sample of at most N rows of a target table, drawn in one pass.",
-    ),
-]
-AssumeShuffled = Annotated[
-    bool,
-    flag(
-        "--assume-shuffled",
-        panel=INPUT,
-        help="Sample whole row groups. Correct only if the rows are in random order.",
-    ),
-]
-Cache = Annotated[
-    str | None,
-    option("--cache", panel=INPUT, metavar="DIR", help="Folder that keeps samples for later runs."),
-]
-
-# -- preparation ----------------------------------------------------------------------------------
-
-Standardize = Annotated[
-    bool,
-    flag(
-        "--standardize",
-        panel=PREPARATION,
-        help="Scale each column to mean 0 and standard deviation 1.",
-    ),
-]
-Normalize = Annotated[
-    bool, flag("--normalize", panel=PREPARATION, help="Scale each row to length 1.")
-]
-PCA = Annotated[
-    str | None,
-    option(
-        "--pca",
-        panel=PREPARATION,
-        metavar="N|FRACTION",
-        help="Keep N principal components, or as many as explain a fraction of the variance such "
-        "as 0.95.",
-    ),
-]
-CategoriesAs = Annotated[
-    Categories | None,
-    option(
-        "--categories",
-        panel=PREPARATION,
-        metavar="one-hot|gower",
-        help="Use text columns as categories: as one-hot columns, or with Gower's distance.",
-    ),
-]
-ImputeAs = Annotated[
-    Impute | None,
-    option(
-        "--impute",
-        panel=PREPARATION,
-        metavar="mean|median|most-frequent",
-        help="Replace missing values by this statistic of their column. Default: missing values "
-        "are an error.",
-    ),
-]
-
-# -- problem --------------------------------------------------------------------------------------
-
-K = Annotated[
-    str,
-    option(
-        "-k",
-        "--prototypes",
-        panel=PROBLEM,
-        metavar="N|FRACTION|auto",
-        help="Number of rows to select: an integer, a fraction of the source rows such as 0.05, "
-        "or auto.",
-    ),
-]
-MetricName = Annotated[
-    str | None,
-    option(
-        "--metric",
-        panel=PROBLEM,
-        metavar="NAME",
-        autocompletion=_complete_metric,
-        help="Metric between rows; see `protobandit metrics`. Default: levenshtein for texts, "
-        "manhattan with --categories gower, otherwise euclidean.",
-    ),
-]
-MetricParam = Annotated[
-    list[str] | None,
-    option(
-        "--metric-param",
-        panel=PROBLEM,
-        metavar="KEY=VALUE",
-        help="Parameter of the metric, such as p=3; repeatable.",
-    ),
-]
-Fixed = Annotated[
-    str | None,
-    option(
-        "--fixed",
-        panel=PROBLEM,
-        metavar="ROWS|@FILE",
-        help="Rows that must be selected, separated by commas: row numbers from 0, or ids with "
-        "--id. @FILE reads them from a file, one per line.",
-    ),
-]
-Groups = Annotated[
-    str | None,
-    option(
-        "--groups",
-        panel=PROBLEM,
-        metavar="COL",
-        help="Column with the groups for --at-least and --at-most.",
-    ),
-]
-AtLeast = Annotated[
-    list[str] | None,
-    option(
-        "--at-least",
-        panel=PROBLEM,
-        metavar="N|GROUP=N",
-        help="Minimum number of selected rows per group, or of one group; repeatable.",
-    ),
-]
-AtMost = Annotated[
-    list[str] | None,
-    option(
-        "--at-most",
-        panel=PROBLEM,
-        metavar="N|GROUP=N",
-        help="Maximum number of selected rows per group, or of one group; repeatable.",
-    ),
-]
-By = Annotated[
-    str | None,
-    option(
-        "--by",
-        panel=PROBLEM,
-        metavar="COL",
-        help="Select separately for each value of this column; -k is the total number.",
-    ),
-]
-
-# -- search ---------------------------------------------------------------------------------------
-
-MethodName = Annotated[
-    str,
-    option(
-        "--method",
-        panel=SEARCH,
-        metavar="NAME",
-        autocompletion=_complete_method,
-        help="Method; see `protobandit methods`. Default: lazybandit, if it supports the "
-        "constraints.",
-    ),
-]
-Param = Annotated[
-    list[str] | None,
-    option(
-        "--param",
-        panel=SEARCH,
-        metavar="KEY=VALUE",
-        help="Parameter of the method, such as epsilon=0.2; repeatable.",
-    ),
-]
-Effort = Annotated[
-    str | None,
-    option(
-        "--effort",
-        panel=SEARCH,
-        metavar="fast|balanced|thorough|NUMBER",
-        help="Effort of lazybandit. Default: balanced.",
-    ),
-]
-Seed = Annotated[
-    str,
-    option(
-        "--seed",
-        panel=SEARCH,
-        metavar="N",
-        help="Random seed; the same seed gives the same result. Default: 0.",
-    ),
-]
-Jobs = Annotated[
-    str | None,
-    option(
-        "--jobs",
-        panel=SEARCH,
-        metavar="N",
-        help="Number of threads; -1 means all cores. Default: all cores.",
-    ),
-]
-MaxEvaluations = Annotated[
-    str | None,
-    option(
-        "--max-evaluations",
-        panel=LIMITS,
-        metavar="N",
-        help="Stop after N computed dissimilarities, such as 1e9, with the best result so far.",
-    ),
-]
-MaxSeconds = Annotated[
-    str | None,
-    option(
-        "--max-seconds",
-        panel=LIMITS,
-        metavar="S",
-        help="Stop after S seconds, with the best result so far.",
-    ),
-]
-MaxMemory = Annotated[
-    str | None,
-    option(
-        "--max-memory",
-        panel=LIMITS,
-        metavar="SIZE",
-        help="Memory for stored dissimilarities, such as 4GB. Default: half of the free memory.",
-    ),
-]
-
-# -- output ---------------------------------------------------------------------------------------
-
-Force = Annotated[bool, flag("--force", panel=OUTPUT, help="Replace existing output files.")]
-AsJson = Annotated[
-    bool, flag("--json", panel=OUTPUT, help="Print one JSON object instead of text.")
-]
-Quiet = Annotated[
-    bool, flag("--quiet", "-q", panel=OUTPUT, help="Print only the requested output.")
-]
-Format = Annotated[
-    TableFormat,
-    option("--format", panel=OUTPUT, metavar="csv|parquet", help="Format of tables. Default: csv."),
+    option("--target PATH", INPUT, "Path of the target files, if they have moved; repeatable."),
 ]

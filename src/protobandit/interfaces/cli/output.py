@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from protobandit.foundation.errors import ProtobanditError
@@ -27,8 +28,8 @@ def print_status(text: str) -> None:
     _write_text(f"{text}\n", sys.stderr)
 
 
-def print_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write one JSON document to stdout; NaN and infinity become null."""
+def print_json(document: Any) -> None:
+    """Write a mapping or a dataclass as JSON to stdout; NaN and infinity become null."""
     text = json.dumps(_as_json(document), ensure_ascii=False, allow_nan=False)
     if not _is_encodable(text, sys.stdout):
         text = json.dumps(_as_json(document), allow_nan=False)
@@ -87,6 +88,8 @@ def _discard_output(stream: TextIO) -> None:
 
 
 def _as_json(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

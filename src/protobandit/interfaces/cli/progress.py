@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from protobandit.interfaces.cli import output
 
@@ -20,23 +20,21 @@ _BAR_WIDTHS = ((100, 24), (72, 8))  # width of the terminal, width of the bar; n
 _SCALES = ((10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
-class ProgressDisplay(Protocol):
-    """Shows the current step and the progress of a search."""
+class ProgressDisplay:
+    """Shows the current step and the progress of a search; this one shows nothing."""
 
     def notify(self, sentence: str) -> None:
         """Show the current step."""
-        ...
 
     def show(self, progress: Progress) -> None:
         """Show the progress of a search."""
-        ...
 
 
 @contextmanager
 def progress_display(*, is_quiet: bool) -> Iterator[ProgressDisplay]:
     """Open a display that suits stderr; it shows nothing if ``is_quiet``."""
     if is_quiet:
-        yield _NoDisplay()
+        yield ProgressDisplay()
         return
     from rich.console import Console
 
@@ -55,15 +53,7 @@ def progress_display(*, is_quiet: bool) -> Iterator[ProgressDisplay]:
         yield _Bar(bar)
 
 
-class _NoDisplay:
-    def notify(self, sentence: str) -> None:
-        pass
-
-    def show(self, progress: Progress) -> None:
-        pass
-
-
-class _Lines:
+class _Lines(ProgressDisplay):
     """At most one line every few seconds, so that a short run prints nothing."""
 
     def __init__(self) -> None:
@@ -79,7 +69,7 @@ class _Lines:
         self.notify(long_line(progress))
 
 
-class _Bar:
+class _Bar(ProgressDisplay):
     def __init__(self, bar: Any) -> None:
         self.bar = bar
         self.task = bar.add_task("", total=None)

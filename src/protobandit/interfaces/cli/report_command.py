@@ -21,13 +21,7 @@ def report(
     target: options.MovedTargets = None,
     out: Annotated[
         Path | None,
-        option(
-            "--out",
-            "-o",
-            panel=OUTPUT,
-            metavar="FILE",
-            help="Output file. Default: report.html beside selection.json.",
-        ),
+        option("--out -o FILE", OUTPUT, "Output file. Default: report.html beside selection.json."),
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -42,16 +36,16 @@ def report(
         open_for_writing,
         require_writable_file,
     )
-    from protobandit.interfaces.jobs.reopened_result import reopen
+    from protobandit.interfaces.jobs.report_page import report_page
     from protobandit.interfaces.jobs.saved_result import SavedResult, selection_file
 
     path = selection_file(selection).with_name(REPORT) if out is None else out
     result = SavedResult.load(selection)
     require_writable_file(path, force=force)
     with progress_display(is_quiet=quiet) as display:
-        reopened = reopen(result, sources=source or (), targets=target or (), notify=display.notify)
+        reopened = result.reopen(source or (), target or (), display.notify)
         display.notify("Writing the report …")
-        page = reopened.report_page()
+        page = report_page(*reopened, result.run)
     with open_for_writing(path, force=force) as file:
         file.write(page.encode("utf-8"))
     if as_json:

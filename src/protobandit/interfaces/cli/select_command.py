@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,11 +18,11 @@ from protobandit.interfaces.cli.option_groups import (
     select_arguments,
     with_option_groups,
 )
-from protobandit.interfaces.cli.options import LIMITS, OUTPUT, flag, option
+from protobandit.interfaces.cli.options import OUTPUT, listed, option
 from protobandit.interfaces.cli.progress import progress_display
 
 if TYPE_CHECKING:
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
     from protobandit.interfaces.jobs.select_job import SelectJob, WrittenResult
 
 EXAMPLES = (
@@ -39,77 +39,32 @@ def select(
     context: typer.Context,
     problem: ProblemOptions,
     *,
-    fixed: options.Fixed = None,
-    groups: options.Groups = None,
-    at_least: options.AtLeast = None,
-    at_most: options.AtMost = None,
-    by: options.By = None,
-    method: options.MethodName = "auto",
-    param: options.Param = None,
-    effort: options.Effort = None,
+    fixed: Annotated[str | None, listed("--fixed")] = None,
+    groups: Annotated[str | None, listed("--groups")] = None,
+    at_least: Annotated[list[str] | None, listed("--at-least")] = None,
+    at_most: Annotated[list[str] | None, listed("--at-most")] = None,
+    by: Annotated[str | None, listed("--by")] = None,
+    method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
+    param: Annotated[list[str] | None, listed("--param")] = None,
+    effort: Annotated[str | None, listed("--effort")] = None,
     search: SearchOptions,
-    checkpoint: Annotated[
-        bool,
-        flag(
-            "--checkpoint",
-            panel=LIMITS,
-            help="Save the search to OUT.checkpoint, so that --resume can continue it. The file "
-            "is removed at the end.",
-        ),
-    ] = False,
-    checkpoint_every: Annotated[
-        str | None,
-        option(
-            "--checkpoint-every",
-            panel=LIMITS,
-            metavar="S",
-            help="Seconds between two checkpoints. Default: 5.",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        flag(
-            "--resume",
-            panel=LIMITS,
-            help="Continue from OUT.checkpoint. The file must exist unless --checkpoint is given "
-            "too.",
-        ),
-    ] = False,
-    keep_partial: Annotated[
-        bool,
-        flag(
-            "--keep-partial",
-            panel=LIMITS,
-            help="On Ctrl-C, write the best result so far. A second Ctrl-C writes nothing.",
-        ),
-    ] = False,
+    checkpoint: Annotated[bool, listed("--checkpoint")] = False,
+    checkpoint_every: Annotated[str | None, listed("--checkpoint-every")] = None,
+    resume: Annotated[bool, listed("--resume")] = False,
+    keep_partial: Annotated[bool, listed("--keep-partial")] = False,
     out: Annotated[
         Path | None,
         option(
-            "--out",
-            "-o",
-            panel=OUTPUT,
-            metavar="DIR",
-            help="Output folder. Default: NAME-prototypes in the current folder, where NAME is "
-            "the name of the first source.",
+            "--out -o DIR",
+            OUTPUT,
+            "Output folder. Default: NAME-prototypes in the current folder, where NAME is the name "
+            "of the first source.",
         ),
     ] = None,
-    report: Annotated[
-        bool, flag("--report", panel=OUTPUT, help="Also write report.html, a page to view.")
-    ] = False,
-    certify: Annotated[
-        bool,
-        flag(
-            "--certify",
-            panel=OUTPUT,
-            help="Also compute a certificate: a bound on the cost relative to the best possible "
-            "cost.",
-        ),
-    ] = False,
+    report: Annotated[bool, listed("--report")] = False,
+    certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
-    dry_run: Annotated[
-        bool, flag("--dry-run", panel=OUTPUT, help="Estimate the cost and exit.")
-    ] = False,
+    dry_run: Annotated[bool, listed("--dry-run")] = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -177,7 +132,7 @@ def _print_plan(arguments: SelectArguments, *, as_json: bool, is_quiet: bool) ->
     with progress_display(is_quiet=is_quiet) as display:
         plan = open_problem(arguments, display.notify).plan()
     if as_json:
-        output.print_json(asdict(plan))
+        output.print_json(plan)
     else:
         output.print_text(f"{plan}\n")
 
@@ -210,8 +165,7 @@ def _summary(written: WrittenResult) -> str:
 
 
 def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
-    selection, certificate = written.result.selection, written.result.selection.certificate
-    metric = selection.metric
+    selection = written.result.selection
     return {
         "k": selection.k,
         "rows": written.n_source,
@@ -225,9 +179,9 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "lookups": selection.lookups,
         "seconds": selection.seconds,
         "method": selection.method,
-        "metric": metric if isinstance(metric, str) else metric.name,
+        "metric": selection.metric_name,
         "status": selection.status,
-        "certificate": None if certificate is None else asdict(certificate),
+        "certificate": selection.certificate,
         "out": str(written.folder),
         "files": written.files,
         "left_out": written.skipped,

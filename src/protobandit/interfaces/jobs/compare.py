@@ -13,9 +13,13 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import ProtobanditError
 from protobandit.foundation.generators import as_generator
-from protobandit.interfaces.jobs.opened_problem import OpenedProblem, method_with, open_problem
+from protobandit.interfaces.jobs.opened_problem import (
+    OpenedProblem,
+    SelectArguments,
+    method_with,
+    open_problem,
+)
 from protobandit.interfaces.jobs.read_options import Notify, rows_at
-from protobandit.interfaces.jobs.select_arguments import SelectArguments
 from protobandit.result.selection import Selection
 
 MAX_TEST_ROWS = 1 << 15  # target rows on which costs are measured

@@ -27,19 +27,6 @@ _SIGNATURE = "<!-- protobandit demo "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Digits:
-    """The images as rows, and the digit that each one shows."""
-
-    rows: Doubles
-    labels: Ids
-
-    @property
-    def images(self) -> Doubles:
-        """Return the rows as 8 x 8 images."""
-        return self.rows.reshape(-1, 8, 8)
-
-
-@dataclass(frozen=True, kw_only=True)
 class DemoScore:
     """One line of the table.
 
@@ -83,14 +70,16 @@ def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
     notify
         Called with a sentence before each step.
     """
+    from sklearn.datasets import load_digits
+
     notify("Loading scikit-learn's digits …")
     digits = load_digits()
-    n = len(digits.rows)
+    n = len(digits.data)
     if not 1 <= k <= n:
         raise InvalidInput(f"k={k} is not allowed for {n} images. Pass -k from 1 to {n}.")
     notify("Warming up (the first run on a machine compiles, which takes some seconds) …")
     for method in (*METHODS, "random"):
-        select(digits.rows, k=min(k, 3), method=method, random_state=seed)
+        select(digits.data, k=min(k, 3), method=method, random_state=seed)
     runs = {}
     for method in METHODS:
         notify(f"Selecting {k} of {n} images by {method} …")
@@ -106,29 +95,21 @@ def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
     )
 
 
-def load_digits() -> Digits:
-    """Return the 1,797 digits that come with scikit-learn."""
-    from sklearn import datasets
-
-    rows, labels = datasets.load_digits(return_X_y=True)
-    return Digits(rows=rows, labels=labels.astype(np.int64))
-
-
-def select_digits(digits: Digits, k: int, *, method: str, seed: int) -> ScoredSelection:
+def select_digits(digits: Any, k: int, *, method: str, seed: int) -> ScoredSelection:
     """Select by one method, measure the time, and score the selection."""
     started = perf_counter()
-    selection = select(digits.rows, k=k, method=method, random_state=seed)
+    selection = select(digits.data, k=k, method=method, random_state=seed)
     seconds = perf_counter() - started
-    nearest = selection.assign(digits.rows).labels
-    labels = digits.labels[selection.indices]
-    centres = barycentres(digits.rows, nearest, digits.rows[selection.indices])
+    nearest = selection.assign(digits.data).labels
+    labels = digits.target[selection.indices]
+    centres = barycentres(digits.data, nearest, digits.data[selection.indices])
     score = DemoScore(
         cost=selection.cost,
         cost_error=selection.cost_error,
         evaluations=selection.evaluations,
         seconds=seconds,
-        by_nearest=float(np.mean(labels[nearest] == digits.labels)),
-        by_barycentre=float(np.mean(labels[_nearest(digits.rows, centres)] == digits.labels)),
+        by_nearest=float(np.mean(labels[nearest] == digits.target)),
+        by_barycentre=float(np.mean(labels[_nearest(digits.data, centres)] == digits.target)),
     )
     return ScoredSelection(selection, score)
 
@@ -156,16 +137,16 @@ def average(scores: list[DemoScore]) -> DemoScore:
     return DemoScore(**means | {"cost_error": error})
 
 
-def draw(digits: Digits, selection: Selection) -> str:
+def draw(digits: Any, selection: Selection) -> str:
     """Return the gallery of a selection as SVG."""
-    n, method = len(digits.rows), selection.method
+    n, method = len(digits.data), selection.method
     return gallery(
         digits.images[selection.indices],
         selection.mass,
         title=f"{selection.k:,} prototypes of {n:,} handwritten digits",
         subtitle=f"{method} · cost {selection.cost:.4g} · {selection.evaluations:,} evaluations",
         note="Best first. Bars: fraction of all images nearest to each prototype.",
-        names=[f"digit {digits.labels[i]}, row {i}" for i in selection.indices],
+        names=[f"digit {digits.target[i]}, row {i}" for i in selection.indices],
     )
 
 

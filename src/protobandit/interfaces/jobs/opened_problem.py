@@ -1,10 +1,10 @@
-"""A selection problem whose files are open: the arguments of `select` and `plan`."""
+"""The arguments of ``protobandit select``, and the same with their files open."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,61 @@ from protobandit._select import select
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.read_options import (
     Notify,
+    ReadOptions,
     require_applicable,
     require_no_missing_values,
     weights_column,
 )
-from protobandit.interfaces.jobs.select_arguments import SelectArguments
 from protobandit.metrics.metrics import metric
 from protobandit.problem.constraints import Constraints
+from protobandit.problem.limits import Limits
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.checkpoint.checkpoint import Checkpoint
 from protobandit.run.progress.reporter import Interrupt, Progress
 from protobandit.search.methods.table import as_method
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectArguments:
+    """Files, and how to select from them.
+
+    Attributes
+    ----------
+    sources, targets
+        Paths; no targets means that the source is also the target.
+    k
+        Number of prototypes, a fraction of the source rows, or "auto".
+    read_options, preparation
+        How files become rows, and how rows are prepared.
+    metric, metric_parameters
+        Name and parameters of the metric; None chooses a metric by the kind of rows.
+    method, parameters
+        Name and parameters of the method.
+    fixed
+        Row numbers, or ids if the read options name a column of ids.
+    at_least, at_most
+        One number for all groups, or a number per group.
+    limits, seed, n_jobs
+        As in `protobandit.select`.
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    k: int | float | str
+    read_options: ReadOptions = field(default_factory=ReadOptions)
+    preparation: Preparation | None = None
+    metric: str | None = None
+    metric_parameters: Mapping[str, Any] = field(default_factory=dict)
+    method: str = "auto"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    at_least: int | Mapping[str, int] | None = None
+    at_most: int | Mapping[str, int] | None = None
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    n_jobs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

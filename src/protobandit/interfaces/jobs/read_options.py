@@ -121,11 +121,7 @@ class ReadOptions:
 
     def to_document(self) -> dict[str, Any]:
         """Return the options that were set, as JSON can hold them."""
-        document = {name: value for name, value in asdict(self).items() if value}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in document.items()
-        }
+        return {name: value for name, value in asdict(self).items() if value}
 
     @staticmethod
     def from_document(stored: Mapping[str, Any]) -> ReadOptions:

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from protobandit.foundation.array_types import Ids
 from protobandit.interfaces.jobs.read_options import ReadOptions, optional_column
+from protobandit.interfaces.jobs.saved_result import RunRecord
 from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
@@ -24,16 +25,9 @@ from protobandit.rows.files.opened import Opened
 _MAX_COLUMNS = 32  # columns that a page shows
 
 
-def report_page(
-    selection: Selection,
-    source: Opened,
-    target: Opened,
-    options: ReadOptions,
-    *,
-    command: str,
-    seed: int,
-) -> str:
+def report_page(selection: Selection, source: Opened, target: Opened, run: RunRecord) -> str:
     """Return the page of a selection of ``source`` for ``target``."""
+    options = run.read_options
     source_display = row_display(source, options)
     data = report_data(
         selection,
@@ -42,8 +36,8 @@ def report_page(
         target=source_display if target is source else row_display(target, options),
         weights=optional_column(target, options.weights),
         groups=optional_column(source, options.groups),
-        command=command,
-        random_state=seed,
+        command=run.command,
+        random_state=run.seed,
     )
     notes = dict.fromkeys((*_vector_notes(source, options), *_vector_notes(target, options)))
     return page(replace(data, notes=(*data.notes, *notes)))

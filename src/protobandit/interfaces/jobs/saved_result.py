@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.output_files import SELECTION, write_atomically
-from protobandit.interfaces.jobs.read_options import ReadOptions
+from protobandit.interfaces.jobs.read_options import Notify, ReadOptions, weights_column
 from protobandit.result.selection import Selection
+from protobandit.rows.files.opened import Opened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +53,14 @@ class RunRecord:
         return {
             "protobandit": self.version,
             "command": self.command,
-            "source": list(self.sources),
-            "target": list(self.targets) or None,
+            "source": self.sources,
+            "target": self.targets or None,
             "reading": self.read_options.to_document(),
             "seed": self.seed,
-            "columns": list(self.columns),
-            "image_size": _list_or_none(self.image_size),
-            "ids": _list_or_none(self.ids),
-            "labels": _list_or_none(self.labels),
+            "columns": self.columns,
+            "image_size": self.image_size,
+            "ids": self.ids,
+            "labels": self.labels,
         }
 
     @staticmethod
@@ -80,6 +80,14 @@ class RunRecord:
         )
 
 
+class ReopenedResult(NamedTuple):
+    """A selection with the rows it was made from."""
+
+    selection: Selection
+    source: Opened
+    target: Opened
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedResult:
     """A selection and the run that made it; a selection saved from Python has an empty record."""
@@ -93,13 +101,6 @@ class SavedResult:
         if self.run != RunRecord():
             document["run"] = self.run.to_document()
         return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def with_certificate(self, certificate: Certificate) -> SavedResult:
-        """Return the result with a certificate, and its evaluations counted."""
-        counts = dict(self.selection.evaluations_by_phase)
-        counts["certify"] = counts.get("certify", 0) + certificate.evaluations
-        selection = replace(self.selection, certificate=certificate, evaluations_by_phase=counts)
-        return replace(self, selection=selection)
 
     def save(self, path: Path) -> None:
         """Write the result over the file it was loaded from; ``path`` is as in `load`."""
@@ -126,6 +127,43 @@ class SavedResult:
                 f"{error}). Run `protobandit select` again."
             ) from None
 
+    def reopen(
+        self, sources: Sequence[str], targets: Sequence[str], notify: Notify
+    ) -> ReopenedResult:
+        """Open the files of the run, or those passed instead; raise if the rows have changed."""
+        run = self.run
+        if not (sources or run.sources):
+            raise InvalidInput(
+                "This selection does not record the files it was made from. Pass --source, and "
+                "--target if there was one."
+            )
+        source, target = _open_sides(run, sources, targets, notify)
+        selection = self.selection.attached(
+            source.rows,
+            None if target is source else target.rows,
+            weights=weights_column(target, run.read_options.weights),
+        )
+        return ReopenedResult(selection, source, target)
+
+
+def _open_sides(
+    run: RunRecord, sources: Sequence[str], targets: Sequence[str], notify: Notify
+) -> tuple[Opened, Opened]:
+    try:
+        return run.read_options.open_sides(
+            sources or run.sources, targets or run.targets, seed=run.seed, notify=notify
+        )
+    except InvalidInput as error:
+        recorded = {} if sources else {"--source": run.sources}
+        recorded |= {} if targets or not run.targets else {"--target": run.targets}
+        if not recorded:
+            raise
+        shown = " and ".join(f"{option} {' '.join(paths)}" for option, paths in recorded.items())
+        raise InvalidInput(
+            f"{error} The selection was made from {shown}, relative to the folder in which it was "
+            f"run. If the files have moved, pass {' and '.join(recorded)} with the new path."
+        ) from None
+
 
 def selection_file(path: Path) -> Path:
     """Return the file that holds a selection: ``path``, or the file in that folder."""
@@ -143,10 +181,6 @@ def _text(path: Path) -> str:
         f"{str(path)!r} cannot be read: {reason}. Pass the folder that `protobandit select` wrote, "
         f"or its {SELECTION}."
     )
-
-
-def _list_or_none(values: tuple[Any, ...] | None) -> list[Any] | None:
-    return None if values is None else list(values)
 
 
 def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:

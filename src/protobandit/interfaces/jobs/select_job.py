@@ -11,7 +11,7 @@ from typing import Any
 
 from protobandit._version import __version__
 from protobandit.foundation.errors import InvalidInput
-from protobandit.interfaces.jobs.opened_problem import OpenedProblem, open_problem
+from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArguments, open_problem
 from protobandit.interfaces.jobs.output_files import (
     REPORT,
     SELECTION,
@@ -26,7 +26,6 @@ from protobandit.interfaces.jobs.result_tables import (
     values_at,
 )
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
-from protobandit.interfaces.jobs.select_arguments import SelectArguments
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
 from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
@@ -180,14 +179,7 @@ class SelectJob:
         if self.has_report:
             notify("Writing the report …")
             with self._skipped_on_ctrl_c():
-                page = report_page(
-                    selection,
-                    source,
-                    target,
-                    options,
-                    command=self.command,
-                    seed=self.arguments.seed,
-                )
+                page = report_page(selection, source, target, result.run)
                 files[REPORT] = page.encode("utf-8")
         return files
 
