@@ -22,7 +22,7 @@ from protobandit.search.arms.subset import Subset
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
 from protobandit.search.arms.threshold import Threshold
 from protobandit.search.arms.uniform import Uniform
-from search.arms.fakes import FAKES, play
+from search.arms.fakes import FAKES, merge, play
 
 STRATEGIES = {
     "exhaustive": Exhaustive(),
@@ -112,7 +112,7 @@ def test_no_pull_if_there_is_nothing_to_decide(name):
     st.lists(st.floats(-1e3, 1e3), max_size=20),
 )
 def test_merged_moments_equal_those_of_all_rows(left, right):
-    merged, whole = _moments(left).merge(_moments(right)), _moments(left + right)
+    merged, whole = merge(_moments(left), _moments(right)), _moments(left + right)
     assert merged.count == whole.count
     np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(merged.spread, whole.spread, rtol=1e-9, atol=1e-6)

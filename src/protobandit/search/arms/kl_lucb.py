@@ -36,7 +36,7 @@ from protobandit.search.arms.contract import (
     choose_all,
     top,
 )
-from protobandit.search.arms.pac import require_pac
+from protobandit.search.arms.pac import Pac
 
 _GROWTH = 1.125
 _STEP = 32
@@ -45,7 +45,7 @@ _INSIDE = 2**-53
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLLUCB:
+class KLLUCB(Pac):
     """Pull the weakest leaders and the strongest challengers until they are separated.
 
     Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best,
@@ -83,14 +83,12 @@ class KLLUCB:
         whose rewards are all 0 from one with the mean ``nu``, but at most 512.
     """
 
-    nu: float
-    delta: float
     early_stop: bool = True
     early_factor: float = 2.0
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        require_pac(self.nu, self.delta)
+        super().__post_init__()
         require_number(self.early_factor, "early_factor", above=0)
         require_integer(self.batch, "batch", allows_none=True)
 
