@@ -7,7 +7,7 @@ A table is kept as `Columns` while it may still hold missing values and texts. A
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from protobandit.foundation.checks import is_missing
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.rows.column_checks import require_distinct
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.memory_maps import rows_at
 from protobandit.rows.messages import MISSING_ADVICE, shortened
 
 _BLOCK = 4096  # rows
@@ -88,13 +88,8 @@ class Columns:
 
     def take(self, where: Where) -> Columns:
         """Return some of the rows."""
-        own = self.numbers
-        return Columns(
-            numbers=gather(own, where) if is_mapped(own) else own[where],
-            names=self.names,
-            categories={name: values[where] for name, values in self.categories.items()},
-            is_named=self.is_named,
-        )
+        categories = {name: values[where] for name, values in self.categories.items()}
+        return replace(self, numbers=rows_at(self.numbers, where), categories=categories)
 
     def to_numpy(self) -> Any:
         """Return the numbers; raise if there are categories."""

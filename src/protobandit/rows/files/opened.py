@@ -11,7 +11,7 @@ import numpy as np
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.column_checks import are_names, require_known
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.memory_maps import rows_at
 
 
 class OtherColumns(Protocol):
@@ -103,5 +103,6 @@ class Opened:
         if self.image_shape is None:
             raise InvalidInput(f"{self.path} holds {self.kind}, not images. Pass images.")
         where = np.asarray(ids, dtype=np.int64)
-        found = gather(self.rows, where) if is_mapped(self.rows) else self.rows[where]
-        return np.asarray(found, dtype=np.uint8).reshape(len(where), *self.image_shape)
+        return np.asarray(rows_at(self.rows, where), dtype=np.uint8).reshape(
+            len(where), *self.image_shape
+        )

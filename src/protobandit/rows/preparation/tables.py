@@ -12,7 +12,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.frames import as_columns
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.memory_maps import is_mapped, rows_at
 from protobandit.rows.messages import shortened
 from protobandit.rows.rows import DenseRows, Rows, SparseRows, is_sparse, sparse_rows
 
@@ -39,8 +39,7 @@ class _Reordered:
         self.dtype = numbers.dtype
 
     def __getitem__(self, where: Where) -> Any:
-        rows = gather(self.numbers, where) if is_mapped(self.numbers) else self.numbers[where]
-        return rows[:, self.order]
+        return rows_at(self.numbers, where)[:, self.order]
 
 
 def as_table(

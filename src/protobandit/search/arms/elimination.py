@@ -6,6 +6,7 @@ beforehand and compared with the cost of pulling every row at each stage.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -71,13 +72,13 @@ def eliminate(plan: Plan, arms: Ids, terms: Terms) -> Identification:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacElimination(Pac):
+class PacElimination(Pac, ABC):
     """Elimination by the plan that the number of arms, ``nu`` and ``delta`` determine."""
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return an arm within ``nu`` of the best, with probability ``1 - delta``."""
         return (yield from eliminate(self.plan(len(arms)), arms, terms))
 
+    @abstractmethod
     def plan(self, n_arms: int) -> Plan:
         """Return the stages that reduce ``n_arms`` to one."""
-        raise NotImplementedError
