@@ -88,14 +88,15 @@ class Metric:
         return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
 
 
-def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Operand:
+def prepare(block: Any, centre: Doubles | None, *, form: str) -> Operand:
+    """Return rows, not centred, in a form of `dense_rows` or `sparse_distances`."""
     home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
     return Operand(*home.FORMS[form](block))
 
 
 def _prepare_squares(block: Any, centre: Doubles | None) -> Operand:
     if centre is None or len(centre) <= distances.FEW_COLUMNS:
-        return _prepare(block, centre, form="with_norms")
+        return prepare(block, centre, form="with_norms")
     rows, _ = dense_rows.FORMS["plain"](block)
     near = dense_rows.shifted(rows, centre)
     return Operand(rows, dense_rows.squared_norms(near), near)
@@ -243,7 +244,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
 
 def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
     defaults: dict[str, Any] = {
-        "prepare": partial(_prepare, form=form),
+        "prepare": partial(prepare, form=form),
         "fill": partial(_fill, name=name),
         "kinds": frozenset({"dense", "sparse"} if name in sparse_distances.FILLS else {"dense"}),
         "is_of_sets": form in ("sets", "flags"),
@@ -372,7 +373,7 @@ def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Op
             f"{block.shape[1]}. Pass one parameter per column of the rows."
         )
     rows = block if centre is None else dense_rows.shifted(block, centre)
-    return _prepare(dense_rows.mapped(rows, by), None, form="with_norms")
+    return prepare(dense_rows.mapped(rows, by), None, form="with_norms")
 
 
 _MAKERS: dict[str, tuple[str, Callable[[Any], Metric]]] = {

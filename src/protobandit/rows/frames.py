@@ -16,8 +16,7 @@ import numpy as np
 from protobandit.foundation.checks import is_missing
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import as_floats, kind_of, number_type
-from protobandit.rows.column_checks import require_distinct
-from protobandit.rows.columns import Columns, text_of
+from protobandit.rows.columns import Columns, require_distinct, text_of
 from protobandit.rows.messages import shortened
 from protobandit.rows.rows import working_dtype
 

@@ -13,8 +13,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.foundation.threads import one_blas_thread
 from protobandit.rows.columns import Columns
-from protobandit.rows.preparation.categories import one_hot
-from protobandit.rows.preparation.imputation import filled_numbers, filled_texts
+from protobandit.rows.preparation.encoding import filled_numbers, filled_texts, one_hot
 from protobandit.rows.preparation.sparse import transform_sparse
 from protobandit.rows.preparation.tables import as_table, fitted_columns, require_width
 from protobandit.rows.rows import is_finite, is_sparse, working_dtype

@@ -14,7 +14,7 @@ import numpy as np
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns, require_no_missing
-from protobandit.rows.preparation.categories import unseen
+from protobandit.rows.preparation.encoding import unseen
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.preparation.sparse import transform_sparse

@@ -176,23 +176,20 @@ class Prefixes:
             for line, arm in zip(lines, arms[whole].tolist(), strict=True):
                 line[:] = self._columns[arm][own]
         others = arms[~whole]
-        lines = step.append(others)
-        rows = self.rows[own]
-        for cut in cuts(len(rows), _ROWS_AT_ONCE):
-            self.oracle.tabulate(others, self.oracle.targets(rows[cut]), lines[:, cut])
+        self._compute(step, others, step.append(others))
 
     def _visit_unkept(self, step: PrefixRange, arms: Ids, which: Ids, visit: Visit) -> None:
         """Compute the distances of some of the arms without keeping them."""
-        if len(which) == 0:
-            return
-        rows = self.rows[step.start : step.stop]
         for cut in cuts(len(which), max(1, _TASK_ENTRIES // len(step))):
             some = which[cut]
             block = np.empty((len(some), len(step)), dtype=self.oracle.dtype)
-            for cut_rows in cuts(len(rows), _ROWS_AT_ONCE):
-                targets = self.oracle.targets(rows[cut_rows])
-                self.oracle.tabulate(arms[some], targets, block[:, cut_rows])
+            self._compute(step, arms[some], block)
             visit(block, np.arange(len(some)), some)
+
+    def _compute(self, step: PrefixRange, arms: Ids, out: Floats) -> None:
+        rows = self.rows[step.start : step.stop]
+        for cut in cuts(len(rows), _ROWS_AT_ONCE):
+            self.oracle.tabulate(arms, self.oracle.targets(rows[cut]), out[:, cut])
 
 
 def moments_of(count: Ids, total: Doubles, squares: Doubles, dtype: np.dtype[Any]) -> Moments:
