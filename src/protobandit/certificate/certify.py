@@ -57,7 +57,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import optional_count, require_choice, require_number
 from protobandit.foundation.generators import as_generator
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import draw_rows
+from protobandit.oracle.target_orders import draw_rows, rows_at_shares
 from protobandit.problem.problem import Problem
 
 _LEAST_ROWS = 16  # below this number nothing is computed
@@ -306,11 +306,8 @@ class _Assignment:
         """Return ``n`` rows, one from each stratum of the sorted target."""
         order = np.lexsort((self.nearest, self.labels))
         cumulative = np.cumsum((self.weights * self.units)[order])
-        positions = (np.arange(n) + random.random(n)) / n * cumulative[-1]
-        # A position may be rounded up to the total; rows after the last with weight are excluded.
-        last = int(np.searchsorted(cumulative, cumulative[-1]))
-        drawn = np.searchsorted(cumulative, positions, side="right")
-        rows: Ids = order[np.minimum(drawn, last)]
+        shares = (np.arange(n) + random.random(n)) / n
+        rows: Ids = order[rows_at_shares(cumulative, shares)]
         return rows
 
 

@@ -28,10 +28,9 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
 from protobandit.metrics.operands import Operand
-from protobandit.metrics.text import fill_edits, prepare_texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -199,6 +198,35 @@ def _invalid_value_message(name: str, value: Any, i: int, j: int) -> str:
     return (
         f"metric={name!r} gave {value!s:.40} for target row {j} and source row {i} of a block. "
         f"A dissimilarity must be a finite number >= 0. Correct the metric or drop such rows."
+    )
+
+
+def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Operand:
+    """Return the texts; raise if a row is not a str."""
+    for text in block:
+        if not isinstance(text, str):
+            raise InvalidInput(
+                f"metric={name!r} compares texts, and one row is {text!r:.40} "
+                f"({type(text).__name__}). Pass rows of type str, or use another metric."
+            )
+    return Operand(list(block))
+
+
+def fill_edits(sources: Operand, targets: Operand, out: Floats, *, is_normalized: bool) -> None:
+    """Write the number of edits between texts, divided by the longer length if normalized."""
+    try:
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+    except ImportError:
+        raise NotAvailable(
+            "metric='levenshtein' requires rapidfuzz, which is not installed. Run "
+            "pip install 'protobandit[text]', or pass your own function as metric."
+        ) from None
+    out[...] = process.cdist(
+        sources.rows,
+        targets.rows,
+        scorer=Levenshtein.normalized_distance if is_normalized else Levenshtein.distance,
+        dtype=np.float64 if is_normalized else np.int32,
     )
 
 

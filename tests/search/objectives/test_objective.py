@@ -15,8 +15,7 @@ from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
 from protobandit.search.objectives.embedding import Embedding
 from protobandit.search.objectives.mixture import Mixture
 from protobandit.search.objectives.objective import RewardSums, advance
-from protobandit.search.objectives.prefix_coverage import PrefixCoverage
-from protobandit.search.objectives.prefixes import Prefixes
+from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 N = 30

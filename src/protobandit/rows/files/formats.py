@@ -35,6 +35,7 @@ class FileFormat:
     may_be_gzipped: bool = False
 
 
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm")
 _TEXT_TABLE = {"is_table": True, "may_be_gzipped": True}
 
 FORMATS = (
@@ -46,23 +47,7 @@ FORMATS = (
     FileFormat("parquet", (".parquet", ".pq"), "a Parquet table", is_table=True),
     FileFormat("arrow", (".arrow", ".feather", ".ipc"), "an Arrow table", is_table=True),
     FileFormat("text", (".txt",), "one text per line"),
-    FileFormat(
-        name="images",
-        suffixes=(
-            ".png",
-            ".jpg",
-            ".jpeg",
-            ".gif",
-            ".bmp",
-            ".tif",
-            ".tiff",
-            ".webp",
-            ".pgm",
-            ".ppm",
-            ".pbm",
-        ),
-        description="images, one row each",
-    ),
+    FileFormat("images", IMAGES, "images, one row each"),
 )
 BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 TABLE_FORMATS = frozenset(each.name for each in FORMATS if each.is_table)
@@ -80,5 +65,4 @@ def format_of(path: Path) -> FileFormat | None:
 def listed_suffixes() -> str:
     """Return the suffixes of all formats in one line, for help texts and errors."""
     files = [suffix for suffix, each in BY_SUFFIX.items() if each.name != "images"]
-    images = next(each for each in FORMATS if each.name == "images")
-    return f"{', '.join(files)}, images ({', '.join(images.suffixes[:2])}, …)"
+    return f"{', '.join(files)}, images ({', '.join(IMAGES[:2])}, …)"

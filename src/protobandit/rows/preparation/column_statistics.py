@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,17 @@ def moments(blocks: Blocks) -> ColumnMoments:
         mean = _total(block.sum(axis=0) for block in blocks()) / n
         variance = _total(((block - mean) ** 2).sum(axis=0) for block in blocks()) / n
     return ColumnMoments(n, mean, variance)
+
+
+def sparse_moments(matrix: Any) -> ColumnMoments:
+    """Return mean and variance of each column; zeros count."""
+    n, width = matrix.shape
+    values, columns = matrix.data.astype(np.float64), matrix.indices
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(columns, values, minlength=width) / n
+        squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=width)
+        n_zeros = n - np.bincount(columns, minlength=width)
+        return ColumnMoments(n, mean, (squares + n_zeros * mean**2) / n)
 
 
 def _total(parts: Iterator[Doubles]) -> Doubles:

@@ -21,6 +21,7 @@ from protobandit.rows.preparation.column_statistics import (
     moments,
     principal_components,
     ranges,
+    sparse_moments,
     standard_deviations,
 )
 from protobandit.rows.preparation.encoding import (
@@ -30,7 +31,6 @@ from protobandit.rows.preparation.encoding import (
     require_no_infinity,
 )
 from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.sparse import require_sparse_steps, sparse_moments
 from protobandit.rows.preparation.tables import RowsAsArray, as_table
 from protobandit.rows.rows import is_sparse
 
@@ -40,6 +40,13 @@ MOST_ROWS = 65_536
 MOST_ON_DISK = 16_384  # rows on disk are read in runs:
 _RUN = 16  # rows
 _MOST_CELLS = 1 << 26  # so that a sample of wide rows fits into memory
+
+_NOT_SPARSE = {
+    "pca": "it would make the rows dense. Reduce them with scikit-learn's TruncatedSVD first, or "
+    "pass toarray()",
+    "impute": "only NaN counts as missing there. Replace NaN by numbers",
+    "categories": "it has no categories. Omit categories, or pass toarray()",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,8 +272,13 @@ def _standardized(fitted: FittedPreparation, sample: Columns, name: str) -> Fitt
 
 
 def _fit_sparse(asked: Preparation, sample: Any, name: str) -> FittedPreparation:
+    """Fit a scale but no centre, so that rows stay sparse."""
     parameters = asdict(asked)
-    require_sparse_steps(parameters, name=name)
+    for step, why in _NOT_SPARSE.items():
+        if parameters[step] is not None:
+            raise InvalidInput(
+                f"{step}={parameters[step]!r} does not support a sparse matrix ({name}): {why}."
+            )
     divisors = None
     if asked.standardize:
         found = sparse_moments(sample)

@@ -15,9 +15,8 @@ from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.preparation.encoding import unseen
-from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.fitted import FittedPreparation, transform_sparse
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.rows.preparation.sparse import transform_sparse
 from protobandit.rows.preparation.tables import as_table, is_in_memory
 from protobandit.rows.rows import DenseRows, Rows, SparseRows, digest_of, is_sparse
 

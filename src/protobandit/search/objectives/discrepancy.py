@@ -11,9 +11,8 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.search.objectives.embedding import Embedding
 from protobandit.search.objectives.objective import ExactObjective, ExtraResults
 
-_SLACK = (
-    16  # units of rounding per criticism, below which a row counts as dependent on those chosen
-)
+# Units of rounding per criticism, below which a row counts as dependent on those chosen.
+_SLACK = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

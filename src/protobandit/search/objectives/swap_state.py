@@ -165,11 +165,9 @@ class SwapState:
     def _allowed(self, ragged: RaggedTable) -> Any:
         """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility
-        return (
-            self._all_slots
-            if feasibility.is_free
-            else feasibility.allowed(ragged.arms[self.members])
-        )
+        if feasibility.is_free:
+            return self._all_slots
+        return feasibility.allowed(ragged.arms[self.members])
 
     def _state(self, ragged: RaggedTable, allowed: Any) -> tuple[Any, ...]:
         """Return the arguments of `swap_changes` that do not depend on the arms."""
