@@ -130,7 +130,8 @@ def as_columns(
     if array.dtype.kind != "O" and not categories:
         names = tuple(map(str, range(array.shape[1])))
         return Columns(numbers=array, names=names, is_named=False)
-    found = [(str(at), partial(_object_column, array[:, at])) for at in range(array.shape[1])]
+    objects = array.astype(object, copy=False).T
+    found = [(str(at), partial(_numbers_or_texts, column)) for at, column in enumerate(objects)]
     return replace(_gathered(found, len(array), name, categories), is_named=False)
 
 
@@ -181,10 +182,6 @@ def _arrow_column(values: Any, is_category: bool) -> Values | str:
     if kind in ("number", "text"):
         return _numbers_or_texts(np.fromiter(values.to_pylist(), object, len(values)), True)
     return str(values.type)
-
-
-def _object_column(values: Values, is_category: bool) -> Values | str:
-    return _numbers_or_texts(values.astype(object), is_category)
 
 
 # By library and type: a function that yields the name of each column and how to read it.

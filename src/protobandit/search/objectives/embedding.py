@@ -50,11 +50,6 @@ class Embedding:
             _require_finite(means, across)
         return cls(across=across, similarity=similarity, means=means)
 
-    @property
-    def name(self) -> str:
-        """Return the kernel's name."""
-        return self.similarity.pairs.name
-
     @cached_property
     def norms(self) -> Doubles:
         """Return the similarity of each source row to itself. Cost: |S| evaluations."""

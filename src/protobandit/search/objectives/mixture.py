@@ -68,9 +68,9 @@ class Mixture(ExactObjective):
         means = embedding.means[prototypes]
         if (np.diag(matrix) <= 0)[means > 0].any():
             raise InvalidInput(
-                f"kernel={embedding.name!r} is not positive semidefinite: the similarity of a row "
-                f"to itself is <= 0, but its mean similarity to the target is > 0. Correct the "
-                f"kernel."
+                f"kernel={embedding.similarity.pairs.name!r} is not positive semidefinite: the "
+                f"similarity of a row to itself is <= 0, but its mean similarity to the target is "
+                f"> 0. Correct the kernel."
             )
         start = np.concatenate([self.coefficients, np.zeros(len(arms))])
         rounding = float(np.finfo(new[0].dtype).eps)
