@@ -18,6 +18,7 @@ import operator
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -107,50 +108,30 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
         for task in remaining:
             function(task)
         return
-    queue = _Queue(remaining)
+    queue = deque(remaining)
     futures = [_pool().submit(_work, function, queue) for _ in range(helpers)]
     try:
         _work(function, queue)
     finally:
-        queue.close()
+        queue.clear()
         started = [future for future in futures if not future.cancel()]
         wait(started)
     for future in started:
         future.result()
 
 
-class _Queue:
-    """Yield each task to one thread; after `close`, yield no more."""
-
-    def __init__(self, tasks: list[Any]) -> None:
-        self._tasks: Iterator[Any] = iter(tasks)
-        self._lock = threading.Lock()
-        self._is_open = True
-
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            with self._lock:
-                if not self._is_open:
-                    return
-                try:
-                    task = next(self._tasks)
-                except StopIteration:
-                    return
-            yield task
-
-    def close(self) -> None:
-        with self._lock:
-            self._is_open = False
-
-
-def _work(function: Callable[[Any], None], queue: _Queue) -> None:
+def _work(function: Callable[[Any], None], queue: deque[Any]) -> None:
     was_inside = getattr(_inside, "pool", False)
     _inside.pool = True
     try:
-        for task in queue:
+        while True:
+            try:
+                task = queue.popleft()  # atomic: each task goes to one thread
+            except IndexError:
+                return
             function(task)
     except BaseException:
-        queue.close()
+        queue.clear()
         raise
     finally:
         _inside.pool = was_inside

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.column_checks import are_names
-from protobandit.rows.columns import Columns
+from protobandit.rows.columns import Columns, are_names
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.frames import is_from
 from protobandit.rows.memory_maps import is_mapped

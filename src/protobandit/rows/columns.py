@@ -6,8 +6,9 @@ A table is kept as `Columns` while it may still hold missing values and texts. A
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,8 @@ from protobandit.foundation.array_types import Where
 from protobandit.foundation.checks import is_missing
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
-from protobandit.rows.column_checks import require_distinct
-from protobandit.rows.memory_maps import gather, is_mapped
-from protobandit.rows.messages import MISSING_ADVICE, shortened
+from protobandit.rows.memory_maps import rows_at
+from protobandit.rows.messages import MISSING_ADVICE, shortened, suggestion
 
 _BLOCK = 4096  # rows
 
@@ -88,13 +88,8 @@ class Columns:
 
     def take(self, where: Where) -> Columns:
         """Return some of the rows."""
-        own = self.numbers
-        return Columns(
-            numbers=gather(own, where) if is_mapped(own) else own[where],
-            names=self.names,
-            categories={name: values[where] for name, values in self.categories.items()},
-            is_named=self.is_named,
-        )
+        categories = {name: values[where] for name, values in self.categories.items()}
+        return replace(self, numbers=rows_at(self.numbers, where), categories=categories)
 
     def to_numpy(self) -> Any:
         """Return the numbers; raise if there are categories."""
@@ -145,3 +140,27 @@ def _missing_counts(table: Columns) -> dict[str, int]:
     for column, values in table.categories.items():
         found[column] = sum(value is None for value in values)
     return {column: n for column, n in found.items() if n}
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def are_names(columns: Sequence[str]) -> bool:
+    """Return whether columns have distinct names that are not just "0", "1" and so on."""
+    positions = [str(at) for at in range(len(columns))]
+    return len(set(columns)) == len(columns) and list(columns) != positions
+
+
+def require_distinct(names: Sequence[str], owner: str) -> None:
+    """Raise if two columns have the same name."""
+    repeated = [name for name, n in Counter(names).items() if n > 1]
+    if repeated:
+        raise InvalidInput(f"{owner} has the column {repeated[0]!r} more than once. Rename one.")
+
+
+def require_known(names: Sequence[str], wanted: Sequence[str], owner: str) -> None:
+    """Raise if a wanted column does not exist; the message gives similar names."""
+    for name in wanted:
+        if name not in names:
+            known = f"It has {shortened(map(repr, names))}" if names else "It has no named columns"
+            raise InvalidInput(f"{owner} has no column {name!r}.{suggestion(name, names)} {known}.")

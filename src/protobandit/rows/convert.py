@@ -68,7 +68,10 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     if array.ndim == 2 and array.dtype.kind in "fiub":
         return _dense(array, columns, name=name)
     if array.ndim and (takes_objects or len(array) == 0):
-        items = data if isinstance(data, Sequence) else _items(array)
+        # The rows are the values of a 1-D array, else arrays of one dimension less.
+        items = array.tolist() if array.ndim == 1 else array
+        if isinstance(data, Sequence):
+            items = data
         return _not_empty(ObjectRows(list(items), name=name), name)
     raise InvalidInput(_not_numbers(array, name))
 
@@ -102,11 +105,6 @@ def _from_list(rows: list[Any]) -> np.ndarray[Any, Any]:
     for i, row in enumerate(rows):
         array[i] = row
     return array
-
-
-def _items(array: np.ndarray[Any, Any]) -> list[Any]:
-    """Return the rows: the values of a 1-D array, else arrays of one dimension less."""
-    return array.tolist() if array.ndim == 1 else list(array)
 
 
 def _dense(array: np.ndarray[Any, Any], columns: tuple[str, ...] | None, *, name: str) -> DenseRows:

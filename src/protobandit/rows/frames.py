@@ -6,7 +6,7 @@ The libraries are never imported here: a frame of a library exists only if the l
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,8 +16,7 @@ import numpy as np
 from protobandit.foundation.checks import is_missing
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import as_floats, kind_of, number_type
-from protobandit.rows.column_checks import require_distinct
-from protobandit.rows.columns import Columns, text_of
+from protobandit.rows.columns import Columns, require_distinct, text_of
 from protobandit.rows.messages import shortened
 from protobandit.rows.rows import working_dtype
 
@@ -64,7 +63,7 @@ def _pandas_array(frame: Any, name: str, takes_objects: bool) -> Values:
     columns = zip(frame.columns, types, strict=True)
     wrong = [str(column) for column, t in columns if getattr(t, "kind", "O") not in "fiub"]
     if wrong and takes_objects:
-        return _tuples(frame.itertuples(index=False, name=None), len(frame))
+        return np.fromiter(frame.itertuples(index=False, name=None), object, len(frame))
     if wrong:
         raise InvalidInput(_not_numbers(name, wrong))
     if all(isinstance(t, np.dtype) for t in types):
@@ -81,14 +80,10 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
 def _polars_array(frame: Any, name: str, takes_objects: bool) -> Values:
     wrong = [c for c, t in frame.schema.items() if not (t.is_numeric() or str(t) == "Boolean")]
     if wrong and takes_objects:
-        return _tuples(frame.iter_rows(), len(frame))
+        return np.fromiter(frame.iter_rows(), object, len(frame))
     if wrong:
         raise InvalidInput(_not_numbers(name, wrong))
     return as_numbers(np.asarray(frame.to_numpy()))
-
-
-def _tuples(rows: Iterable[tuple[Any, ...]], n: int) -> Values:
-    return np.fromiter(rows, dtype=object, count=n)
 
 
 def _not_numbers(name: str, wrong: list[str]) -> str:
@@ -135,7 +130,8 @@ def as_columns(
     if array.dtype.kind != "O" and not categories:
         names = tuple(map(str, range(array.shape[1])))
         return Columns(numbers=array, names=names, is_named=False)
-    found = [(str(at), partial(_object_column, array[:, at])) for at in range(array.shape[1])]
+    objects = array.astype(object, copy=False).T
+    found = [(str(at), partial(_numbers_or_texts, column)) for at, column in enumerate(objects)]
     return replace(_gathered(found, len(array), name, categories), is_named=False)
 
 
@@ -169,7 +165,8 @@ def _polars_column(values: Any, is_category: bool) -> Values | str:
         floats = as_numbers(np.asarray(values.to_numpy()))
         return floats.astype(working_dtype(floats.dtype), copy=False)
     if is_numeric or kind in ("String", "Categorical", "Enum", "Object"):
-        return _numbers_or_texts(_as_objects(values.to_list()), is_category or kind != "Object")
+        items = np.fromiter(values.to_list(), object, len(values))
+        return _numbers_or_texts(items, is_category or kind != "Object")
     return str(values.dtype)
 
 
@@ -183,12 +180,8 @@ def _arrow_column(values: Any, is_category: bool) -> Values | str:
     if kind == "number" and not is_category:
         return as_floats(values, working_dtype(number_type(values.type)))
     if kind in ("number", "text"):
-        return _numbers_or_texts(_as_objects(values.to_pylist()), True)
+        return _numbers_or_texts(np.fromiter(values.to_pylist(), object, len(values)), True)
     return str(values.type)
-
-
-def _object_column(values: Values, is_category: bool) -> Values | str:
-    return _numbers_or_texts(values.astype(object), is_category)
 
 
 # By library and type: a function that yields the name of each column and how to read it.
@@ -259,7 +252,3 @@ def _numbers_or_texts(items: Values, is_category: bool) -> Values | str:
             return type(item).__name__
         texts[i] = text_of(item)
     return texts
-
-
-def _as_objects(values: list[Any]) -> Values:
-    return np.fromiter(values, dtype=object, count=len(values))

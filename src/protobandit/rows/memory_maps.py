@@ -66,6 +66,11 @@ def gather(array: Any, where: Where) -> np.ndarray[Any, Any]:
     return found
 
 
+def rows_at(array: Any, where: Where) -> Any:
+    """Return some rows of an array, in memory or on disk."""
+    return gather(array, where) if is_mapped(array) else array[where]
+
+
 class Joined:
     """Several arrays of one width as one array; only the requested rows are read."""
 

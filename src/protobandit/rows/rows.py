@@ -13,14 +13,15 @@ from __future__ import annotations
 import hashlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.memory_maps import gather, rows_at
 from protobandit.rows.messages import MISSING_ADVICE
 
 _FINGERPRINT_ROWS = 256
@@ -33,6 +34,7 @@ class Rows(ABC):
     name: str
     n_columns: int | None
     dtype: np.dtype[Any]
+    digest: str | None = None  # of the rows from which these were prepared
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -40,6 +42,16 @@ class Rows(ABC):
     @abstractmethod
     def take(self, where: Where) -> Any:
         """Return some rows as one block."""
+
+    def subset(self, ids: Ids, columns: Ids | None = None) -> Rows:
+        """Return the rows ``ids``, and of arrays only some columns if ``columns`` is given."""
+        return DenseRows(self.take(ids), name=self.name, dtype=self.dtype)
+
+    def with_dtype(self, dtype: np.dtype[Any]) -> Rows:
+        """Return the same rows, read in blocks of another type."""
+        rows = copy(self)
+        rows.dtype = dtype
+        return rows
 
     @property
     def n_cells(self) -> int:
@@ -52,10 +64,7 @@ class Rows(ABC):
 
     def fingerprint(self) -> str:
         """Return a short digest of the shape and of evenly spaced rows, the same for any dtype."""
-        digest = hashlib.blake2b(digest_size=12)
-        digest.update(f"{self.kind} {len(self)} {self.n_columns}".encode())
-        digest.update(self._bytes(strided(len(self), _FINGERPRINT_ROWS)))
-        return digest.hexdigest()
+        return self.digest or digest_of(self.kind, (len(self), self.n_columns), self._bytes)
 
     @abstractmethod
     def _bytes(self, ids: Ids) -> bytes: ...
@@ -77,23 +86,27 @@ class DenseRows(Rows):
         name: str,
         dtype: np.dtype[Any] | None = None,
         is_checked: bool = True,
+        digest: str | None = None,
     ) -> None:
         self.array = array
         self.name = name
         self.n_columns = array.shape[1]
         self.dtype = np.dtype(dtype or working_dtype(array.dtype))
         self.is_checked = is_checked
-        self.is_mapped = is_mapped(array)
+        self.digest = digest
 
     def __len__(self) -> int:
         return int(self.array.shape[0])
 
     def take(self, where: Where) -> Any:
-        rows = gather(self.array, where) if self.is_mapped else self.array[where]
-        block = np.asarray(rows, dtype=self.dtype)
+        block = np.asarray(rows_at(self.array, where), dtype=self.dtype)
         if not self.is_checked:
             require_finite(block, name=self.name, where=where)
         return block
+
+    def subset(self, ids: Ids, columns: Ids | None = None) -> DenseRows:
+        array = self.array[ids] if columns is None else self.array[np.ix_(ids, columns)]
+        return DenseRows(array, name=self.name, dtype=self.dtype, is_checked=self.is_checked)
 
     def _bytes(self, ids: Ids) -> bytes:
         return _plain_bytes(gather(self.array, ids))
@@ -104,7 +117,15 @@ class SparseRows(Rows):
 
     kind = "sparse"
 
-    def __init__(self, matrix: Any, *, name: str, dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(
+        self,
+        matrix: Any,
+        *,
+        name: str,
+        dtype: np.dtype[Any] | None = None,
+        digest: str | None = None,
+    ) -> None:
+        self.digest = digest
         self.matrix = matrix
         self.name = name
         self.n_columns = int(matrix.shape[1])
@@ -119,6 +140,9 @@ class SparseRows(Rows):
 
     def take(self, where: Where) -> Any:
         return self.matrix[where].astype(self.dtype, copy=False)
+
+    def subset(self, ids: Ids, columns: Ids | None = None) -> SparseRows:
+        return SparseRows(self.matrix[ids], name=self.name, dtype=self.dtype)
 
     def _bytes(self, ids: Ids) -> bytes:
         block = self.matrix[ids].astype(np.float64)
@@ -145,6 +169,9 @@ class ObjectRows(Rows):
             return list(self.items[where])
         return [self.items[i] for i in where]
 
+    def subset(self, ids: Ids, columns: Ids | None = None) -> ObjectRows:
+        return ObjectRows(self.take(ids), name=self.name)
+
     def _bytes(self, ids: Ids) -> bytes:
         return b"\0".join(_item_bytes(self.items[i]) for i in ids)
 
@@ -166,8 +193,19 @@ class NumberedRows(Rows):
     def take(self, where: Where) -> Any:
         return np.arange(self.n, dtype=np.int64)[where] if isinstance(where, slice) else where
 
+    def subset(self, ids: Ids, columns: Ids | None = None) -> NumberedRows:
+        return NumberedRows(len(ids), name=self.name)
+
     def _bytes(self, ids: Ids) -> bytes:
         return b""
+
+
+def digest_of(kind: str, shape: tuple[Any, ...], read: Callable[[Ids], bytes]) -> str:
+    """Return a short digest of the shape and of evenly spaced rows, which ``read`` returns."""
+    digest = hashlib.blake2b(digest_size=12)
+    digest.update(f"{kind} {shape[0]} {shape[1]}".encode())
+    digest.update(read(strided(shape[0], _FINGERPRINT_ROWS)))
+    return digest.hexdigest()
 
 
 def _plain_bytes(values: np.ndarray[Any, Any]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,23 +114,15 @@ def take_stream_rows(
     if not found:
         raise InvalidInput("The stream ended before its first row. Pass a stream with rows.")
     if n_found < n_rows + n_fresh:
-        whole = _joined(found, 0, n_found)
-        return StreamRows(rows=whole, fresh=None, remark=_ended_remark(n_found))
+        remark = f"The stream ended after {n_found:,} rows; all of them are the target."
+        return StreamRows(rows=_joined(found, 0, n_found), fresh=None, remark=remark)
     return StreamRows(
         rows=_joined(found, 0, n_rows),
         fresh=_joined(found, n_rows, n_rows + n_fresh),
-        remark=_stream_remark(n_rows),
-    )
-
-
-def _ended_remark(n: int) -> str:
-    return f"The stream ended after {n:,} rows; all of them are the target."
-
-
-def _stream_remark(n: int) -> str:
-    return (
-        f"The target is the first {n:,} rows of a stream, in order of arrival; later rows are "
-        f"assumed to be exchangeable with them."
+        remark=(
+            f"The target is the first {n_rows:,} rows of a stream, in order of arrival; later rows "
+            f"are assumed to be exchangeable with them."
+        ),
     )
 
 
@@ -179,13 +171,10 @@ def _joined(found: list[Any], start: int, stop: int) -> Any:
 
         return vstack(parts, format="csr")
     if isinstance(found[0], Columns):
-        return Columns(
-            numbers=np.concatenate([part.numbers for part in parts]),
-            names=parts[0].names,
-            categories={
-                name: np.concatenate([part.categories[name] for part in parts])
-                for name in parts[0].categories
-            },
-            is_named=parts[0].is_named,
-        )
+        numbers = np.concatenate([part.numbers for part in parts])
+        texts = {
+            name: np.concatenate([part.categories[name] for part in parts])
+            for name in parts[0].categories
+        }
+        return replace(parts[0], numbers=numbers, categories=texts)
     return [item for part in parts for item in part]

@@ -25,7 +25,8 @@ from protobandit import FittedPreparation, InvalidInput, Preparation
 from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
 from protobandit.rows.frames import as_columns
-from protobandit.rows.preparation import fitting_sample, principal_components
+from protobandit.rows.preparation import column_statistics
+from protobandit.rows.preparation import preparation as fitting
 from protobandit.rows.preparation.prepared_rows import PreparedRows, prepare_sides
 from protobandit.rows.preparation.tables import as_table
 from protobandit.rows.rows import Rows
@@ -89,8 +90,8 @@ def test_components_equal_scikit_learn_up_to_sign(asked):
 
 @pytest.mark.parametrize("n", [40, 80])
 def test_components_of_very_wide_rows(n, monkeypatch):
-    monkeypatch.setattr(principal_components, "_MOST_BY_COVARIANCE", 60)
-    monkeypatch.setattr(principal_components, "_MOST_BY_SVD", 50)
+    monkeypatch.setattr(column_statistics, "_MOST_BY_COVARIANCE", 60)
+    monkeypatch.setattr(column_statistics, "_MOST_BY_SVD", 50)
     rows = RANDOM.normal(size=(n, 90)) * np.r_[1000, 300, 100, 30, np.full(86, 0.1)]
     fitted = Preparation(pca=4).fit(rows)
     expected = PCA(4, svd_solver="full").fit(rows)
@@ -584,7 +585,7 @@ class CountingRows(Rows):
 
 @pytest.fixture
 def few_to_fit_on(monkeypatch):
-    monkeypatch.setattr(fitting_sample, "MOST_ROWS", 64)
+    monkeypatch.setattr(fitting, "MOST_ROWS", 64)
 
 
 @prepared
@@ -640,13 +641,11 @@ def test_a_memory_map_of_a_million_rows_is_not_read_into_memory(tmp_path):
 @pytest.mark.parametrize("n_bytes", [64, 256, 3072])
 def test_fitting_reads_little_of_a_file_of_five_gigabytes(n_bytes):
     n = 5 * 2**30 // n_bytes
-    starts = (
-        fitting_sample._runs(n, fitting_sample.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
-    )
+    starts = fitting._runs(n, fitting.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
     pages = np.unique(np.concatenate([starts, starts + n_bytes - 1]) // 4096)
     assert len(starts) == 16_384
     assert len(pages) * 4096 < 0.015 * n * n_bytes
-    single = fitting_sample._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
+    single = fitting._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
     assert len(np.unique(single // 4096)) * 4096 > 0.6 * 10**6 * 256  # of 256 MB
 
 
@@ -655,16 +654,16 @@ def test_a_file_is_read_in_runs_spread_evenly(tmp_path):
     rows = np.arange(400_003, dtype=np.float64).reshape(-1, 1)
     np.save(path, rows)
     table = as_table(open_rows(path), name="target")
-    ids = fitting_sample.fitting_sample(table, np.random.default_rng(0)).numbers.ravel()
+    ids = fitting.fitting_sample(table, np.random.default_rng(0)).numbers.ravel()
     assert 16_384 - 16 < len(ids) <= 16_384
     assert (np.diff(ids) >= 1).all()
     assert (np.diff(ids) == 1).sum() >= 15 * 1023
     assert np.histogram(ids, bins=100, range=(0, 400_003))[0].min() > 100
     every = np.zeros(97, dtype=int)
     for seed in range(400):
-        every[fitting_sample._runs(97, 32, np.random.default_rng(seed))] += 1
+        every[fitting._runs(97, 32, np.random.default_rng(seed))] += 1
     assert (every > 0).all()
-    assert fitting_sample._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
+    assert fitting._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -681,7 +680,7 @@ def test_a_file_sorted_by_class_is_standardized_as_a_shuffled_one(tmp_path, is_s
 
 def test_a_missing_value_outside_the_sample_raises_when_read(few_to_fit_on):
     rows = NUMBERS.copy()
-    looked_at = fitting_sample._drawn(200, 64, np.random.default_rng(0)).tolist()
+    looked_at = fitting._drawn(200, 64, np.random.default_rng(0)).tolist()
     hidden = next(i for i in range(100, 200) if i not in looked_at)
     rows[hidden, 4] = np.nan
     target = CountingArray(rows)

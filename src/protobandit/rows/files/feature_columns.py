@@ -12,8 +12,8 @@ import numpy as np
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import as_floats, kind_of, lengths_of, number_type
-from protobandit.rows.column_checks import require_known
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.columns import require_known
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.files.tables import FileTable
 from protobandit.rows.messages import shortened, suggestion
 from protobandit.rows.rows import working_dtype

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FileFormat:
     """A format of files with rows.
 
@@ -35,58 +35,19 @@ class FileFormat:
     may_be_gzipped: bool = False
 
 
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm")
 _TEXT_TABLE = {"is_table": True, "may_be_gzipped": True}
 
 FORMATS = (
-    FileFormat(name="npy", suffixes=(".npy",), description="a NumPy array"),
-    FileFormat(
-        name="npz", suffixes=(".npz",), description="several NumPy arrays, or a SciPy sparse matrix"
-    ),
-    FileFormat(
-        name="csv",
-        suffixes=(".csv",),
-        description="columns separated by commas",
-        **_TEXT_TABLE,
-    ),
-    FileFormat(
-        name="tsv",
-        suffixes=(".tsv", ".tab"),
-        description="columns separated by tabs",
-        **_TEXT_TABLE,
-    ),
-    FileFormat(
-        name="jsonl",
-        suffixes=(".jsonl", ".ndjson"),
-        description="one JSON object per line",
-        **_TEXT_TABLE,
-    ),
-    FileFormat(
-        name="parquet", suffixes=(".parquet", ".pq"), description="a Parquet table", is_table=True
-    ),
-    FileFormat(
-        name="arrow",
-        suffixes=(".arrow", ".feather", ".ipc"),
-        description="an Arrow table",
-        is_table=True,
-    ),
-    FileFormat(name="text", suffixes=(".txt",), description="one text per line"),
-    FileFormat(
-        name="images",
-        suffixes=(
-            ".png",
-            ".jpg",
-            ".jpeg",
-            ".gif",
-            ".bmp",
-            ".tif",
-            ".tiff",
-            ".webp",
-            ".pgm",
-            ".ppm",
-            ".pbm",
-        ),
-        description="images, one row each",
-    ),
+    FileFormat("npy", (".npy",), "a NumPy array"),
+    FileFormat("npz", (".npz",), "several NumPy arrays, or a SciPy sparse matrix"),
+    FileFormat("csv", (".csv",), "columns separated by commas", **_TEXT_TABLE),
+    FileFormat("tsv", (".tsv", ".tab"), "columns separated by tabs", **_TEXT_TABLE),
+    FileFormat("jsonl", (".jsonl", ".ndjson"), "one JSON object per line", **_TEXT_TABLE),
+    FileFormat("parquet", (".parquet", ".pq"), "a Parquet table", is_table=True),
+    FileFormat("arrow", (".arrow", ".feather", ".ipc"), "an Arrow table", is_table=True),
+    FileFormat("text", (".txt",), "one text per line"),
+    FileFormat("images", IMAGES, "images, one row each"),
 )
 BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 TABLE_FORMATS = frozenset(each.name for each in FORMATS if each.is_table)
@@ -104,5 +65,4 @@ def format_of(path: Path) -> FileFormat | None:
 def listed_suffixes() -> str:
     """Return the suffixes of all formats in one line, for help texts and errors."""
     files = [suffix for suffix, each in BY_SUFFIX.items() if each.name != "images"]
-    images = next(each for each in FORMATS if each.name == "images")
-    return f"{', '.join(files)}, images ({', '.join(images.suffixes[:2])}, …)"
+    return f"{', '.join(files)}, images ({', '.join(IMAGES[:2])}, …)"

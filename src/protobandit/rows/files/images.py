@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.rows.files.opened import ColumnsInMemory, Opened
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.messages import reason_of
 

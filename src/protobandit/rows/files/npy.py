@@ -11,10 +11,9 @@ import numpy as np
 from numpy.lib import format as npy
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.column_checks import require_known
+from protobandit.rows.columns import require_known
 from protobandit.rows.files.file_errors import reading
-from protobandit.rows.files.opened import ColumnsInMemory, Opened
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.memory_maps import Joined, read_at_random
 from protobandit.rows.messages import shortened

@@ -1,17 +1,42 @@
-"""Opened: rows from files, as `open_rows` returns them."""
+"""`ReadRequest` and `Opened`: what `open_rows` is asked for, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.column_checks import are_names, require_known
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.columns import are_names, require_known
+from protobandit.rows.memory_maps import rows_at
+
+
+def _ignore(message: str) -> None:
+    """Do nothing with a message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRequest:
+    """The checked options of `open_rows`; ``shown`` is the path in messages."""
+
+    shown: str
+    name: str = "source"
+    columns: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    categories: bool = False
+    image_size: tuple[int, int] | None = None
+    is_colour: bool = False
+    sample: int | None = None
+    assume_shuffled: bool = False
+    cache: Path | None = None
+    seed: int = 0
+    tell: Callable[[str], None] = _ignore
 
 
 class OtherColumns(Protocol):
@@ -103,5 +128,6 @@ class Opened:
         if self.image_shape is None:
             raise InvalidInput(f"{self.path} holds {self.kind}, not images. Pass images.")
         where = np.asarray(ids, dtype=np.int64)
-        found = gather(self.rows, where) if is_mapped(self.rows) else self.rows[where]
-        return np.asarray(found, dtype=np.uint8).reshape(len(where), *self.image_shape)
+        return np.asarray(rows_at(self.rows, where), dtype=np.uint8).reshape(
+            len(where), *self.image_shape
+        )

@@ -17,14 +17,13 @@ import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.arrow_files import open_arrow, open_parquet
 from protobandit.rows.files.file_errors import missing_file, reading
 from protobandit.rows.files.formats import format_of, listed_suffixes
 from protobandit.rows.files.images import open_images
 from protobandit.rows.files.npy import open_npy, open_npz
-from protobandit.rows.files.opened import ColumnsInMemory, Opened
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.files.table_rows import open_tables
+from protobandit.rows.files.tables import open_arrow, open_parquet
 from protobandit.rows.files.text_tables import open_delimited, open_json_lines
 
 Reader: TypeAlias = Callable[[Sequence[Path], ReadRequest], Opened]

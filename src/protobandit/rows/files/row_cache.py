@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from protobandit.foundation.errors import NotAvailable
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.memory_maps import read_at_random
 
 MOST_HELD = 1 << 30  # bytes of rows; more are cached on disk

@@ -20,8 +20,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow, as_values, is_vector
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.feature_columns import Layout, lay_out
-from protobandit.rows.files.opened import Opened
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.files.tables import FileTable, OpenTableFile, open_table
 
@@ -139,14 +138,11 @@ def _numbers(
         held = np.empty(shape, dtype=layout.dtype)
         fill(held)
         return held
-    key = [list(layout.numbers), None if sample is None else _key(asked)]
+    drawn = None if sample is None else [asked.sample, asked.seed, asked.assume_shuffled]
+    key = [list(layout.numbers), drawn]
     array = cached(table.paths, key, shape=shape, dtype=layout.dtype, fill=fill, asked=asked)
     arrow().default_memory_pool().release_unused()
     return array
-
-
-def _key(asked: ReadRequest) -> list[Any]:
-    return [asked.sample, asked.seed, asked.assume_shuffled]
 
 
 def _fill(

@@ -15,7 +15,7 @@ from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
-from protobandit.rows.files.read_request import ReadRequest
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.files.tables import Batches, Piece, TableFile
 from protobandit.rows.messages import shortened
 

@@ -13,9 +13,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.foundation.threads import one_blas_thread
 from protobandit.rows.columns import Columns
-from protobandit.rows.preparation.categories import one_hot
-from protobandit.rows.preparation.imputation import filled_numbers, filled_texts
-from protobandit.rows.preparation.sparse import transform_sparse
+from protobandit.rows.preparation.encoding import filled_numbers, filled_texts, one_hot
 from protobandit.rows.preparation.tables import as_table, fitted_columns, require_width
 from protobandit.rows.rows import is_finite, is_sparse, working_dtype
 
@@ -76,7 +74,7 @@ class FittedPreparation:
     @property
     def n_encoded(self) -> int:
         """Return the number of columns after categories are encoded as numbers."""
-        return len(self.names) + sum(len(x) + self._has_other for x in self.levels.values())
+        return len(self.names) + sum(len(x) + self.is_gower for x in self.levels.values())
 
     @property
     def is_gower(self) -> bool:
@@ -87,11 +85,6 @@ class FittedPreparation:
     def fills_gaps(self) -> bool:
         """Return whether missing values are allowed."""
         return self.parameters["impute"] is not None
-
-    @property
-    def _has_other(self) -> bool:
-        # A category that was not fitted is then as far from the others as they are from each other.
-        return self.is_gower
 
     def transform(self, rows: Any) -> Any:
         """Return prepared rows.
@@ -181,7 +174,9 @@ class FittedPreparation:
         parts = [filled_numbers(block, self.fills, name=name, where=where)]
         for column, levels in self.levels.items():
             texts = filled_texts(block, column, self.commonest, name=name, where=where)
-            parts.append(one_hot(texts, levels, has_other=self._has_other))
+            # In Gower's distance, a category that was not fitted is as far from the others as they
+            # are from each other.
+            parts.append(one_hot(texts, levels, has_other=self.is_gower))
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def scaled(self, values: Doubles) -> Doubles:
@@ -214,7 +209,8 @@ class FittedPreparation:
                 f"again with this release."
             )
         try:
-            values = {f.name: _LOADERS.get(f.name, _same)(document[f.name]) for f in _FIELDS}
+            values = {each.name: document[each.name] for each in _FIELDS}
+            values |= {name: load(values[name]) for name, load in _LOADERS.items()}
             loaded = FittedPreparation(**values)
             _require_shapes(loaded)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -239,10 +235,6 @@ class FittedPreparation:
     @property
     def _requested(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _as_array(stored: Any) -> Doubles | None:
@@ -289,3 +281,20 @@ def _unit(values: Doubles) -> Doubles:
     values = values / np.where(largest == 0, 1.0, largest)
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     return values / np.where(lengths == 0, 1.0, lengths)[:, None]
+
+
+def transform_sparse(matrix: Any, divisors: Doubles | None, is_unit: bool) -> Any:
+    """Return sparse rows, columns divided by ``divisors``; if ``is_unit``, rows of length 1."""
+    out = matrix.astype(working_dtype(np.dtype(matrix.dtype)), copy=True)
+    values = out.data.astype(np.float64)
+    if divisors is not None:
+        values /= np.where(divisors == 0, np.inf, divisors)[out.indices]
+    if is_unit:
+        rows = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr))
+        largest = np.zeros(out.shape[0])
+        np.maximum.at(largest, rows, np.abs(values))
+        values /= np.where(largest == 0, 1.0, largest)[rows]
+        lengths = np.sqrt(np.bincount(rows, values**2, minlength=out.shape[0]))
+        values /= np.where(lengths == 0, 1.0, lengths)[rows]
+    out.data = values.astype(out.dtype)
+    return out

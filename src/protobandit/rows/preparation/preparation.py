@@ -8,34 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_integer, require_choice
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.generators import as_generator
 from protobandit.foundation.slices import cuts
 from protobandit.rows.columns import Columns, require_no_missing
+from protobandit.rows.memory_maps import is_mapped
 from protobandit.rows.messages import shortened
-from protobandit.rows.preparation.categories import levels_of
 from protobandit.rows.preparation.column_statistics import (
     Blocks,
     moments,
+    principal_components,
     ranges,
+    sparse_moments,
     standard_deviations,
 )
-from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.fitting_sample import fitting_sample
-from protobandit.rows.preparation.imputation import (
+from protobandit.rows.preparation.encoding import (
     category_fills,
+    levels_of,
     number_fills,
     require_no_infinity,
 )
-from protobandit.rows.preparation.principal_components import principal_components
-from protobandit.rows.preparation.sparse import require_sparse_steps, sparse_moments
-from protobandit.rows.preparation.tables import as_table
+from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.tables import RowsAsArray, as_table
 from protobandit.rows.rows import is_sparse
 
 CATEGORIES = ("one-hot", "gower")
 IMPUTE = ("mean", "median", "most-frequent")
+MOST_ROWS = 65_536
+MOST_ON_DISK = 16_384  # rows on disk are read in runs:
+_RUN = 16  # rows
+_MOST_CELLS = 1 << 26  # so that a sample of wide rows fits into memory
+
+_NOT_SPARSE = {
+    "pca": "it would make the rows dense. Reduce them with scikit-learn's TruncatedSVD first, or "
+    "pass toarray()",
+    "impute": "only NaN counts as missing there. Replace NaN by numbers",
+    "categories": "it has no categories. Omit categories, or pass toarray()",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +165,42 @@ def _as_components(pca: Any) -> int | float | None:
 # -- fitting --------------------------------------------------------------------------------------
 
 
+def fitting_sample(table: Any, random: np.random.Generator) -> Any:
+    """Return all rows of a table, or a random sample of a large one."""
+    n, width = table.shape
+    if is_sparse(table):
+        some = slice(0, n) if n <= MOST_ROWS else _drawn(n, MOST_ROWS, random)
+        return table[some]
+    most = min(MOST_ROWS, max(1, _MOST_CELLS // max(1, width)))
+    if n <= most:
+        return table.take(slice(0, n))
+    if isinstance(table.numbers, RowsAsArray):  # such rows choose a sample that is cheap to read
+        numbers = table.numbers.rows.sample(most)
+        return Columns(numbers=numbers, names=table.names, is_named=False)
+    if is_mapped(table.numbers):
+        return table.take(_runs(n, min(most, MOST_ON_DISK), random))
+    return table.take(_drawn(n, most, random))
+
+
+def _drawn(n: int, most: int, random: np.random.Generator) -> Ids:
+    return np.sort(random.choice(n, most, replace=False, shuffle=False))
+
+
+def _runs(n: int, most: int, random: np.random.Generator) -> Ids:
+    """Return short runs of rows, one at a random place in each of equal sections of the table.
+
+    A page of a file holds several rows, so reading single rows would cost many times as much. If a
+    file is sorted by class, each class still has its share, up to one section.
+    """
+    if n <= most:
+        return np.arange(n)
+    n_blocks, n_runs = -(-n // _RUN), max(1, most // _RUN)
+    edges = np.linspace(0, n_blocks, n_runs + 1).astype(np.int64)
+    blocks = random.integers(edges[:-1], edges[1:])
+    rows = (blocks[:, None] * _RUN + np.arange(_RUN)).ravel()
+    return rows[rows < n]
+
+
 def _fit(asked: Preparation, sample: Columns, name: str) -> FittedPreparation:
     fitted = _encoding(asked, sample, name)
     if asked.is_gower:
@@ -225,8 +272,13 @@ def _standardized(fitted: FittedPreparation, sample: Columns, name: str) -> Fitt
 
 
 def _fit_sparse(asked: Preparation, sample: Any, name: str) -> FittedPreparation:
+    """Fit a scale but no centre, so that rows stay sparse."""
     parameters = asdict(asked)
-    require_sparse_steps(parameters, name=name)
+    for step, why in _NOT_SPARSE.items():
+        if parameters[step] is not None:
+            raise InvalidInput(
+                f"{step}={parameters[step]!r} does not support a sparse matrix ({name}): {why}."
+            )
     divisors = None
     if asked.standardize:
         found = sparse_moments(sample)

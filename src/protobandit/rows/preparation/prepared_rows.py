@@ -6,7 +6,6 @@ rounding of a machine.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +14,12 @@ import numpy as np
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns, require_no_missing
-from protobandit.rows.preparation.categories import unseen
-from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.encoding import unseen
+from protobandit.rows.preparation.fitted import FittedPreparation, transform_sparse
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.rows.preparation.sparse import transform_sparse
 from protobandit.rows.preparation.tables import as_table, is_in_memory
-from protobandit.rows.rows import DenseRows, Rows, SparseRows, is_sparse, strided
+from protobandit.rows.rows import DenseRows, Rows, SparseRows, digest_of, is_sparse
 
-_FINGERPRINT_ROWS = 256
 _MOST_CELLS_HELD = 10**8
 
 
@@ -52,45 +49,11 @@ class PreparedRows(Rows):
         some = self.table.take(where)
         return self.fitted.block(some, name=self.name, where=where, dtype=self.dtype)
 
-    def widened(self, dtype: np.dtype[Any]) -> PreparedRows:
-        """Return the same rows with another type."""
-        return PreparedRows(self.table, self.fitted, name=self.name, dtype=dtype)
-
     def fingerprint(self) -> str:
-        return _digest(self.table)
+        return digest_of("columns", self.table.shape, self._bytes)
 
     def _bytes(self, ids: Ids) -> bytes:
         return _cells(self.table.take(ids))
-
-
-class PreparedArray(DenseRows):
-    """Dense rows that have been prepared."""
-
-    def __init__(self, array: Any, *, name: str, digest: str) -> None:
-        super().__init__(array, name=name)
-        self.digest = digest
-
-    def fingerprint(self) -> str:
-        return self.digest
-
-
-class PreparedMatrix(SparseRows):
-    """Sparse rows that have been prepared."""
-
-    def __init__(self, matrix: Any, *, name: str, digest: str) -> None:
-        super().__init__(matrix, name=name)
-        self.digest = digest
-
-    def fingerprint(self) -> str:
-        return self.digest
-
-
-def _digest(table: Columns) -> str:
-    """Return a short digest of the shape and of evenly spaced rows."""
-    digest = hashlib.blake2b(digest_size=12)
-    digest.update(f"columns {len(table)} {table.shape[1]}".encode())
-    digest.update(_cells(table.take(strided(len(table), _FINGERPRINT_ROWS))))
-    return digest.hexdigest()
 
 
 def _cells(block: Columns) -> bytes:
@@ -154,16 +117,17 @@ def _rows(
     if is_sparse(table):
         matrix = transform_sparse(table, fitted.divisors, fitted.parameters["normalize"])
         digest = SparseRows(table, name=name).fingerprint()
-        return PreparedMatrix(matrix.astype(dtype, copy=False), name=name, digest=digest), ""
+        return SparseRows(matrix.astype(dtype, copy=False), name=name, digest=digest), ""
     cells = len(table) * max(table.shape[1], fitted.n_columns)
     is_mapped_target = name != "source" and not is_in_memory(table)
+    rows = PreparedRows(table, fitted, name=name, dtype=dtype)
     if cells > _MOST_CELLS_HELD or is_mapped_target:
-        return PreparedRows(table, fitted, name=name, dtype=dtype), ""
+        return rows, ""
     if not fitted.fills_gaps:
         require_no_missing(table, name=name)
     array = fitted.all_rows(table, name=name, dtype=dtype)
     remark = _unseen_remark(table, fitted, name)
-    return PreparedArray(array, name=name, digest=_digest(table)), remark
+    return DenseRows(array, name=name, digest=rows.fingerprint()), remark
 
 
 def _unseen_remark(table: Columns, fitted: FittedPreparation, name: str) -> str:

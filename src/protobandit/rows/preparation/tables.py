@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.frames import as_columns
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.memory_maps import is_mapped, rows_at
 from protobandit.rows.messages import shortened
 from protobandit.rows.rows import DenseRows, Rows, SparseRows, is_sparse, sparse_rows
 
@@ -39,8 +39,7 @@ class _Reordered:
         self.dtype = numbers.dtype
 
     def __getitem__(self, where: Where) -> Any:
-        rows = gather(self.numbers, where) if is_mapped(self.numbers) else self.numbers[where]
-        return rows[:, self.order]
+        return rows_at(self.numbers, where)[:, self.order]
 
 
 def as_table(
@@ -144,7 +143,13 @@ def _by_name(
         )
     for each in (*names, *categories):
         if (each in table.categories) != (each in categories):
-            _raise_other_kind(each, name, is_category=each in table.categories)
+            own, other = "numbers", "categories"
+            if each in table.categories:
+                own, other = other, own
+            raise InvalidInput(
+                f"{name} has {own} in column {each!r}, but the preparation was fitted on {other} "
+                f"there. Pass the column as {other}."
+            )
     position = {each: at for at, each in enumerate(table.names)}
     order = [position[each] for each in names]
     numbers = table.numbers
@@ -152,11 +157,3 @@ def _by_name(
         numbers = numbers[:, order] if is_in_memory(table) else _Reordered(numbers, order)
     texts = {each: table.categories[each] for each in categories}
     return Columns(numbers=numbers, names=tuple(names), categories=texts, is_named=table.is_named)
-
-
-def _raise_other_kind(column: str, name: str, *, is_category: bool) -> NoReturn:
-    kinds = ("categories", "numbers") if is_category else ("numbers", "categories")
-    raise InvalidInput(
-        f"{name} has {kinds[0]} in column {column!r}, but the preparation was fitted on "
-        f"{kinds[1]} there. Pass the column as {kinds[1]}."
-    )

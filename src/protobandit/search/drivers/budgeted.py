@@ -34,8 +34,7 @@ from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.control import SearchControl, StopReason
 from protobandit.search.drivers.greedy import Pick, given, grow
 from protobandit.search.drivers.round import play_round
-from protobandit.search.objectives.coverage import ExactCoverage
-from protobandit.search.objectives.priced import Priced
+from protobandit.search.objectives.coverage import ExactCoverage, Priced
 
 _ROUNDING = 1e-12  # of a cost
 

@@ -25,8 +25,7 @@ from protobandit.search.drivers.race.race import RungResult
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.methods.lazybandit import in_order, restore_result, save_result
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_probability
-from protobandit.search.objectives.prefix_coverage import PrefixCoverage
-from protobandit.search.objectives.prefixes import Prefixes
+from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.swap_state import SwapState
 
 _BATCH = 100  # the paper's

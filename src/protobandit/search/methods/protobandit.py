@@ -156,7 +156,7 @@ class ProtoBandit(Method):
         if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:
             return None
         assert isinstance(outcome.objective, SampledCoverage)
-        sample = outcome.objective.sample
+        sample = outcome.objective
         nu_step, nu = self.steps(outcome.k)
         reached = 1 - outcome.cost / sample.scale
         conditions = [*conditions_of(outcome.feasibility)]
