@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from protobandit.rows.files.formats import listed_suffixes
+
 PROBLEM = "Problem"
 INPUT = "Input"
 PREPARATION = "Preparation"
@@ -166,8 +168,8 @@ def complete_metric(incomplete: str) -> list[str]:
 
 
 _FORMATS = (
-    "Input files: .npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .txt (one text per "
-    "line), or a folder of images. Several files, or a quoted glob, are read as one set."
+    f"Input files: {listed_suffixes()}, or a folder of them. A .txt file holds one text per line. "
+    f"Several files, or a quoted glob, are read as one set."
 )
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE", help=_FORMATS, show_default=False)]
 Rows = Annotated[list[str], typer.Argument(metavar="ROWS", help=_FORMATS, show_default=False)]

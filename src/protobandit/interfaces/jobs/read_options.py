@@ -11,12 +11,11 @@ import numpy as np
 from protobandit.foundation.array_types import Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns, require_no_missing
+from protobandit.rows.files.formats import TABLE_FORMATS
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_rows
 
 Notify = Callable[[str], None]  # called with a sentence about the current step
-
-_TABLES = frozenset({"csv", "tsv", "jsonl", "parquet", "arrow"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +173,7 @@ class ReadOptions:
 
 def feature_columns(opened: Opened) -> tuple[str, ...]:
     """Return the feature columns of a table; empty if the columns have no names."""
-    if opened.format not in _TABLES:
+    if opened.format not in TABLE_FORMATS:
         return ()
     found = (
         name if name in opened.names else name.rpartition("[")[0]  # an element of a vector column
@@ -219,7 +218,7 @@ def rows_at(opened: Opened, where: Where) -> Any:
 
 def require_no_missing_values(opened: Opened, *, name: str) -> None:
     """Raise if a table in memory has missing values; the message counts them per column."""
-    is_table = opened.format in _TABLES and opened.kind == "numbers"
+    is_table = opened.format in TABLE_FORMATS and opened.kind == "numbers"
     if is_table and not isinstance(opened.rows, np.memmap):
         columns = Columns(numbers=opened.rows, names=opened.features)
         require_no_missing(columns, name=f"{name}: {opened.path}")
@@ -235,7 +234,7 @@ def require_applicable(options: ReadOptions, source: Opened, target: Opened) -> 
         )
     if options.assume_shuffled and options.sample is None:
         raise InvalidInput("--assume-shuffled requires --sample-rows. Pass --sample-rows N too.")
-    if options.sample is not None and (target is source or target.format not in _TABLES):
+    if options.sample is not None and (target is source or target.format not in TABLE_FORMATS):
         found = "there is no --target" if target is source else f"{target.path} is not a table"
         raise InvalidInput(
             f"--sample-rows requires a --target that is a table, but {found}. Remove the option: "
