@@ -65,4 +65,4 @@ def format_of(path: Path) -> FileFormat | None:
 def listed_suffixes() -> str:
     """Return the suffixes of all formats in one line, for help texts and errors."""
     files = [suffix for suffix, each in BY_SUFFIX.items() if each.name != "images"]
-    return f"{', '.join(files)}, images ({', '.join(IMAGES[:2])}, …)"
+    return f"{', '.join(files)}, images ({', '.join(IMAGES[:2])}, ...)"
