@@ -1,6 +1,6 @@
-"""A process that forks searches which kill themselves, and goes on from what they left on disk.
+"""A process that forks searches which kill themselves, and resumes them from their files.
 
-Prints what came of it as JSON; run by test_checkpoint.py.
+It prints the results as JSON; test_checkpoint.py runs it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ import warnings
 from pathlib import Path
 
 import protobandit as pb
-from protobandit.oracle import oracle
-from protobandit.run.checkpoint import store
-from protobandit.run.progress import watch
+from protobandit.oracle import oracle, tasks
+from protobandit.run import observer
+from protobandit.run.checkpoint import archive, evaluation_log
 from protobandit.search.methods import lazybandit
-from watched import call, outcome
+from watched import Counting, call, outcome, resumed
 
-NAMES = ("lazygreedy", "lazybandit", "fasterpam", "protobandit")
-watch._AT_ONCE = lazybandit._AT_ONCE = 0
-
-
-def select(name: str, path: Path) -> pb.Selection:
-    return pb.select(**call(name), checkpoint=pb.Checkpoint(path, seconds=0))
+BUILT_IN = {
+    name: call(name) for name in ("lazygreedy", "lazybandit", "fasterpam", "protobandit", "classes")
+}
+OWN = {
+    f"{name}, own metric": {**call(name), "metric": Counting().metric}
+    for name in ("lazygreedy", "lazybandit", "clarans", "classes")
+}
+oracle.TILE = tasks.TILE = 16
+observer.SMALL_EFFORT = 0
+lazybandit._AT_ONCE = lazybandit._AT_ONCE_IF_EXPENSIVE = 0
 
 
 def die_at(n: int, owner: type, method: str) -> None:
-    """Have this process killed by the n-th call of a method."""
+    """Kill this process after the n-th call of a method."""
     original, calls = getattr(owner, method), [0]
 
     def counted(*values: object, **named: object) -> object:
@@ -42,14 +46,14 @@ def die_at(n: int, owner: type, method: str) -> None:
     setattr(owner, method, counted)
 
 
-def killed(name: str, path: Path, n: int, owner: type, method: str) -> int:
-    """Run a search in a child that kills itself; return by what signal it died."""
+def killed(arguments: dict, path: Path, n: int, owner: type, method: str) -> int:
+    """Run a search in a child that kills itself; return the signal that ended it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # BLAS has threads, which this child does not use
         child = os.fork()
     if child == 0:
         die_at(n, owner, method)
-        select(name, path)
+        resumed(arguments, path)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -57,36 +61,45 @@ def killed(name: str, path: Path, n: int, owner: type, method: str) -> int:
 
 def main(folder: Path) -> None:
     kills = {}
-    for name in NAMES:
-        whole = outcome(pb.select(**call(name)))
-        moments = [(n, store.CheckpointFile, "_write") for n in (1, 3)]
-        moments += [(n, oracle.Oracle, "_count") for n in (1, 2)]
+    writes = [(n, archive.CheckpointFile, "_write") for n in (1, 2, 4)]
+    blocks = [(n, oracle.Oracle, "_fill") for n in (1, 2)]
+    appends = [(n, evaluation_log.EvaluationLog, "append") for n in (1, 3)]
+    for name, arguments in {**BUILT_IN, **OWN}.items():
+        whole = outcome(pb.select(**arguments))
+        moments = [*writes, *blocks] if name in BUILT_IN else [*writes[:1], *appends]
         for i, (n, owner, method) in enumerate(moments):
             path = folder / f"{name} {i}"
-            died = killed(name, path, n, owner, method)
-            kills[f"{name}: {method} {n}"] = died, outcome(select(name, path)) == whole
-    sys.stdout.write(json.dumps({"kills": kills, "full disk": full_disk(folder / "full")}))
+            died = killed(arguments, path, n, owner, method)
+            kills[f"{name}: {method} {n}"] = died, outcome(resumed(arguments, path)) == whole
+    own = {**call("pam"), "metric": Counting().metric}
+    full = {
+        "built-in metric": full_disk(
+            folder / "full", call("pam"), archive.CheckpointFile, "_write"
+        ),
+        "own metric": full_disk(folder / "full, own", own, evaluation_log.EvaluationLog, "append"),
+    }
+    sys.stdout.write(json.dumps({"kills": kills, "full disk": full}))
 
 
-def full_disk(folder: Path) -> dict[str, object]:
-    """Go on from a kill where no file may grow any more."""
+def full_disk(folder: Path, arguments: dict, owner: type, method: str) -> dict[str, object]:
+    """Resume a killed search where no file may grow."""
     folder.mkdir()
     path = folder / "search"
-    killed("pam", path, 4, store.CheckpointFile, "_write")
-    (folder / ".search.lock").unlink(missing_ok=True)  # which locks nobody out
+    killed(arguments, path, 4, owner, method)
+    (folder / ".search.lock").unlink(missing_ok=True)  # it locks nobody out
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-    found = select("pam", path)
+    found = resumed(arguments, path)
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     after = {each.name: each.read_bytes() for each in folder.iterdir()}
-    whole = outcome(pb.select(**call("pam")))
+    whole = outcome(pb.select(**arguments))
     return {
         "status": found.status,
         "is_same": outcome(found) == whole,
         "is_untouched": before == after,
         "left": sorted(after),
-        "resumed": outcome(select("pam", path)) == whole,
+        "resumed": outcome(resumed(arguments, path)) == whole,
     }
 
 

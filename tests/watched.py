@@ -1,11 +1,18 @@
-"""Small problems on which searches are watched, killed and taken up again."""
+"""Small problems on which searches are observed, interrupted, killed and resumed."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import numpy as np
 
 import protobandit as pb
 from protobandit import methods
+from protobandit.oracle import oracle, tasks
+from protobandit.run import observer
+from protobandit.search.drivers import full_swaps
+from protobandit.search.methods import lazybandit
 
 N_SOURCE, N_TARGET, K = 70, 2100, 4  # two groups of target rows
 
@@ -79,13 +86,69 @@ def call(name: str, case: str = "apart") -> dict:
 
 
 def outcome(selection: pb.Selection) -> tuple:
-    """Return what must not depend on interruptions, to the last bit."""
+    """Return what must not depend on interruptions, bit for bit."""
     steps = [(step.index, repr(step.gain), step.evaluations) for step in selection.steps]
+    extras = (selection.coefficients, selection.criticisms, selection.curve)
     return (
         selection.indices.tolist(),
         selection.costs.tobytes(),
         selection.gains.tobytes(),
         selection.mass.tobytes(),
         steps,
+        dict(selection.evaluations_by_phase),
+        selection.lookups,
         selection.guarantee,
+        [None if extra is None else extra.tobytes() for extra in extras],
     )
+
+
+def resumed(arguments: dict, path: Path) -> pb.Selection:
+    """Run a search with a checkpoint that is saved at every opportunity."""
+    return pb.select(**arguments, checkpoint=pb.Checkpoint(path, seconds=0))
+
+
+def look_often(monkeypatch) -> None:
+    """Cut work into small tasks, look after each, race on small problems, skip the disk."""
+    monkeypatch.setattr(oracle, "TILE", 16)
+    monkeypatch.setattr(tasks, "TILE", 16)
+    monkeypatch.setattr(observer, "SMALL_EFFORT", 0)
+    monkeypatch.setattr(observer, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(full_swaps, "_CHUNK_ENTRIES", 20 * N_TARGET)
+    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "_AT_ONCE_IF_EXPENSIVE", 0)
+    monkeypatch.setattr(os, "fsync", lambda number: None)
+
+
+class Killed(BaseException):
+    """Ends a run as a kill would: nothing is written after it."""
+
+
+class Counting:
+    """A metric that counts its pairs, and kills the run before there are more than ``most``."""
+
+    def __init__(self, most: float | None = None) -> None:
+        self.n, self.most = 0, most
+
+    def __call__(self, a, b):
+        if self.most is not None and self.n + len(a) * len(b) > self.most:
+            raise Killed
+        self.n += len(a) * len(b)
+        return np.abs(np.asarray(a)[:, None] - np.asarray(b)[None]).sum(axis=2)
+
+    @property
+    def metric(self):
+        """Return the metric; every instance has the same name."""
+
+        def counted(a, b):
+            return self(a, b)
+
+        return pb.block_metric(counted)
+
+    @property
+    def kernel(self):
+        """Return a kernel that is counted; every instance has the same name."""
+
+        def counted(a, b):
+            return np.exp(-self(a, b))
+
+        return counted

@@ -1,7 +1,7 @@
-"""What an oracle has counted: evaluations and lookups by phase, and the rows it has kept.
+"""The counts of an oracle: evaluations and lookups by phase, and the rows it keeps.
 
-The counts are an object of their own, shared by the oracle that counts and by those who read: the
-limits, the progress display and the checkpoint. None of them needs the oracle itself.
+The counts are a separate object. The oracle writes them; the limits, the progress display and the
+checkpoint read them without a reference to the oracle.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,9 +22,10 @@ PHASES: Final = ("build", "swap", "assign", "certify")
 class Counts:
     """Evaluations and lookups by phase, and the source rows whose dissimilarities are kept.
 
-    A resumed run restores the counts of the run before it, so that its limits and steps are those
-    of an uninterrupted run. ``kept`` then names rows that the earlier run had kept: the oracle
-    computes them again when they are needed and counts them as lookups, as that run would have.
+    A resumed run restores the counts of the earlier run, so that its limits and steps are those of
+    an uninterrupted run. ``kept`` then holds the rows that the earlier run had kept. The oracle
+    computes these rows again when they are needed, but counts them as lookups, as the earlier run
+    would have done.
     """
 
     evaluations: Counter[str] = field(default_factory=Counter)
@@ -37,18 +38,18 @@ class Counts:
         return self.evaluations.total()
 
     def snapshot(self) -> Ids:
-        """Return both counters as one array, phase by phase."""
+        """Return evaluations and lookups of all phases as one array."""
         counters = (self.evaluations, self.lookups)
-        return np.array([[counter[phase] for phase in PHASES] for counter in counters]).ravel()
+        rows = [[counter[phase] for phase in PHASES] for counter in counters]
+        return np.array(rows, dtype=np.int64).ravel()
 
     def restore(self, snapshot: Ids | Sequence[int]) -> None:
         """Set both counters to a `snapshot`."""
         rows = np.asarray(snapshot).reshape(2, -1).tolist()
         for counter, row in zip((self.evaluations, self.lookups), rows, strict=True):
-            counter.update(
-                {phase: n - counter[phase] for phase, n in zip(PHASES, row, strict=True)}
-            )
+            for phase, n in zip(PHASES, row, strict=True):
+                counter[phase] = n
 
-    def by_phase(self) -> Mapping[str, Any]:
-        """Return the evaluations of every phase, those without any included."""
+    def by_phase(self) -> Mapping[str, int]:
+        """Return the evaluations of every phase, also of phases without any."""
         return {phase: self.evaluations[phase] for phase in PHASES}

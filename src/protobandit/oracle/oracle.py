@@ -161,8 +161,11 @@ class Oracle:
 
     @property
     def n_kept(self) -> int:
-        """Return the number of source rows whose dissimilarities have been kept."""
-        return int(np.count_nonzero(self._is_kept))
+        """Return the number of source rows whose dissimilarities have been kept.
+
+        In a resumed run, rows that the earlier run had kept count too.
+        """
+        return len(self.counts.kept)
 
     @property
     def kept(self) -> Floats | None:

@@ -26,7 +26,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step
 from protobandit.run.progress.combined import CombinedProgress
-from protobandit.run.search import identity, search
+from protobandit.run.search import identity, logs_evaluations, search
 from protobandit.run.settings import Callback, RunSettings
 from protobandit.search.control import INTERRUPTED, StopKind, StopReason
 from protobandit.search.methods.method import Method
@@ -72,7 +72,7 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings
     limits = _shared_limits(settings.limits, classes)
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),
-        has_log=whole.metric.is_expensive,
+        has_log=logs_evaluations(whole, chosen),
     )
     try:
         return _solved(whole, classes, chosen, settings, limits)

@@ -6,9 +6,35 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from protobandit.foundation.observer import Halt, Observer, Work
+from protobandit.run.progress.reporter import Interrupt
 
-SMALL_EFFORT = 2e8  # multiplications that are not worth a look in between
-LOOK_SECONDS = 0.1  # the time after which there should be a look
+SMALL_EFFORT = 2e8  # multiplications below which there is no look in between
+LOOK_SECONDS = 0.1  # the desired time between two looks
+
+
+class StopRequest:
+    """Whether the user has asked a search to stop; once the search is over, it is ignored.
+
+    It is separate from the run, so that oracle and control need no reference to the run: a
+    reference cycle would keep the matrix of dissimilarities in memory.
+
+    Parameters
+    ----------
+    interrupt
+        What the user may set, if anything.
+    """
+
+    def __init__(self, interrupt: Interrupt | None) -> None:
+        self._interrupt = interrupt
+        self._is_ignored = False
+
+    def is_set(self) -> bool:
+        """Return whether the search is to stop."""
+        return self._interrupt is not None and self._interrupt.is_set() and not self._is_ignored
+
+    def ignore(self) -> None:
+        """Ignore requests from now on."""
+        self._is_ignored = True
 
 
 class RunObserver(Observer):
@@ -19,7 +45,7 @@ class RunObserver(Observer):
     looks
         Called at every look: the progress display and the checkpoint.
     is_interrupted
-        Returns whether the search is to end; `Halt` is then raised between two tasks.
+        Returns whether the search is to stop; `Halt` is then raised between two tasks.
     """
 
     is_active = True
@@ -39,18 +65,17 @@ class RunObserver(Observer):
             n_done += len(some)
             if not is_small:
                 size = max(work.n_workers, _next_size(size, perf_counter() - start))
-                self.look()
-                if self._is_interrupted():
-                    raise Halt
+                self._look()
 
-    def look(self) -> None:
-        """Let everybody look."""
+    def _look(self) -> None:
         for look in self._looks:
             look()
+        if self._is_interrupted():
+            raise Halt
 
 
 def _next_size(size: int, seconds: float) -> int:
-    """Return how many tasks to do before the next look."""
+    """Return the number of tasks before the next look."""
     if seconds < LOOK_SECONDS / 2:
         return 2 * size
     return size // 2 if seconds > 2 * LOOK_SECONDS else size

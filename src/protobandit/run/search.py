@@ -20,7 +20,7 @@ from protobandit.run.assessment import ASSESSED_ROWS, Assessment, assess_or_refu
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
-from protobandit.run.observer import RunObserver
+from protobandit.run.observer import RunObserver, StopRequest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.progress.reporter import ProgressReporter
 from protobandit.run.settings import RunSettings
@@ -76,13 +76,18 @@ def search(
     _require_affordable(method, problem, settings.limits)
     opened = settings.with_open_checkpoint(
         lambda: identity(problem, method, settings.limits),
-        has_log=problem.metric.is_expensive,
+        has_log=logs_evaluations(problem, method),
     )
     try:
         return _SearchRun(problem, method, opened, remark, start).finish()
     finally:
         if opened.file is not None and opened is not settings:
             opened.file.close()
+
+
+def logs_evaluations(problem: Problem, method: Method) -> bool:
+    """Return whether a checkpoint logs evaluations, since they take long."""
+    return problem.metric.is_expensive or method.has_own_kernel
 
 
 def identity(problem: Problem, method: Method, limits: Limits) -> dict[str, Any]:
@@ -122,7 +127,6 @@ class _SearchRun:
         self.steps: list[Step] = []
         self.is_proven = True
         self.has_ended = False  # the callback, a limit or an interruption ended it between picks
-        self.is_over = False  # no interruption ends the run any more
         self.curve: Doubles | None = None
         self.remarks = {"choice": remark, "method": "", "goal": ""}
         self.passes: SwapPasses | None = None
@@ -130,6 +134,7 @@ class _SearchRun:
         self.counts = Counts()
         self.states: SavedStates | None = None
         self.progress: ProgressReporter | None = None
+        self.stop_request = StopRequest(settings.interrupt)
         self.control, self.schedule = self._controlled()
         self.oracle = self._observed_oracle()
 
@@ -168,10 +173,9 @@ class _SearchRun:
             limits=settings.limits,
             counts=self.counts,
             clock=clock,
-            is_interrupted=self._is_interrupted,
+            is_interrupted=self.stop_request.is_set,
             progress=self.progress or ProgressSink(),
             states=self.states or StateStore(),
-            on_stop=self._on_stop,
         )
         return control, schedule
 
@@ -179,22 +183,14 @@ class _SearchRun:
         settings = self.settings
         looks = [part.look for part in (self.progress, self.states) if part is not None]
         is_observed = bool(looks) or settings.interrupt is not None
+        observer = RunObserver(looks, self.stop_request.is_set) if is_observed else NO_OBSERVER
         return Oracle(
             self.problem,
             n_jobs=settings.n_jobs,
             counts=self.counts,
-            observer=RunObserver(looks, self._is_interrupted) if is_observed else NO_OBSERVER,
+            observer=observer,
             log=None if settings.file is None else settings.file.log,
         )
-
-    def _is_interrupted(self) -> bool:
-        interrupt = self.settings.interrupt
-        return interrupt is not None and interrupt.is_set() and not self.is_over
-
-    def _on_stop(self) -> None:
-        file = self.settings.file
-        if file is not None and file.log is not None:
-            file.log.freeze()
 
     # -- the search -----------------------------------------------------------------------------
 
@@ -224,7 +220,7 @@ class _SearchRun:
 
     def _settle(self) -> None:
         """End the search: nothing interrupts the run any more."""
-        self.is_over = True
+        self.stop_request.ignore()
         self.control.end_replay()
         if self.states is not None and self.control.stopped is not None:
             self.states.end()

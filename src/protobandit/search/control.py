@@ -1,15 +1,15 @@
-"""What a search asks of its run: may it go on, who is told, and what was saved.
+"""The connection of a search to its run: limits, clock, progress and saved states.
 
 Theory of operation
 -------------------
-Drivers and methods get a `SearchControl`. It joins four parts that do not know each other: the
-limits with the counts they are compared with, the clock, the progress display and the checkpoint of
-this search. The default parts do nothing, so that a driver can be used without a run.
+Drivers and methods get a `SearchControl`. It joins four independent parts: the limits with the
+counts they are compared with, the clock, the progress display and the checkpoint of this search.
+The default parts do nothing, so that a driver can be used without a run.
 
-Why a search stopped is recorded here and nowhere else: ``stopped``.
+The reason why a search stopped is recorded here and nowhere else: ``stopped``.
 
-A resumed run goes through the picks of the earlier run again. While it does, counts and clock show
-what they showed then (`SearchControl.replay`), so that limits and steps are those of an
+A resumed run repeats the picks of the earlier run. During this replay, counts and clock show the
+values of the earlier run (`SearchControl.replay`), so that limits and steps are those of an
 uninterrupted run.
 """
 
@@ -27,7 +27,7 @@ from protobandit.problem.limits import Limits
 
 
 class StopKind(Enum):
-    """What can end a search before it is done."""
+    """The kinds of events that end a search early."""
 
     EVALUATIONS = "evaluations"
     SECONDS = "seconds"
@@ -37,7 +37,7 @@ class StopKind(Enum):
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why a search ended before it was done; ``limit`` is the value of the limit reached."""
+    """Why a search ended early; ``limit`` is the value of the limit that was reached."""
 
     kind: StopKind
     limit: float | None = None
@@ -51,9 +51,17 @@ class StopReason:
 
     @property
     def at_start(self) -> str:
-        """Return the reason as the first words of a sentence."""
+        """Return the reason with a capital letter, for the start of a sentence."""
         words = str(self)
         return words[0].upper() + words[1:]
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Return whether every run of the same call stops at the same place.
+
+        An evaluation limit is part of the call, and counts do not depend on time.
+        """
+        return self.kind is StopKind.EVALUATIONS
 
 
 INTERRUPTED = StopReason(StopKind.INTERRUPTION)
@@ -74,31 +82,41 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds, or those shown during a replay."""
+        """Return the seconds; during a replay, those of the earlier run."""
         return self.elapsed if self._shown is None else self._shown
 
     @property
     def elapsed(self) -> float:
-        """Return the seconds, during a replay too."""
+        """Return the seconds of all runs, during a replay too."""
         return perf_counter() - self._start
 
-    def show(self, seconds: float | None) -> None:
-        """Show the seconds of an earlier run from now on; None ends that."""
+    def show(self, seconds: float) -> None:
+        """Show these seconds of an earlier run until `resume` is called.
+
+        A run that was killed did not save its seconds. Its log shows at least how long it ran, so
+        the elapsed seconds never stay below the seconds shown.
+        """
         self._shown = seconds
+        self._start = min(self._start, perf_counter() - seconds)
+
+    def resume(self) -> None:
+        """Show the elapsed seconds again."""
+        self._shown = None
 
 
 class ProgressSink:
-    """Receives reports of progress and ignores them."""
+    """Ignores reports of progress."""
 
     def report(self, doing: str, *, n_picked: int | None = None, cost: float | None = None) -> None:
-        """Report what the search does next, how many prototypes it has and what they cost."""
+        """Report what the search does next, its number of prototypes and their cost."""
 
 
 @dataclass(frozen=True, eq=False)
 class SavedState:
-    """One part of a search as saved: plain values that JSON can hold, and arrays.
+    """One part of a search as saved: values that JSON can hold, and arrays.
 
-    An array that takes time to make may be a function; it is called when the state is written.
+    An array may be a function that returns it and that is called when the state is written. The
+    arrays must not change after the state was saved, since it may be written later.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -108,40 +126,42 @@ class SavedState:
 class StateStore:
     """Saves nothing and restores nothing.
 
-    An active store saves the state of the random generator and the counts with every state, and
-    sets both when it restores one.
+    An active store saves the random generator and the counts with every state, and sets both when
+    it restores one.
     """
 
     is_active = False
 
     def save(self, name: str, state: SavedState) -> None:
-        """Replace the state of this name, to be written at the next opportunity."""
+        """Replace the state of this name; it is written at the next opportunity."""
 
     def restore(self, name: str) -> SavedState | None:
-        """Return the state of an earlier run, at the first call only; None if there is none."""
+        """Return the state of an earlier run, or None; every call after the first returns None."""
         return None
 
     def rewind(self, state: SavedState) -> None:
-        """Set the generator and the counts again to what they were when a state was saved."""
+        """Set the generator and the counts to their values when a state was saved."""
 
     def drop(self, name: str) -> None:
         """Remove a state that is no longer needed."""
 
+    def stop(self, reason: StopReason) -> None:
+        """Save nothing of what the search computes after a stop, unless it is repeatable."""
+
 
 @dataclass(eq=False)
 class SearchControl:
-    """What a search may use, and whom it informs.
+    """What a search uses of its run.
 
     Parameters
     ----------
     limits, counts, clock
-        The limits, and what is compared with them.
+        The limits, and the values that are compared with them.
     is_interrupted
-        Returns whether somebody asked the search to stop.
+        Returns whether the user has asked the search to stop.
     progress, states
-        Who is told about progress, and where the states of the search are saved.
-    on_stop
-        Called as soon as something ends the search early, before anything else is computed.
+        Where progress is reported, and where the states of the search are saved. The store learns
+        of an early end at once, before anything else is computed.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -150,21 +170,21 @@ class SearchControl:
     is_interrupted: Callable[[], bool] = lambda: False
     progress: ProgressSink = field(default_factory=ProgressSink)
     states: StateStore = field(default_factory=StateStore)
-    on_stop: Callable[[], None] = lambda: None
     stopped: StopReason | None = None
 
     def allows(self, evaluations: int = 0) -> bool:
-        """Return whether the search may go on and compute this many more dissimilarities.
+        """Return whether the search may continue and compute this many more dissimilarities.
 
-        The reason is recorded in ``stopped`` if it may not.
+        If not, the reason is recorded in ``stopped``.
         """
-        self.stopped = INTERRUPTED if self.is_interrupted() else self._reached(evaluations)
-        if self.stopped is not None:
-            self.on_stop()
-        return self.stopped is None
+        reason = INTERRUPTED if self.is_interrupted() else self._reached(evaluations)
+        self.stopped = reason
+        if reason is not None:
+            self.states.stop(reason)
+        return reason is None
 
     def _reached(self, evaluations: int) -> StopReason | None:
-        # As many evaluations as allowed are within the limit: the rest may need no more.
+        # A search that has used up its evaluations may continue: the rest may need none.
         most, seconds = self.limits.evaluations, self.limits.seconds
         if most is not None and self.counts.total + evaluations > most:
             return StopReason(StopKind.EVALUATIONS, most)
@@ -175,17 +195,17 @@ class SearchControl:
     def stop(self, reason: StopReason = INTERRUPTED) -> None:
         """Record why the search ends."""
         self.stopped = reason
-        self.on_stop()
+        self.states.stop(reason)
 
     def report(self, doing: str, *, n_picked: int | None = None, cost: float | None = None) -> None:
         """Report what the search does next."""
         self.progress.report(doing, n_picked=n_picked, cost=cost)
 
     def replay(self, counts: Ids, seconds: float) -> None:
-        """Show the counts and the seconds that an earlier run had at this point."""
+        """Set the counts and show the seconds that an earlier run had at this point."""
         self.counts.restore(counts)
         self.clock.show(seconds)
 
     def end_replay(self) -> None:
-        """Let the clock run again."""
-        self.clock.show(None)
+        """Show the elapsed seconds again."""
+        self.clock.resume()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,17 +23,8 @@ FORMAT = "protobandit checkpoint"
 VERSION = 2
 _HEADER = "header"
 _PAUSE = 10  # a save is followed by at least this many times its duration without one
-_DAMAGED = (
-    ValueError,
-    EOFError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
-# What differs, for parts of a call that are known by their digests only.
+# How calls differ, for parts of a call of which only digests are known.
 _DIFFERENCES = {
     "source": "other source rows",
     "target": "other target rows",
@@ -49,7 +38,7 @@ _DIFFERENCES = {
 
 @dataclass
 class SearchRecord:
-    """What is saved of one search: its states, its schedule, and the seconds it has taken."""
+    """What is saved of one search: its states, its schedule, and its seconds."""
 
     states: dict[str, SavedState] = field(default_factory=dict)
     schedule: Mapping[str, Any] | None = None
@@ -64,9 +53,10 @@ class CheckpointFile:
     checkpoint
         The path, and how often to save.
     identity
-        What call it is.
+        The description of the call.
     generator
-        The state of the random generator at the start of the call; that of the file wins.
+        The state of the random generator at the start of the call; that of the file takes
+        precedence.
     has_log
         Whether evaluations are logged.
     """
@@ -86,12 +76,15 @@ class CheckpointFile:
         self.searches: dict[str, SearchRecord] = {}
         self.is_complete = False
         self.is_resumed = False
+        self.is_frozen = False
         self.log: EvaluationLog | None = None
+        # The place stays the same when the user's code changes the working directory.
+        self._place = Path(os.path.realpath(self.path))
         self._token = ""
         self._trouble = ""
         self._is_changed = False
         self._duration = 0.0
-        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0)
+        self._lock = FileLock(self._beside(".lock"), timeout=0)
         self._acquire()
         try:
             self._open(has_log)
@@ -100,37 +93,48 @@ class CheckpointFile:
             raise
         self._saved = perf_counter()
 
+    def _beside(self, ending: str) -> Path:
+        """Return the path of a hidden file beside the checkpoint."""
+        return self._place.with_name(f".{self._place.name}{ending}")
+
     def _acquire(self) -> None:
+        if not self._place.parent.is_dir():
+            return  # FileLock would make the folder
         try:
             self._lock.acquire()
         except Timeout:
             raise CheckpointRefused(self.path, "is in use by another run", is_in_use=True) from None
         except OSError:
-            # Where no lock file can be made, no checkpoint can be written either: that is reported
-            # with the path of the checkpoint, which the user knows.
+            # If no lock file can be made, no checkpoint can be written either. The error of that
+            # names the path of the checkpoint, which the user knows.
             pass
 
     def _open(self, has_log: bool) -> None:
-        log_path = self.path.with_name(f"{self.path.name}.evaluations")
-        if self.path.exists():
+        if self._place.exists():
             self._load()
         else:
-            if has_log:
-                EvaluationLog.require_own(log_path)
-                self._token = os.urandom(8).hex()
-            try:
-                self._write(is_complete=False)
-            except OSError as error:
-                raise InvalidInput(
-                    f"checkpoint={str(self.path)!r} cannot be written: {error.strerror or error}. "
-                    f"Pass a path in a folder that exists and is writable."
-                ) from None
+            self._token = os.urandom(8).hex() if has_log else ""
         if has_log:
-            self.log = EvaluationLog(log_path, self._token, self.seconds)
+            path = self._place.with_name(f"{self._place.name}.evaluations")
+            self.log = EvaluationLog(path, self._token, self.seconds)
+            self.log.can_be_replayed()  # raises if another file is there, before any is written
+        if not self.is_resumed:
+            self._create()
+        if self.log is not None:
             self.log.open()
 
+    def _create(self) -> None:
+        """Write the file for the first time."""
+        try:
+            self._write(is_complete=False)
+        except OSError as error:
+            raise InvalidInput(
+                f"checkpoint={str(self.path)!r} cannot be written: {error.strerror or error}. "
+                f"Pass a path in a folder that exists and is writable."
+            ) from None
+
     def record(self, name: str) -> SearchRecord:
-        """Return what is saved of a search: of a call with classes, one for each class."""
+        """Return what is saved of a search; a call with classes has one search per class."""
         return self.searches.setdefault(name, SearchRecord())
 
     @property
@@ -138,19 +142,28 @@ class CheckpointFile:
         """Return why something could not be written, or an empty string."""
         return self._trouble or ("" if self.log is None else self.log.trouble)
 
+    def freeze(self) -> None:
+        """Accept no new states and evaluations: an uninterrupted run would not have them.
+
+        What was saved before is still written.
+        """
+        self.is_frozen = True
+        if self.log is not None:
+            self.log.freeze()
+
     def close(self) -> None:
         """Close the files and release the lock."""
         if self.log is not None:
             self.log.close()
         if self._lock.is_locked:
-            with suppress(OSError):  # while the lock is held, so that no other run has it open
+            with suppress(OSError):  # while the lock is held, so that no other run has it
                 Path(self._lock.lock_file).unlink()
             self._lock.release()
 
     # -- writing --------------------------------------------------------------------------------
 
     def change(self) -> None:
-        """Note that something is to be saved, and save it if it is time."""
+        """Mark that there is something to save, and save it if it is time."""
         self._is_changed = True
         self.save_if_due()
 
@@ -165,7 +178,7 @@ class CheckpointFile:
             self.save()
 
     def save(self, *, is_complete: bool = False) -> None:
-        """Write everything; where that fails, the file stays as it was."""
+        """Write everything; if that fails, the file stays as it was."""
         start = perf_counter()
         try:
             self._write(is_complete)
@@ -199,49 +212,31 @@ class CheckpointFile:
                 "seconds": record.seconds,
             }
         arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        _replace(self.path, arrays)
+        _replace(self._place, self._beside(".part"), arrays)
 
     # -- reading --------------------------------------------------------------------------------
 
     def _load(self) -> None:
         try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(arrays.pop(_HEADER).tobytes())
-            is_own = header["format"] == FORMAT and header["version"] == VERSION
-            if is_own:
-                self.searches = {
-                    name: SearchRecord(
-                        {
-                            key: SavedState(
-                                state["values"],
-                                {part: arrays[f"{name}:{key}:{part}"] for part in state["arrays"]},
-                            )
-                            for key, state in search["states"].items()
-                        },
-                        search["schedule"],
-                        float(search["seconds"]),
-                    )
-                    for name, search in header["searches"].items()
-                }
-                self.is_complete, self._token = bool(header["is_complete"]), header["token"]
-                identity, generator = header["identity"], header["generator"]
+            header, searches = _read(self._place)
+            identity, generator = header["identity"], header["generator"]
+            is_complete, token = bool(header["is_complete"]), str(header["token"])
         except OSError as error:
             raise CheckpointRefused(
                 self.path, f"cannot be read: {error.strerror or error}"
             ) from None
-        except _DAMAGED:
-            is_own = False
-        if not is_own:
+        except Exception:
+            # NumPy, zipfile and json raise many kinds of errors on a foreign or damaged file.
             raise CheckpointRefused(
                 self.path, "exists and is not a complete checkpoint of this version"
-            )
+            ) from None
         self._require_same(identity)
-        self.generator = generator
+        self.searches, self.generator = searches, generator
+        self.is_complete, self._token = is_complete, token
         self.is_resumed = True
 
     def _require_same(self, identity: Mapping[str, Any]) -> None:
-        """Refuse a file of another call, and say how they differ."""
+        """Raise if the file belongs to another call; the message states the differences."""
         wrong = [
             _difference(name, identity.get(name), self.identity.get(name))
             for name in {**identity, **self.identity}
@@ -251,9 +246,30 @@ class CheckpointFile:
             raise CheckpointRefused(self.path, f"belongs to another call: {'; '.join(wrong)}")
 
 
-def _replace(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Replace an archive by another at once."""
-    part = path.with_name(f".{path.name}.part")
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, SearchRecord]]:
+    """Return the header of a file and what it holds of every search."""
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop(_HEADER).tobytes())
+    if (header["format"], header["version"]) != (FORMAT, VERSION):
+        raise ValueError(header["format"], header["version"])
+    searches = header["searches"]
+    return header, {name: _record(name, searches[name], arrays) for name in searches}
+
+
+def _record(name: str, search: Mapping[str, Any], arrays: Mapping[str, Any]) -> SearchRecord:
+    """Return what is saved of one search, from the header and the arrays of a file."""
+    states = {
+        key: SavedState(
+            state["values"], {part: arrays[f"{name}:{key}:{part}"] for part in state["arrays"]}
+        )
+        for key, state in search["states"].items()
+    }
+    return SearchRecord(states, search["schedule"], float(search["seconds"]))
+
+
+def _replace(path: Path, part: Path, arrays: Mapping[str, Any]) -> None:
+    """Write an archive to ``part`` and move it to ``path``."""
     try:
         with part.open("wb") as file:
             np.savez(file, **arrays)

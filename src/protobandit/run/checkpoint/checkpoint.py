@@ -1,21 +1,26 @@
-"""Checkpoint: what the user passes so that a killed search can be resumed.
+"""Checkpoint: the file from which a killed search is resumed.
 
 Theory of operation
 -------------------
-A search is deterministic: the problem, the method and the seed decide every step. So there are two
-ways to resume it with the same result, and which one is used depends on what is slow.
+A search is deterministic: the problem, the method and the seed determine every step. So there are
+two ways to resume it with the same result. Which one is used depends on what is slow.
 
-*The metric is a user's own function.* Then evaluations decide. Every block that the function
-returns is appended to a log (`evaluation_log`). The resumed search runs again from its start and
-takes the blocks from the log until it reaches its end. This needs no support by the method.
+*The metric is expensive*: a user's own function, or a metric of texts. Then evaluations determine
+the time. Every block that the function returns is appended to a log (`evaluation_log`). The resumed
+search runs again from its start and reads the blocks from the log until the log ends. This needs no
+support by the method. A user's own kernel counts as an expensive metric.
 
-*The metric is built in.* Then computing a dissimilarity again is as fast as reading it, and the
-search saves its own state at the boundaries where that is small: after a pick, a rung, a pass or a
-sample (`states`). Tables of dissimilarities are not saved.
+*The metric is built in.* Then computing a dissimilarity again is as fast as reading it. The search
+saves its own state where that is small: after a pick, a rung, a pass or a sample (`states`). Tables
+of dissimilarities are not saved but computed again.
 
-Both kinds keep the schedule of the search and the state of the random generator at its start. The
-file is written beside its place and moved there, so that there is always a complete one; it names
-the call it belongs to, and another call is refused (`archive`, `identity`).
+In both cases the file holds the schedule of the search and the state of the random generator at its
+start. It is written to a hidden file and then moved to its place, so that there is always a
+complete one. It describes its call, and another call is refused (`archive`, `identity`). A lock
+file keeps a second run away while the first one runs.
+
+After a stop by time, by an interruption or by the callback, nothing new is saved: a later run may
+have more time, and must find only what an uninterrupted run would have computed.
 """
 
 from __future__ import annotations
@@ -44,31 +49,33 @@ class CheckpointRefused(InvalidInput):
 class Checkpoint:
     """A file in which a search saves its state, so that the same call can resume it.
 
-    After a crash, ``kill -9`` or an interruption the same call resumes at the last save. On the
-    same machine it returns the indices, costs and gains of an uninterrupted run, bit for bit.
+    After a crash, ``kill -9`` or an interruption, the same call resumes the search. On the same
+    machine it returns the indices, costs and gains of an uninterrupted run, bit for bit.
     ``evaluations`` and ``lookups`` are those of an uninterrupted run too; seconds are those of all
-    runs. A ``callback`` gets the steps of the earlier run again. The file stays when the search is
-    done; the same call then takes the result from it. With ``random_state=None`` the generator of
-    the first run is restored.
+    runs. A ``callback`` gets the steps of the earlier run again. With ``random_state=None`` the
+    generator of the first run is restored. The file stays when the search is done, and the same
+    call then returns the same result without a new search.
 
-    With a metric of your own, every value that it returns is appended to a second file, ``path`` +
-    ".evaluations" (up to 2 GB), so that any method resumes where it was killed, without calling
-    your function twice for what was saved. With a built-in metric nothing but the state of the
-    search is saved: after each prototype, after each rung of ``lazybandit``, after each pass of
-    ``pam``, ``fastpam1``, ``fasterpam``, ``alternate``, ``onebatch`` and ``refined``, after each
-    sample of ``clara``. ``clarans``, ``banditpam`` and searches with a budget then start again
-    unless they were done, and ``status`` says so.
+    If the metric or the kernel is your own function, or the metric compares texts, every value that
+    it returns is appended to a second file, ``path`` + ".evaluations" (up to 2 GB). Any method then
+    resumes where it was killed, and your function is not called again for logged values.
+
+    With other metrics only the state of the search is saved: after each prototype, after each rung
+    of ``lazybandit``, after each pass of ``pam``, ``fastpam1``, ``fasterpam``, ``alternate``,
+    ``onebatch`` and ``refined``, and after each sample of ``clara``. Dissimilarities that the
+    search still needs are computed again. ``clarans``, ``banditpam`` and searches with a budget
+    save only their result: if they are killed earlier, they start again, and ``status`` says so.
 
     A file of another call is refused, and so is a file that another run is using. Rows are compared
-    by their number and by some hundreds of them, evenly spaced: do not change single rows of source
-    or target in between. Of a metric of your own only the name is compared.
+    by their number and by some hundreds of evenly spaced rows: do not change single rows of source
+    or target between two runs. Of your own function only the name is compared.
 
     Parameters
     ----------
     path
         The file. Its folder must exist.
     seconds
-        Minimum time between two saves. A save takes at most a tenth of the time. 0 saves at every
+        Minimum time between two saves. Saving takes at most a tenth of the time. 0 saves at every
         opportunity.
 
     Examples
@@ -95,7 +102,7 @@ class Checkpoint:
 
 
 def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
-    """Return the checkpoint that was passed, as it is or as a path."""
+    """Return a checkpoint that the user passed as a `Checkpoint` or as a path."""
     if checkpoint is None or isinstance(checkpoint, Checkpoint):
         return checkpoint
     if isinstance(checkpoint, (str, os.PathLike)):

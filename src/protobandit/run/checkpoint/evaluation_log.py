@@ -1,9 +1,19 @@
-"""The blocks that a user's own metric has returned, appended to a file in the order of the calls.
+"""The log of the blocks that an expensive metric has returned, in the order of the calls.
 
-A record is a header and the block as float64. The header holds a checksum, the shape of the block,
-the number of evaluations counted before and the seconds of the run. A resumed run reads the records
-in order. The first record that is damaged, cut short or does not belong to the call that the search
-makes ends the replay: the file is cut there, and from then on blocks are computed and appended.
+Theory of operation
+-------------------
+A record is a header and the block as float64. The header holds a checksum of all that follows, the
+shape of the block, the number of evaluations counted so far and the seconds of the run.
+
+A resumed run starts in replay mode and reads the records in order; meanwhile its clock shows the
+seconds of the last record. The replay ends with the last record. A record that is damaged, cut
+short, or that does not belong to the current call of the metric ends it too: the file is cut before
+this record. From then on blocks are computed and appended.
+
+After a stop that another run need not repeat (time, interruption, callback), a search computes
+blocks that an uninterrupted run would not compute, for instance to judge its result. From the stop
+on the log is frozen: nothing is read, cut or appended, so that a later run finds the records of the
+uninterrupted run and nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +21,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +34,10 @@ from protobandit.oracle.counts import Counts
 from protobandit.search.control import Clock
 
 _MAGIC = b"protobandit evaluations\n"
-_HEADER = struct.Struct("<IQQd")  # checksum, values, evaluations before, seconds
+_CHECKSUM = struct.Struct("<I")
+_FIELDS = struct.Struct("<QQQd")  # rows, values, evaluations so far, seconds
+_HEADER_BYTES = _CHECKSUM.size + _FIELDS.size
+_DTYPE = np.dtype("<f8")
 _MOST_BYTES = 2 << 30
 
 
@@ -35,7 +49,7 @@ class EvaluationLog:
     path
         The file.
     token
-        The text that the file must begin with to belong to its checkpoint.
+        The text by which a log and its checkpoint recognise each other.
     seconds
         Minimum time between two synchronisations with the disk.
     """
@@ -45,6 +59,7 @@ class EvaluationLog:
         self._head = _MAGIC + token.encode() + b"\n"
         self._seconds = seconds
         self._file: FileIO | None = None
+        self._n_bytes = 0  # of the file when it was opened
         self._counts = Counts()
         self._clock = Clock()
         self._is_replaying = False
@@ -53,32 +68,42 @@ class EvaluationLog:
         self.n_read = 0
         self.trouble = ""
 
-    @staticmethod
-    def require_own(path: Path) -> None:
-        """Raise if there is a file that no checkpoint has made."""
-        if path.exists() and path.stat().st_size:
-            with path.open("rb") as file:
-                is_own = file.read(len(_MAGIC)) == _MAGIC
-            if not is_own:
-                raise InvalidInput(
-                    f"checkpoint: {str(path)!r}, where evaluations would be logged, exists and was "
-                    f"not made by a checkpoint. Move it, or pass another path."
-                )
+    def can_be_replayed(self) -> bool:
+        """Return whether the file is the log of its checkpoint; raise if it is not a log."""
+        try:
+            with self._path.open("rb") as file:
+                head = file.read(len(self._head))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._unusable(error) from None
+        if head and not head.startswith(_MAGIC):
+            raise InvalidInput(
+                f"checkpoint: {str(self._path)!r}, the file for evaluations, exists and was not "
+                f"made by a checkpoint. Move it, or pass another path."
+            )
+        return head == self._head
 
     def open(self) -> None:
-        """Open the file: to be replayed if it belongs to the checkpoint, else as a new one."""
-        is_own = False
-        if self._path.exists():
-            with self._path.open("rb") as file:
-                is_own = file.read(len(self._head)) == self._head
-        if not is_own:
-            self._path.write_bytes(self._head)
-        self._file = self._path.open("r+b", buffering=0)
-        self._file.seek(len(self._head))
-        self._is_replaying = is_own
+        """Open the file: for a replay if it belongs to the checkpoint, else as an empty log."""
+        self._is_replaying = self.can_be_replayed()
+        try:
+            if not self._is_replaying:
+                self._path.write_bytes(self._head)
+            self._file = self._path.open("r+b", buffering=0)
+            self._n_bytes = self._file.seek(0, os.SEEK_END)
+            self._file.seek(len(self._head))
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: OSError) -> InvalidInput:
+        return InvalidInput(
+            f"checkpoint: {str(self._path)!r}, the file for evaluations, cannot be used: "
+            f"{error.strerror or error}. Move it, or pass another path."
+        )
 
     def attach(self, counts: Counts, clock: Clock) -> None:
-        """Set the counts that are compared and the clock that shows the time of a record."""
+        """Set the counts to compare with and the clock of the search that uses the log next."""
         self._counts, self._clock = counts, clock
 
     def read(self, out: Floats) -> bool:
@@ -86,50 +111,66 @@ class EvaluationLog:
         if not self._is_replaying or self._file is None:
             return False
         start = self._file.tell()
-        header = self._file.read(_HEADER.size)
-        if len(header) == _HEADER.size:
-            checksum, n, evaluations, seconds = _HEADER.unpack(header)
-            if n == out.size and evaluations == self._counts.total:
-                data = self._file.read(8 * n)
-                if len(data) == 8 * n and zlib.crc32(data) == checksum:
-                    out[...] = np.frombuffer(data).reshape(out.shape)
-                    self._clock.show(seconds)
-                    self.n_read += 1
-                    return True
-        self._end_replay(start)
-        return False
+        seconds = self._fill(self._file, out)
+        if seconds is None:
+            self._file.seek(start)
+            self._file.truncate()
+            self._end_replay()
+            return False
+        self._clock.show(seconds)
+        self.n_read += 1
+        if self._file.tell() == self._n_bytes:
+            # Not at the next call: until then the clock would stand still.
+            self._end_replay()
+        return True
 
-    def _end_replay(self, offset: int) -> None:
-        assert self._file is not None
-        self._file.seek(offset)
-        self._file.truncate()
+    def _end_replay(self) -> None:
         self._is_replaying = False
-        self._clock.show(None)
+        self._clock.resume()
+
+    def _fill(self, file: FileIO, out: Floats) -> float | None:
+        """Fill ``out`` with the next record; return its seconds, or None if it does not fit."""
+        header = file.read(_HEADER_BYTES)
+        if len(header) < _HEADER_BYTES:
+            return None
+        (checksum,) = _CHECKSUM.unpack_from(header)
+        fields = header[_CHECKSUM.size :]
+        n_rows, n_values, evaluations, seconds = _FIELDS.unpack(fields)
+        if (n_rows, n_values, evaluations) != (len(out), out.size, self._counts.total):
+            return None
+        n_bytes = _DTYPE.itemsize * n_values
+        data = file.read(n_bytes)
+        if len(data) < n_bytes or zlib.crc32(data, zlib.crc32(fields)) != checksum:
+            return None
+        out[...] = np.frombuffer(data, dtype=_DTYPE).reshape(out.shape)
+        return float(seconds)
 
     def append(self, block: Floats) -> None:
-        """Append a block; where that fails the log ends and the search goes on."""
+        """Append a block; if that fails, the log ends here and the search continues."""
         if self._is_frozen or self._file is None:
             return
-        data = np.ascontiguousarray(block, dtype=np.float64).tobytes()
-        header = _HEADER.pack(zlib.crc32(data), block.size, self._counts.total, self._clock.seconds)
+        data = np.ascontiguousarray(block, dtype=_DTYPE).tobytes()
+        fields = _FIELDS.pack(len(block), block.size, self._counts.total, self._clock.seconds)
+        record = _CHECKSUM.pack(zlib.crc32(data, zlib.crc32(fields))) + fields + data
         start = self._file.tell()
-        if start + len(header) + len(data) > _MOST_BYTES:
+        if start + len(record) > _MOST_BYTES:
             self._is_frozen = True
             return
         try:
-            _write(self._file, header + data)
+            _write(self._file, record)
             if perf_counter() - self._synced >= self._seconds:
                 os.fsync(self._file.fileno())
                 self._synced = perf_counter()
         except OSError as error:
             self.trouble = error.strerror or type(error).__name__
             self._is_frozen = True
-            self._file.truncate(start)
+            with suppress(OSError):
+                self._file.truncate(start)
 
     def freeze(self) -> None:
-        """Append nothing from now on: what comes next is not what an uninterrupted run computes."""
+        """Leave the file as it is from now on; see the theory of operation."""
         self._is_frozen = True
-        self._clock.show(None)
+        self._end_replay()
 
     def close(self) -> None:
         """Close the file."""

@@ -20,14 +20,16 @@ def identity_of(
     method: tuple[str, Mapping[str, Any]],
     limits: Limits,
 ) -> dict[str, Any]:
-    """Return what must be the same for a search to go on: all but time, threads and listeners."""
+    """Return what must be equal to resume a search: all but time, threads and listeners."""
     feasibility, metric = problem.feasibility, problem.metric
+    # A user's own function may have the name of a built-in metric.
+    name = f"{metric.name} (your function)" if metric.is_own else metric.name
     return {
         "protobandit": __version__,
         **fingerprints,
         "weights": digest(problem.weights),
         "k": problem.k,
-        "metric": _words((metric.name, dict(metric.parameters))),
+        "metric": _words((name, dict(metric.parameters))),
         "dtype": str(problem.dtype),
         "preparation": _prepared(problem),
         "method": _words((method[0], dict(method[1]))),
@@ -62,7 +64,7 @@ def digest(*values: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    """Return a value as words that are the same in every process."""
+    """Return a text of a value that is the same in every process."""
     if isinstance(value, Mapping):
         parts = (f"{key}={_words(value[key])}" for key in sorted(value, key=str))
         return ", ".join(parts)

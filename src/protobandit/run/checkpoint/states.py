@@ -11,11 +11,11 @@ import numpy as np
 from protobandit.foundation.generators import set_state, state_of
 from protobandit.oracle.counts import Counts
 from protobandit.run.checkpoint.archive import CheckpointFile
-from protobandit.search.control import Clock, SavedState, StateStore
+from protobandit.search.control import Clock, SavedState, StateStore, StopReason
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.methods.method import Schedule
 
-_MOST_BYTES = 2 << 30  # beyond which a state is not saved
+_MOST_BYTES = 2 << 30  # a larger state is not saved
 
 
 class SavedStates(StateStore):
@@ -24,11 +24,11 @@ class SavedStates(StateStore):
     Parameters
     ----------
     file, name
-        The file, and which of its searches this is.
+        The file, and the name of the search in it.
     random, counts, clock
-        What is saved with every state and set when one is restored.
+        Saved with every state, and set when a state is restored.
     is_active
-        Whether the search saves states; with a log of evaluations it need not.
+        Whether the search saves states; with a log of evaluations it does not need them.
     """
 
     def __init__(
@@ -42,30 +42,35 @@ class SavedStates(StateStore):
         is_active: bool,
     ) -> None:
         self.is_active = is_active
-        self.has_restored = False
         self._file = file
         self._record = file.record(name)
+        self._has_begun = self._record.schedule is not None  # in an earlier run
+        self._has_resumed = False
+        self._n_read = 0 if file.log is None else file.log.n_read
         self._random = random
         self._counts = counts
         self._clock = clock
         self._to_restore = set(self._record.states)
 
     def schedule(self, make: Callable[[], Schedule]) -> Schedule:
-        """Return the schedule of the earlier run; without one, make it and keep it."""
+        """Return the schedule of the earlier run; if there is none, make and save it.
+
+        It is written before the search begins, since a killed run follows it when it is resumed.
+        """
         saved = self._record.schedule
         if saved is not None:
             rungs = tuple(Rung(**rung) for rung in saved["rungs"])
             return Schedule(**{**saved, "rungs": rungs})
         schedule = make()
         self._record.schedule = _as_json(asdict(schedule))
+        self._file.save()
         return schedule
 
     def save(self, name: str, state: SavedState) -> None:
         n_bytes = sum(getattr(array, "nbytes", 0) for array in state.arrays.values())
-        if not self.is_active or n_bytes > _MOST_BYTES:
+        if not self.is_active or self._file.is_frozen or n_bytes > _MOST_BYTES:
             return
         self._to_restore.discard(name)
-        self._clock.show(None)
         at = {"generator": state_of(self._random), "counts": self._counts.snapshot().tolist()}
         values = {**state.values, "at": at}
         arrays = {**state.arrays, "kept": self._counts.kept}
@@ -78,7 +83,7 @@ class SavedStates(StateStore):
             return None
         self._to_restore.remove(name)
         state = self._record.states[name]
-        self.has_restored = True
+        self._has_resumed = True
         self.rewind(state)
         return state
 
@@ -90,19 +95,23 @@ class SavedStates(StateStore):
     def drop(self, name: str) -> None:
         self._record.states.pop(name, None)
 
+    def stop(self, reason: StopReason) -> None:
+        if not reason.is_repeatable:
+            self._file.freeze()
+
     def look(self) -> None:
         """Save what has changed, if it is time."""
         self._file.save_if_due()
 
     def end(self) -> None:
-        """Save the states of a search that ended early."""
+        """Write the states of a search that ended early."""
         self._record.seconds = self._clock.elapsed
         self._file.save()
 
     def complete(self) -> None:
-        """Save that the call is done."""
+        """Write that the call is done."""
         self._record.seconds = self._clock.elapsed
-        if not self._file.is_complete:
+        if not self._file.is_complete and not self._file.is_frozen:
             self._file.save(is_complete=True)
 
     @property
@@ -111,14 +120,14 @@ class SavedStates(StateStore):
         if self._file.trouble:
             return f"The checkpoint could not be written: {self._file.trouble}."
         log = self._file.log
-        has_resumed = self.has_restored or (log is not None and log.n_read > 0)
-        if self._file.is_resumed and not has_resumed:
+        has_replayed = log is not None and log.n_read > self._n_read
+        if self._has_begun and not (self._has_resumed or has_replayed):
             return "The checkpoint held nothing to resume from: the search started again."
         return ""
 
 
 def _as_json(values: Any) -> Any:
-    """Return integers of NumPy as those of Python."""
+    """Return values with the integers of NumPy as those of Python."""
     if isinstance(values, dict):
         return {name: _as_json(value) for name, value in values.items()}
     if isinstance(values, (list, tuple)):

@@ -45,14 +45,15 @@ class Pass:
     n_unchanged: int = 0
 
 
-def eager_passes(medoids: Medoids, *, n_unchanged: int = 0) -> Iterator[Pass]:
+def eager_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pass]:
     """Swap in whatever helps, chunk by chunk.
 
-    ``n_unchanged`` is what the pass before has yielded.
+    ``last`` is the last pass of an earlier run.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
     size = max(1, _CHUNK_ENTRIES // len(medoids.D))
+    n_unchanged = 0 if last is None else last.n_unchanged
     while True:
         n_swaps = 0
         for chunk in cuts(medoids.n_arms, size):
@@ -76,11 +77,18 @@ def _swap_in(medoids: Medoids, chunk: slice) -> int:
     return n_swaps
 
 
-def best_passes(medoids: Medoids, *, n_swaps: int = 1, is_pairwise: bool = False) -> Iterator[Pass]:
+def best_passes(
+    medoids: Medoids,
+    *,
+    n_swaps: int = 1,
+    is_pairwise: bool = False,
+    last: Pass | None = None,
+) -> Iterator[Pass]:
     """Make the best swap of each pass, or up to ``n_swaps`` for as many different slots.
 
     Of several, each is asked again against the prototypes as they are by then, so that none raises
-    the cost. ``is_pairwise`` is PAM as it is defined, k times the work for the same swaps.
+    the cost. ``is_pairwise`` is PAM as it is defined, k times the work for the same swaps. ``last``
+    is the last pass of an earlier run, which makes no difference here.
 
     Reference: Kaufman, Rousseeuw (1990), PAM; Schubert, Rousseeuw (2019), FastPAM1.
     """

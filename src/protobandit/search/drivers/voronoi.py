@@ -13,15 +13,21 @@ from protobandit.search.objectives.medoids import Medoids, cell_costs, nearest_r
 _ROUNDING = 1e-12
 
 
-def voronoi_passes(medoids: Medoids) -> Iterator[Pass]:
+def voronoi_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pass]:
     """Replace each prototype by the arm of its cell at the least summed distance from the cell.
 
     A cell is the target rows nearest to a prototype. An arm is in the cell of the row nearest to
     it: where source and target are the same, that is its own.
 
+    ``last`` is the last pass of an earlier run, which has counted the lookups of nearest rows.
+
     Reference: Maranzana (1963); Park, Jun (2009).
     """
+    counts = medoids.table.oracle.counts
+    counted = counts.snapshot()
     rows = nearest_rows(medoids.table)
+    if last is not None:
+        counts.restore(counted)
     while True:
         n_moved = _move(medoids, rows)
         yield Pass(n_moved, is_last=n_moved == 0)

@@ -94,7 +94,8 @@ class BanditPAM(Method):
         if earlier is not None:
             yield from in_order(oracle, earlier, random, earlier.remark)
             return
-        prefixes = Prefixes(oracle, random, room=self._room(oracle, control.limits))
+        self._require_room(oracle, control.limits)
+        prefixes = Prefixes(oracle, random, room=schedule.n_prefix_bytes)
         strategy = SuccessiveElimination(delta=self.delta, batch=self.first_batch(problem))
         result = self._built(strategy, prefixes, rung, random, control)
         if control.stopped:
@@ -107,15 +108,14 @@ class BanditPAM(Method):
             save_result(control, result, [rung], remark)
         yield from in_order(oracle, result, random, remark)
 
-    def _room(self, oracle: Oracle, limits: Limits) -> int:
-        """Return the bytes for prefixes, beside the prototypes' distances."""
+    def _require_room(self, oracle: Oracle, limits: Limits) -> None:
+        """Raise if there is no room for the prototypes' distances."""
         needed, room = _members_bytes(oracle.problem, oracle.dtype.itemsize), limits.room()
         if needed > room:
             raise InvalidInput(
                 f"method={self.name!r} keeps {needed / 1e9:.1f} GB of d(target, prototype) but "
                 f"{room / 1e9:.1f} GB may be used. Pass a smaller k, or method='lazybandit'."
             )
-        return room - needed
 
     def _built(
         self,
@@ -175,8 +175,9 @@ class BanditPAM(Method):
         columns = min((1 + _SWAPS) * problem.k, n_source) * n_target
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
         members = _members_bytes(problem, itemsize)
-        kept = min(evaluations * itemsize, max(limits.room() - members, 0))
-        return Schedule(evaluations=evaluations, memory=members + kept)
+        room = max(limits.room() - members, 0)  # for prefixes
+        kept = min(evaluations * itemsize, room)
+        return Schedule(evaluations=evaluations, memory=members + kept, n_prefix_bytes=room)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven:

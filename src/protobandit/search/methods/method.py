@@ -61,6 +61,8 @@ class Schedule:
         The number of target rows on which samples are compared.
     n_columns
         The number of source rows whose distances to the whole target are kept.
+    n_prefix_bytes
+        The bytes for distances to the first target rows of an order.
     """
 
     evaluations: int
@@ -69,6 +71,7 @@ class Schedule:
     rungs: tuple[Rung, ...] = ()
     n_validation: int = 0
     n_columns: int = 0
+    n_prefix_bytes: int = 0
 
 
 class Method:
@@ -90,6 +93,11 @@ class Method:
     @property
     def is_exact_greedy(self) -> bool:
         """Return whether the method picks one row of the largest exact gain at every iteration."""
+        return False
+
+    @property
+    def has_own_kernel(self) -> bool:
+        """Return whether the method calls a kernel that is the user's own function."""
         return False
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:

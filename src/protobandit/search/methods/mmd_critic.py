@@ -93,6 +93,10 @@ class MMDCritic(Method):
                 f"regularizer={self.regularizer!r} is not known. Use 'logdet' or None."
             )
 
+    @property
+    def has_own_kernel(self) -> bool:
+        return callable(self.kernel)
+
     def picks(
         self,
         oracle: Oracle,

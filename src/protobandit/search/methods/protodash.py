@@ -71,6 +71,10 @@ class ProtoDash(Method):
         require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
         require_number(self.gamma, "gamma", above=0, allows_none=True)
 
+    @property
+    def has_own_kernel(self) -> bool:
+        return callable(self.kernel)
+
     def picks(
         self,
         oracle: Oracle,

@@ -102,7 +102,7 @@ class Refined(Method):
     ) -> Iterator[Pick]:
         if self.swaps != "local":
             require_room(oracle, control.limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
-        built = build(self.builder, oracle, random, control)
+        built = build(self.builder, oracle, random, control, schedule)
         if control.stopped or (self.swaps != "local" and not control.allows(_missing(oracle))):
             assert control.stopped is not None
             yield from as_built(built, control.stopped)
@@ -141,6 +141,7 @@ class Refined(Method):
             swapped,
             evaluations=built.evaluations + swapped.evaluations,
             memory=max(built.memory, swapped.memory),
+            keeps_matrix=built.keeps_matrix,
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:

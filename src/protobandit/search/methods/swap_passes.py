@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -88,7 +87,7 @@ class SwapPassMethod(Method, ABC):
         control.report("computing all dissimilarities")
         table = whole_table(oracle)
         if self.init == BUILD:
-            built = build(self.builder, oracle, random, control)
+            built = build(self.builder, oracle, random, control, schedule)
             if control.stopped:
                 yield from as_built(built, control.stopped)
                 return
@@ -135,9 +134,7 @@ def _run(
     medoids: Medoids, passes: Passes, control: SearchControl, max_iter: int, name: str
 ) -> SwapPasses:
     n_swaps, n_passes, done = _restored(medoids, control)
-    if done is not None and done.n_unchanged:
-        passes = partial(passes, n_unchanged=done.n_unchanged)
-    remaining = passes(medoids)
+    remaining = passes(medoids, last=done)
     while True:
         control.report(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
         if done is not None:
@@ -170,23 +167,30 @@ def _restored(medoids: Medoids, control: SearchControl) -> tuple[int, int, Pass 
 
 
 def build(
-    builder: Method, oracle: Oracle, random: np.random.Generator, control: SearchControl
+    builder: Method,
+    oracle: Oracle,
+    random: np.random.Generator,
+    control: SearchControl,
+    schedule: Schedule,
 ) -> list[Pick]:
     """Return the picks of a build, as many as the limits allow.
+
+    ``schedule`` is that of the whole search: a checkpoint saves it, so that a resumed run keeps the
+    matrix if the earlier run did.
 
     The next pick is expected to compute as much as the last one, unless every dissimilarity has
     been kept: if that would exceed the limit, the build ends before it.
     """
     built: list[Pick] = []
     n_left, spent = oracle.problem.k, 0
-    schedule = builder.schedule(oracle.problem, control.limits)
+    n_source = len(oracle.problem.source)
     try:
         for pick in builder.picks(oracle, random, control, schedule):
             built.append(pick)
             n_left -= len(pick.arms)
             control.report("building", n_picked=oracle.problem.k - n_left)
             spent, before = control.counts.total, spent
-            if not control.allows(spent - before if n_left and oracle.kept is None else 0):
+            if not control.allows(spent - before if n_left and oracle.n_kept < n_source else 0):
                 break
     except Halt:
         if not built:
@@ -205,8 +209,12 @@ def whole_table(oracle: Oracle) -> FullTable:
     """Return the table of all of S and T; what has not been kept yet is computed now."""
     everyone = np.arange(len(oracle.problem.source))
     if oracle.kept is None:
+        # Where an earlier run had kept all rows, this run only computes them again.
+        counted = oracle.counts.snapshot() if oracle.n_kept == len(everyone) else None
         oracle.keep()
         oracle.scan(everyone, _ignore)
+        if counted is not None:
+            oracle.counts.restore(counted)
     assert oracle.kept is not None
     return FullTable(oracle=oracle, arms=everyone, matrix=oracle.kept)
 
