@@ -27,7 +27,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.extend import extend
 from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
-from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.drivers.pick import SwapPasses
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
