@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
+from protobandit.oracle.tasks import Visit
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Pull
 from protobandit.search.arms.lazy import Lazy
@@ -62,33 +63,55 @@ def greedy_on_table(
     return chosen, gains
 
 
+@dataclass(frozen=True, eq=False)
+class _TableView:
+    """Some arms of a table, numbered 0, 1, …; no distance is copied."""
+
+    table: FullTable
+    arms: Ids
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.table.dtype
+
+    @property
+    def groups(self) -> list[slice]:
+        return self.table.groups
+
+    def scan(self, sources: Ids, visit: Visit) -> None:
+        self.table.scan(self.arms[sources], visit)
+
+    def column(self, source: int) -> Floats:
+        return self.table.column(int(self.arms[source]))
+
+
 def order_by_gain(
-    oracle: Oracle,
-    prototypes: Ids,
-    matrix: Floats,
+    table: FullTable,
+    members: Ids,
     weights: Doubles,
     random: np.random.Generator,
     *,
     is_whole: bool,
 ) -> Iterator[Pick]:
-    """Yield prototypes one by one: fixed ones first, then by greedy gain.
+    """Yield prototypes, as source rows: fixed ones first, then by greedy gain.
 
-    ``matrix`` has the distances of the prototypes, one row per prototype, and ``weights`` those of
-    its columns. ``is_whole`` is whether the columns are the whole target, so that the picks have an
-    objective.
+    ``members`` are the arms of the table that are prototypes. ``is_whole`` is whether the columns
+    of the table are the whole target, so that the picks have an objective.
     """
-    is_fixed = prototypes == oracle.problem.feasibility.fixed[:, None]
-    feasibility = replace(Feasibility.none(len(prototypes)), fixed=is_fixed.argmax(axis=1))
-    table = FullTable(oracle=oracle, arms=prototypes, matrix=matrix)
+    prototypes, k = table.arms[members], len(members)
+    is_fixed = prototypes == table.oracle.problem.feasibility.fixed[:, None]
+    feasibility = replace(Feasibility.none(k), fixed=is_fixed.argmax(axis=1))
     if is_whole:
-        for pick in picks_on_table(table, weights, len(prototypes), random, feasibility):
+        coverage = ExactCoverage.over(_TableView(table, members), weights)
+        for pick in greedy(Lazy(), coverage, feasibility=feasibility, k=k, random=random):
             yield replace(pick, arms=prototypes[pick.arms], before=None)
         return
-    arms, gains = greedy_on_table(table, weights, len(prototypes), random, feasibility)
-    for i in range(len(arms)):
+    part = FullTable(oracle=table.oracle, arms=prototypes, matrix=table.matrix[members])
+    slots, gains = greedy_on_table(part, weights, k, random, feasibility)
+    for slot, gain in zip(slots, gains, strict=True):
         yield Pick(
-            arms=prototypes[arms[i : i + 1]],
-            gains=gains[i : i + 1],
+            arms=prototypes[[slot]],
+            gains=np.array([gain]),
             objective=None,
             before=None,
             is_proven=True,

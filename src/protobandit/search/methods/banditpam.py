@@ -11,6 +11,7 @@ import numpy as np
 from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
@@ -99,9 +100,9 @@ class BanditPAM(Method):
     ) -> Iterator[Pick]:
         found = _restored(control) or self._search(oracle, random, control)
         state = found.swap_state
-        for pick in order_by_gain(
-            oracle, state.members, state.matrix, state.weights, random, is_whole=True
-        ):
+        table = FullTable(oracle=oracle, arms=state.members, matrix=state.matrix)
+        slots = np.arange(len(state.members))
+        for pick in order_by_gain(table, slots, state.weights, random, is_whole=True):
             yield replace(pick, is_proven=found.is_exact, remark=found.remark)
 
     def _search(

@@ -12,6 +12,7 @@ from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SavedState, SearchControl
@@ -98,9 +99,9 @@ class Clara(Method):
             remark = f"{control.stopped.at_start} ended the search after {done}."
         is_whole = schedule.n_validation == len(problem.target)
         oracle.look_up(best.matrix.size)  # so that lookups are comparable with earlier versions
-        for pick in order_by_gain(
-            oracle, best.prototypes, best.matrix, best.weights, random, is_whole=is_whole
-        ):
+        table = FullTable(oracle=oracle, arms=best.prototypes, matrix=best.matrix)
+        members = np.arange(problem.k)
+        for pick in order_by_gain(table, members, best.weights, random, is_whole=is_whole):
             yield replace(pick, remark=remark)
 
     def least_evaluations(self, problem: Problem) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from protobandit.foundation.checks import require_integer, weights_or_ones
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SavedState, SearchControl
@@ -130,10 +131,10 @@ def _ordered(
     oracle: Oracle, found: SwapState, random: np.random.Generator, remark: str = ""
 ) -> Iterator[Pick]:
     """Yield prototypes by greedy gain; of equal gains the smaller row number comes first."""
-    order = np.argsort(found.members)
-    prototypes, matrix = found.members[order], found.matrix[order]
-    oracle.look_up(matrix.size)  # the copy reads each kept distance once
-    for pick in order_by_gain(oracle, prototypes, matrix, found.weights, random, is_whole=True):
+    table = FullTable(oracle=oracle, arms=found.members, matrix=found.matrix)
+    oracle.look_up(found.matrix.size)  # so that lookups are comparable with earlier versions
+    members = np.argsort(found.members)
+    for pick in order_by_gain(table, members, found.weights, random, is_whole=True):
         yield replace(pick, remark=remark)
 
 

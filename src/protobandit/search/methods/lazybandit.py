@@ -14,6 +14,7 @@ from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import (
     RandomOrder,
     RowOrder,
@@ -146,9 +147,9 @@ def run_race(
         result = _last_result(results, rungs, control)
     remark, state = _remark(oracle, result, control.stopped), result.swap_state
     is_whole = result.rung.n_rows == len(oracle.problem.target)
-    for pick in order_by_gain(
-        oracle, result.prototypes, state.matrix, state.weights, random, is_whole=is_whole
-    ):
+    table = FullTable(oracle=oracle, arms=result.prototypes, matrix=state.matrix)
+    slots = np.arange(len(result.prototypes))
+    for pick in order_by_gain(table, slots, state.weights, random, is_whole=is_whole):
         yield replace(pick, is_proven=result.is_exact, remark=remark)
 
 

@@ -133,16 +133,12 @@ def improve(
 
     ``name`` is the public name of ``max_iter``.
     """
-    oracle, table = medoids.table.oracle, medoids.table
+    oracle = medoids.table.oracle
     with oracle.during("swap"):
         made = _run(medoids, passes, control, max_iter, name) if max_iter else SwapPasses(0, 0)
+    is_whole = len(medoids.weights) == len(oracle.problem.target)
     for pick in order_by_gain(
-        oracle,
-        table.arms[medoids.members],
-        table.matrix[medoids.members],
-        medoids.weights,
-        random,
-        is_whole=len(medoids.weights) == len(oracle.problem.target),
+        medoids.table, medoids.members, medoids.weights, random, is_whole=is_whole
     ):
         yield replace(pick, remark=str(made), passes=made)
 
