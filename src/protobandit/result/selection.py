@@ -22,7 +22,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.extend import extend
 from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
-from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
 

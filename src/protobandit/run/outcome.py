@@ -12,7 +12,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
 from protobandit.search.control import StopReason
-from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.drivers.pick import SwapPasses
 from protobandit.search.objectives.objective import ExtraResults
 
 

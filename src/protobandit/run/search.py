@@ -32,7 +32,7 @@ from protobandit.search.control import (
     StopKind,
     StopReason,
 )
-from protobandit.search.drivers.greedy import Pick, SwapPasses
+from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
 from protobandit.search.methods.table import METHODS, as_method

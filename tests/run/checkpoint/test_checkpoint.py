@@ -16,7 +16,7 @@ import protobandit as pb
 from protobandit.methods import METHODS, LazyBandit, MMDCritic, ProtoDash, Refined
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.drivers import ragged_swaps
-from watched import SPECIAL, TARGET, Counting, Killed, K, call, outcome, resumed
+from watched import SPECIAL, TARGET, Counting, K, Killed, call, outcome, resumed
 
 STARTED_AGAIN = "The checkpoint held nothing to resume from: the search started again."
 SHARES = (0.02, 0.3, 0.6, 0.9, 0.999)

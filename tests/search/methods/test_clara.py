@@ -233,7 +233,7 @@ def test_evaluations_are_those_of_the_samples_and_of_new_prototypes(is_one):
 
 
 def test_a_huge_target_is_judged_on_a_sample(monkeypatch):
-    monkeypatch.setattr("protobandit.search.methods.clara._MOST_JUDGED", 5000)
+    monkeypatch.setattr("protobandit.search.methods.clara._MOST_VALIDATION_ROWS", 5000)
     source, target = lumps(300), lumps(9000, seed=1)
     selection = pb.select(source, target, k=5, method="clara", random_state=0)
     assert "4096 fresh ones" in selection.status

@@ -30,7 +30,7 @@ def true_cost(selection, target, weights=None):
 def nothing_at_once(monkeypatch):
     """Race for small problems too."""
     monkeypatch.setattr(lazybandit_file, "_AT_ONCE", 0)
-    monkeypatch.setattr(lazybandit_file, "_AT_ONCE_IF_DEAR", 0)
+    monkeypatch.setattr(lazybandit_file, "_AT_ONCE_IF_EXPENSIVE", 0)
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def shaken_rung(*sides, k, effort, limits=None, **options):
 def test_a_counting_metric_agrees_with_the_count_of_finalists(
     nothing_at_once, monkeypatch, counted, is_weighted
 ):
-    monkeypatch.setattr(lazybandit_file, "_DEAR", 1.0)
+    monkeypatch.setattr(lazybandit_file, "_EXPENSIVE_EFFORT", 1.0)
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.1)
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._FINALISTS", 4)
     counting = counted()

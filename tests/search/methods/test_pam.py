@@ -256,7 +256,7 @@ def test_constraints_hold(method, init):
 @family
 @pytest.mark.parametrize("value", [-1, 1.5, None, True, "many"], ids=repr)
 def test_passes_that_cannot_be(method, value):
-    with pytest.raises(pb.InvalidInput, match=r"max_iter=.* is not allowed. Pass a whole number"):
+    with pytest.raises(pb.InvalidInput, match=r"max_iter=.* is not allowed. Pass an integer"):
         method(max_iter=value)
 
 

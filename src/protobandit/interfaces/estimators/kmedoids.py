@@ -14,7 +14,7 @@ from protobandit.foundation.array_types import Ids
 from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.estimators.base import PrototypeEstimator, as_count
-from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.drivers.pick import SwapPasses
 from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.initial_rows import as_init, row_numbers
 from protobandit.search.methods.pam import FasterPAM
