@@ -68,7 +68,7 @@ class WeightedOrder:
             self._drawn = np.append(self._drawn, self._lottery.draw(missing, self._random))
         return self._drawn[start:stop]
 
-    def recall(self, drawn: Ids) -> None:
+    def restore(self, drawn: Ids) -> None:
         """Continue after the draws of an earlier run."""
         self._drawn = drawn
 

@@ -322,11 +322,11 @@ class _SearchRun:
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
         assessment = self._assessed(indices, objective)
         outcome = Outcome(
+            problem=problem,
             objective=objective,
             is_proven=self.is_proven,
             cost=float(assessment.costs[-1]),
             k=len(indices),
-            feasibility=problem.feasibility,
         )
         extras = ExtraResults() if objective is None else objective.finish()
         return SearchResult(

@@ -124,7 +124,7 @@ class BanditPAM(Method):
         found = _Found(swap_state, is_exact, remark)
         if control.states.is_active and not control.stopped:
             values = {"is_exact": is_exact, "remark": remark}
-            control.states.save(_STATE, SavedState(values, swap_state.notes()))
+            control.states.save(_STATE, SavedState(values, swap_state.state()))
         return found
 
     def _require_memory(self, oracle: Oracle, limits: Limits) -> None:
@@ -210,7 +210,7 @@ def _restored(control: SearchControl) -> _Found | None:
     saved = control.states.restore(_STATE)
     if saved is None:
         return None
-    swap_state = SwapState.recalled(saved.arrays)
+    swap_state = SwapState.restored(saved.arrays)
     return _Found(swap_state, saved.values["is_exact"], saved.values["remark"])
 
 

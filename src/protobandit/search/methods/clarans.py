@@ -80,7 +80,7 @@ class Clarans(Method):
         feasibility = problem.feasibility
         saved = control.states.restore(_STATE)
         if saved is not None:
-            yield from _ordered(oracle, SwapState.recalled(saved.arrays), random)
+            yield from _ordered(oracle, SwapState.restored(saved.arrays), random)
             return
         best: SwapState | None = None
         columns = ColumnCache(oracle, schedule.n_columns)
@@ -106,7 +106,7 @@ class Clarans(Method):
                 break
         assert best is not None
         if control.states.is_active and not control.stopped:
-            control.states.save(_STATE, SavedState(arrays=best.notes()))
+            control.states.save(_STATE, SavedState(arrays=best.state()))
         remark = f"{control.stopped.at_start} ended the search." if control.stopped else ""
         yield from _ordered(oracle, best, random, remark)
 

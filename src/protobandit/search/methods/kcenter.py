@@ -16,7 +16,6 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.farthest import farthest_first
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.method import Method, Outcome, Schedule
-from protobandit.search.objectives.coverage import ExactCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +60,8 @@ class KCenter(Method):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.feasibility.is_free:
             return None
-        coverage = outcome.objective
-        assert isinstance(coverage, ExactCoverage)
-        assert isinstance(coverage.distances, Oracle)
-        problem = coverage.distances.problem
-        factor = 2 if problem.target is problem.source else 3
+        is_same = outcome.problem.target is outcome.problem.source
+        factor = 2 if is_same else 3
         return Guarantee(
             method=self.name,
             statement=f"the largest distance is at most {factor} times the least possible",

@@ -27,11 +27,16 @@ class Outcome:
     ``cost`` and ``k`` are those of the result.
     """
 
+    problem: Problem
     objective: Objective | None
     is_proven: bool
     cost: float
     k: int
-    feasibility: Feasibility
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Return what the search was allowed to pick."""
+        return self.problem.feasibility
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,15 +157,18 @@ class ProtoBandit(Method):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:
             return None
-        assert isinstance(outcome.objective, SampledCoverage)
-        sample = outcome.objective
+        assert outcome.objective is not None
+        clipping = outcome.objective.clipping
+        assert clipping is not None, "sampled pulls have a scale"
         nu_step, nu = self.steps(outcome.k)
-        reached = 1 - outcome.cost / sample.scale
+        reached = 1 - outcome.cost / clipping.scale
         conditions = [*conditions_of(outcome.feasibility)]
-        bound = sample.oracle.problem.metric.bound
-        if bound is None or sample.scale < bound:
-            clipped = f"{sum(sample.clipped)} pulls were clipped to it"
-            conditions.append(f"every dissimilarity is at most C = {sample.scale:.6g} ({clipped})")
+        bound = outcome.problem.metric.bound
+        if bound is None or clipping.scale < bound:
+            clipped = f"{clipping.n_clipped} pulls were clipped to it"
+            conditions.append(
+                f"every dissimilarity is at most C = {clipping.scale:.6g} ({clipped})"
+            )
         return Guarantee(
             method=self.name,
             statement=(
@@ -176,7 +179,7 @@ class ProtoBandit(Method):
             nu=nu,
             delta=self.delta,
             nu_step=nu_step,
-            scale=sample.scale,
+            scale=clipping.scale,
             vacuous=nu + self.delta >= (GREEDY_SHARE - self.epsilon) * reached,
             conditions=tuple(conditions),
         )

@@ -166,7 +166,7 @@ def _run(
         n_swaps, n_passes = n_swaps + done.n_swaps, n_passes + 1
         if control.states.is_active:
             values = {"n_swaps": n_swaps, "n_passes": n_passes, "done": list(astuple(done))}
-            control.states.save(_STATE, SavedState(values, medoids.notes()))
+            control.states.save(_STATE, SavedState(values, medoids.state()))
 
 
 def _restored(medoids: Medoids, control: SearchControl) -> tuple[int, int, Pass | None]:
@@ -174,7 +174,7 @@ def _restored(medoids: Medoids, control: SearchControl) -> tuple[int, int, Pass 
     saved = control.states.restore(_STATE)
     if saved is None:
         return 0, 0, None
-    medoids.recall(saved.arrays)
+    medoids.restore(saved.arrays)
     return saved.values["n_swaps"], saved.values["n_passes"], Pass(*saved.values["done"])
 
 

@@ -150,8 +150,6 @@ class Medoids:
             getattr(self, name)[:] = arrays[name]
         self._update_losses()
 
-    notes, recall = state, restore  # the old names, until drivers use the new ones
-
     def may_enter(self, arms: Ids, slot: int) -> Any:
         """Return for each of these arms whether it may take a slot."""
         return self._allowed[self._groups[arms], slot]

@@ -166,8 +166,6 @@ class SampledCoverage(Objective):
         self.clipped[:] = arrays["clipped"].tolist()
         self.seen.restore(arrays)
 
-    notes, recall = state, restore  # the old names, until drivers use the new ones
-
 
 @dataclass(frozen=True, eq=False)
 class RowRange:

@@ -160,8 +160,6 @@ class SwapState:
         swap_state._update_losses()
         return swap_state
 
-    notes, recalled = state, restored  # the old names, until drivers use the new ones
-
     def _allowed(self, ragged: RaggedTable) -> Any:
         """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility

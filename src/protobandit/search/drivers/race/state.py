@@ -69,7 +69,7 @@ def save_state(control: SearchControl, race_state: RaceState) -> None:
         "columns": ragged.columns,
         "values": ragged.values,
         "changes": race_state.changes,
-        **{f"swap_state {name}": array for name, array in race_state.swap_state.notes().items()},
+        **{f"swap_state {name}": array for name, array in race_state.swap_state.state().items()},
     }
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
@@ -90,7 +90,7 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         return None
     batches = _batches(saved, oracle)
     if isinstance(order, WeightedOrder):
-        order.recall(np.concatenate([batch.rows for batch in batches]))
+        order.restore(np.concatenate([batch.rows for batch in batches]))
     arrays = saved.arrays
     ragged = RaggedTable(
         table=FullTable.of(oracle, arrays["first arms"], batches[0].targets),
@@ -100,7 +100,7 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         columns=arrays["columns"],
         values=arrays["values"],
     )
-    swap_state = SwapState.recalled(
+    swap_state = SwapState.restored(
         {
             name.removeprefix("swap_state "): array
             for name, array in arrays.items()
@@ -136,7 +136,7 @@ def save_result(control: SearchControl, result: RungResult, rungs: Sequence[Rung
         "is_exact": result.is_exact,
         "is_short": control.stopped is not None,
     }
-    arrays = {"prototypes": result.prototypes, **result.swap_state.notes()}
+    arrays = {"prototypes": result.prototypes, **result.swap_state.state()}
     arrays["members"] = np.arange(len(result.prototypes))
     control.states.save(_RESULT, SavedState(values, arrays))
 
@@ -152,7 +152,7 @@ def restore_result(control: SearchControl, rungs: Sequence[Rung]) -> RungResult 
     return RungResult(
         rungs[values["place"]],
         saved.arrays["prototypes"],
-        SwapState.recalled(saved.arrays),
+        SwapState.restored(saved.arrays),
         values["n_swaps"],
         values["n_started"],
         values["is_exact"],
