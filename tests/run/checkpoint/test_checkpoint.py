@@ -308,12 +308,13 @@ def test_new_picks_of_a_resumed_run_have_their_own_seconds(kill, tmp_path):
     assert len({step.seconds for step in again.steps}) == len(found.steps) == 8
 
 
-@pytest.mark.parametrize("method", ["stochasticgreedy", "protobandit", "lazybandit"])
+@pytest.mark.parametrize("method", ["stochasticgreedy", "protobandit"])
 def test_a_class_that_ran_out_of_time_does_not_change_the_later_classes(method, tmp_path):
     """Later classes of the first run have used other random numbers."""
     arguments, path = {**call("classes"), "method": method, "k": 12}, tmp_path / "search"
     whole = pb.select(**arguments)
-    resumed({**arguments, "limits": pb.Limits(seconds=1e-9)}, path)
+    short = resumed({**arguments, "limits": pb.Limits(seconds=1e-9)}, path)
+    assert short.k < 12
     assert outcome(resumed(arguments, path)) == outcome(whole)
     assert outcome(resumed(arguments, path)) == outcome(whole)
 
