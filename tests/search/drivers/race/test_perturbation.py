@@ -160,7 +160,7 @@ def test_every_repairing_swap_lowers_the_cost(dtype, is_weighted, k, values, see
     assert len(undo) > 0 or values == "zero"
     finalists.require_true()
     for arm, slot in reversed(undo):
-        finalists.put(arm, slot)
+        finalists.replace(slot, arm)
     assert finalists.members.tolist() == swap_state.members.tolist()
     assert finalists.truth() == pytest.approx(finalists.costs[0], rel=1e-12)
 

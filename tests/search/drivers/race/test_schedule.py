@@ -282,13 +282,13 @@ def test_a_plan_of_one_rung_is_exact():
 
 
 @pytest.mark.parametrize("k", [1, 4, 15, 60])
-@pytest.mark.parametrize("shape", ["round", "lumps"])
+@pytest.mark.parametrize("shape", ["round", "clusters"])
 @pytest.mark.parametrize("n_finalists", [0, 100])
 def test_plans_are_about_right(k, shape, n_finalists):
     random = np.random.default_rng(k)
     n_source, n_target = 800, 6000
     rows = random.normal(size=(n_source + n_target, 6)).astype(np.float32)
-    if shape == "lumps":
+    if shape == "clusters":
         rows += 8 * random.integers(0, 2, size=rows.shape)
     rungs = plan(n_source=n_source, n_target=n_target, k=k, effort=0.6)
     rungs[-1] = replace(rungs[-1], n_finalists=n_finalists, n_trials=10)

@@ -1,4 +1,4 @@
-"""Named methods: what protobandit promises and pays, and how `auto` chooses."""
+"""ProtoBandit: its guarantee and its evaluations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import brute
 import protobandit as pb
-from protobandit.methods import METHODS, SEARCHES, LazyGreedy, ProtoBandit, SpotGreedy
+from protobandit.methods import METHODS, SEARCHES, ProtoBandit, SpotGreedy
 
 GREEDY = 1 - 1 / math.e
 
@@ -26,18 +26,18 @@ def run(method, *, metric="cosine", n_target=300, k=4, seed=0):
     return pb.select(source, target, k=k, metric=metric, method=method, random_state=seed)
 
 
-# -- the guarantee: whether there is one -----------------------------------------------------------
+# -- the guarantee ---------------------------------------------------------------------------------
 
 
 @searches
-def test_a_strict_run_carries_a_guarantee(search):
+def test_a_run_without_early_stop_has_a_guarantee(search):
     guarantee = run(strict(search=search, nu=0.1)).guarantee
     assert guarantee is not None
     assert guarantee.method == "protobandit"
     assert guarantee.statement == "E[f] >= (1 - 1/e - 0.2) f* - 0.1 - 0.05, f in units of C"
 
 
-def test_an_early_stop_that_fires_first_leaves_no_guarantee():
+def test_an_early_stop_has_no_guarantee():
     early = run(ProtoBandit(nu_step=0.1), n_target=3000)
     proven = run(strict(nu_step=0.1), n_target=3000)
     assert early.guarantee is None
@@ -45,13 +45,13 @@ def test_an_early_stop_that_fires_first_leaves_no_guarantee():
     assert early.evaluations < proven.evaluations
 
 
-def test_an_early_stop_that_never_fires_first_keeps_the_guarantee():
-    """On three rows the race goes on until they are all seen, where both rules agree."""
+def test_the_guarantee_holds_if_the_early_stop_never_ends_a_search():
+    """On three rows the search reads all of them, and then both rules agree."""
     assert run(ProtoBandit(nu=1e-9), n_target=3).guarantee is not None
 
 
 @pytest.mark.parametrize("search", ["kl-lucb", "uniform"])
-def test_several_picks_an_iteration_carry_no_guarantee(search):
+def test_several_rows_per_iteration_have_no_guarantee(search):
     selection = run(strict(search=search, nu=0.1, r=2), k=5)
     assert selection.guarantee is None
     assert len(set(selection.indices.tolist())) == 5
@@ -73,7 +73,7 @@ def test_guarantees_of_the_table(name):
         assert guarantee is None
 
 
-# -- its constants ---------------------------------------------------------------------------------
+# -- the constants of the guarantee ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4])
@@ -88,7 +88,7 @@ def test_the_tolerance_of_a_run_and_of_an_iteration(epsilon, k):
     assert (whole.epsilon, whole.delta) == (epsilon, 0.05)
 
 
-def test_the_same_tolerance_said_in_either_way_is_the_same_run():
+def test_nu_and_nu_step_give_the_same_run():
     nu = 0.03 * 4 * (GREEDY - 0.2)
     whole, step = run(strict(nu=nu)), run(strict(nu_step=0.03))
     assert whole.indices.tolist() == step.indices.tolist()
@@ -101,11 +101,11 @@ def test_the_default_tolerance_is_that_of_the_paper():
     assert by_default.evaluations == by_hand.evaluations
 
 
-# -- whether it says anything ----------------------------------------------------------------------
+# -- vacuous guarantees ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("k", "nu_step", "is_vacuous"), [(20, 0.05, True), (4, 0.01, False)])
-def test_vacuous_when_the_iterations_tolerances_reach_one(k, nu_step, is_vacuous):
+def test_vacuous_if_the_tolerances_sum_to_one(k, nu_step, is_vacuous):
     guarantee = run(strict(nu_step=nu_step), k=k).guarantee
     assert guarantee.vacuous is is_vacuous
     assert ("vacuous" in str(guarantee)) is is_vacuous
@@ -114,8 +114,8 @@ def test_vacuous_when_the_iterations_tolerances_reach_one(k, nu_step, is_vacuous
 @pytest.mark.parametrize(
     ("nu", "delta", "is_vacuous"), [(0.3, 0.05, True), (0.22, 0.05, True), (0.1, 0.05, False)]
 )
-def test_vacuous_when_nothing_is_left_of_the_share_of_what_was_reached(nu, delta, is_vacuous):
-    """Cosine has C = 2 and random directions stay near 1: f is near a half."""
+def test_vacuous_if_the_bound_is_not_positive(nu, delta, is_vacuous):
+    """Cosine has C = 2, and the cost of random directions is near 1, so f is near a half."""
     source, target = brute.normal(25, 40), brute.normal(300, 40, seed=1)
     method = strict(nu=nu, delta=delta, search="uniform")
     selection = pb.select(source, target, k=2, metric="cosine", method=method, random_state=0)
@@ -125,10 +125,10 @@ def test_vacuous_when_nothing_is_left_of_the_share_of_what_was_reached(nu, delta
     assert selection.guarantee.vacuous is is_vacuous
 
 
-# -- what it takes for granted ---------------------------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------
 
 
-def test_no_condition_where_the_metric_has_its_own_bound():
+def test_a_bounded_metric_adds_no_condition():
     guarantee = run(strict(nu=0.1)).guarantee
     assert guarantee.scale == 2.0
     assert guarantee.conditions == ()
@@ -164,7 +164,7 @@ def test_pulls_clipped_by_too_small_a_scale_are_counted(search, is_weighted):
     assert 0 < clips(0.7 * d.max()) < clips(0.3 * d.max())
 
 
-def test_a_scale_below_the_metrics_own_bound_is_a_condition():
+def test_a_scale_below_the_bound_of_the_metric_is_a_condition():
     assert clipped(run(strict(nu=0.1, scale=0.5)).guarantee) > 0
     assert run(strict(nu=0.1, scale=2.0)).guarantee.conditions == ()
 
@@ -178,17 +178,17 @@ def test_a_scale_is_in_the_unit_of_the_metric():
         assert clipped(selection.guarantee) == 0
 
 
-def test_rows_that_are_all_the_same_need_no_scale():
+def test_identical_rows_need_no_scale():
     selection = pb.select(np.ones((20, 2)), k=3, method=strict(nu=0.1), random_state=0)
     assert selection.guarantee.scale == 1.0
     assert selection.cost == 0.0
 
 
-# -- the promise kept ------------------------------------------------------------------------------
+# -- the guarantee on examples ---------------------------------------------------------------------
 
 
 def two_good_rows_of_many(n_target=4000, n_bad=40):
-    """Return dissimilarities in [0, 1] of which two columns cover a half of the target each."""
+    """Return dissimilarities in [0, 1] of which two columns each cover half of the target."""
     random = np.random.default_rng(0)
     d = random.uniform(0.8, 1.0, size=(n_target, n_bad + 2))
     half = n_target // 2
@@ -198,8 +198,8 @@ def two_good_rows_of_many(n_target=4000, n_bad=40):
 
 
 @searches
-def test_the_mean_of_f_keeps_the_promise(search):
-    """And random rows would break it, so it says something."""
+def test_the_mean_of_f_satisfies_the_guarantee(search):
+    """Random rows would violate it, so the test can fail."""
     d = two_good_rows_of_many()
     method = strict(search=search, nu=0.1, delta=0.05, epsilon=0.2, scale=1.0)
 
@@ -218,7 +218,7 @@ def test_the_mean_of_f_keeps_the_promise(search):
 @searches
 @weighted
 @pytest.mark.parametrize("seed", range(3))
-def test_an_enumerable_instance_keeps_the_promise(search, is_weighted, seed):
+def test_the_guarantee_holds_on_enumerable_instances(search, is_weighted, seed):
     random = np.random.default_rng(seed)
     d = random.uniform(size=(12, 8)) ** 0.3
     weights = random.integers(1, 5, size=12) if is_weighted else brute.even(12)
@@ -249,11 +249,11 @@ def test_several_picks_with_a_tiny_tolerance_are_exact(search, is_weighted, r):
     assert sampled.indices.tolist() == exact.indices.tolist()
 
 
-# -- what it costs ---------------------------------------------------------------------------------
+# -- evaluations -----------------------------------------------------------------------------------
 
 
-def exact_cost(n_source, n_target, k, epsilon):
-    """Return what scanning every subset, keeping every D_j up to date and the scale would cost."""
+def exact_evaluations(n_source, n_target, k, epsilon):
+    """Return the evaluations of scanning every subset, updating every D_j, and the scale."""
     size = math.ceil(n_source / k * math.log(1 / epsilon))
     subsets = [min(size, n_source - picked) for picked in range(k)]
     pulled = sum(subset for subset in subsets if subset > 1)
@@ -263,27 +263,27 @@ def exact_cost(n_source, n_target, k, epsilon):
 @searches
 @weighted
 @pytest.mark.parametrize("nu_step", [0.5, 0.05, 1e-3, 1e-9])
-def test_never_dearer_than_the_exact_scan(search, is_weighted, nu_step):
+def test_never_more_evaluations_than_the_exact_scan(search, is_weighted, nu_step):
     source, target = brute.normal(40), brute.normal(500, seed=1)
     weights = np.random.default_rng(1).integers(1, 5, size=500) if is_weighted else None
     method = strict(search=search, nu_step=nu_step, epsilon=0.1)
     selection = pb.select(source, target, k=5, weights=weights, method=method, random_state=0)
-    assert selection.evaluations_by_phase["build"] <= exact_cost(40, 500, 5, 0.1)
+    assert selection.evaluations_by_phase["build"] <= exact_evaluations(40, 500, 5, 0.1)
     assert selection.evaluations_by_phase["assign"] == 5 * 500
 
 
 @weighted
-def test_a_tiny_tolerance_costs_the_exact_scan_to_the_last_evaluation(is_weighted):
+def test_a_tiny_tolerance_needs_the_evaluations_of_the_exact_scan(is_weighted):
     source, target = brute.normal(40), brute.normal(300, seed=1)
     weights = np.random.default_rng(1).integers(1, 5, size=300) if is_weighted else None
     method = strict(search="uniform", nu_step=1e-9, epsilon=0.1)
     selection = pb.select(source, target, k=5, weights=weights, method=method, random_state=0)
-    assert selection.evaluations_by_phase["build"] == exact_cost(40, 300, 5, 0.1)
+    assert selection.evaluations_by_phase["build"] == exact_evaluations(40, 300, 5, 0.1)
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.4])
-def test_the_probability_of_error_is_shared_out_among_the_iterations(delta):
-    """Uniform search says how many rows it reads; the second iteration pays for their D_j too."""
+def test_delta_is_divided_among_the_iterations(delta):
+    """The rows of uniform search are known; the second iteration also computes their D_j."""
     source, target = brute.normal(20), brute.normal(20_000, seed=1)
     method = strict(search="uniform", nu_step=0.2, delta=delta, epsilon=0.2)
     selection = pb.select(source, target, k=2, metric="cosine", method=method, random_state=0)
@@ -293,83 +293,22 @@ def test_the_probability_of_error_is_shared_out_among_the_iterations(delta):
 
 
 def test_a_subset_of_one_row_needs_no_pull():
-    """k = |S| with ln(1 / epsilon) <= 1: every subset is one row, and only the scale costs."""
+    """k = |S| with ln(1 / epsilon) <= 1: every subset is one row; only the scale is computed."""
     method = ProtoBandit(epsilon=0.5)
     selection = pb.select(brute.normal(10), brute.normal(50, seed=1), k=10, method=method)
     assert selection.evaluations_by_phase["build"] == 10 * 50
 
 
-def test_a_larger_tolerance_costs_less():
+def test_a_larger_tolerance_needs_fewer_evaluations():
     spent = [run(strict(nu_step=nu), n_target=3000).evaluations for nu in (0.2, 0.05, 0.01)]
     assert spent == sorted(spent)
     assert spent[0] < spent[-1] / 2
 
 
-def test_far_cheaper_than_greedy_on_the_fly_where_the_target_is_large():
+def test_far_fewer_evaluations_than_greedy_on_a_large_target():
     source, target = brute.normal(100), brute.normal(20_000, seed=1)
     bandit = pb.select(source, target, k=8, method="protobandit", random_state=0)
     greedy = sum(100 - picked for picked in range(8)) * 20_000
     assert bandit.evaluations < greedy / 50
     exact = pb.select(source, target, k=8, method="lazygreedy")
     assert bandit.assign(target).distances.mean() < 1.15 * exact.cost
-
-
-# -- auto ------------------------------------------------------------------------------------------
-
-
-def test_auto_reads_all_of_a_small_problem():
-    rows = brute.normal(30)
-    chosen = pb.select(rows, k=3)
-    assert chosen.method == "lazybandit"
-    assert chosen.evaluations == 30 * 30
-    assert chosen.cost <= pb.select(rows, k=3, method="spotgreedy").cost
-    assert "(1 - 1/e)" in str(chosen.guarantee)
-
-
-def test_auto_samples_where_a_function_would_be_called_too_often():
-    source, target = brute.normal(1500, 1), brute.normal(1500, 1, seed=1)
-    metric = pb.block_metric(lambda a, b: abs(a - b.T))
-    chosen = pb.select(source, target, k=3, metric=metric, random_state=0)
-    assert chosen.evaluations < 1500 * 1500
-    assert chosen.guarantee is None
-
-
-def test_auto_lets_fewer_rows_race_where_memory_is_short():
-    rows = brute.normal(300)
-    chosen = pb.select(rows, k=3, random_state=0, limits=pb.Limits(memory=1_000_000))
-    assert "random source rows took part" in chosen.status
-    assert chosen.guarantee is None
-    assert len(set(chosen.indices.tolist())) == 3
-
-
-@pytest.mark.parametrize("kind", [SpotGreedy, LazyGreedy])
-def test_memoizing_by_itself_respects_the_memory_at_hand(monkeypatch, kind):
-    rows = brute.normal(30)
-    kept = pb.select(rows, k=3, method=kind())
-    monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 1000)
-    anew = pb.select(rows, k=3, method=kind())
-    assert kept.lookups > 0 == anew.lookups
-    assert anew.indices.tolist() == kept.indices.tolist()
-    with pytest.raises(pb.InvalidInput, match="memoize=True needs"):
-        pb.select(rows, k=3, method=kind(memoize=True))
-
-
-def test_stochasticgreedy_keeps_its_promise_where_few_rows_are_useful():
-    matrix = np.ones((50, 2000))
-    matrix[np.arange(50), np.arange(50)] = 0
-    f = [
-        1
-        - pb.select(
-            matrix, k=50, metric="precomputed", method="stochasticgreedy", random_state=seed
-        ).cost
-        for seed in range(20)
-    ]
-    assert np.mean(f) >= 1 - 1 / np.e - 0.1
-
-
-def test_a_method_among_the_parameters_survives_json():
-    method = pb.methods.Refined(build=pb.methods.StochasticGreedy(epsilon=0.3))
-    chosen = pb.select(brute.normal(30), k=3, method=method, random_state=0)
-    loaded = pb.Selection.from_json(chosen.to_json())
-    assert loaded.parameters["build"]["method"] == "stochasticgreedy"
-    assert loaded.parameters["build"]["epsilon"] == 0.3

@@ -1,4 +1,4 @@
-"""Threshold greedy, against its definition and its promise."""
+"""Greedy methods; threshold greedy against its definition and its guarantee."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import brute
 import protobandit as pb
-from protobandit.methods import ThresholdGreedy
+from protobandit.methods import LazyGreedy, SpotGreedy, ThresholdGreedy
 
 GREEDY = 1 - 1 / math.e
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
@@ -17,7 +17,7 @@ epsilons = pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.3, 0.6])
 
 
 def threshold_greedy(d, weights, k, epsilon):
-    """Return the picks as the paper says, after the best single row; None ends them."""
+    """Return the picks as in the paper, after the best single row; None ends them."""
     chosen = brute.greedy(d, weights, 1)
     largest = max(brute.gains(d, weights, chosen))
     n = d.shape[1] - 1
@@ -52,7 +52,7 @@ def test_picks_equal_the_definition(epsilon, seed, is_weighted):
         assert len(set(selection.indices.tolist())) == 9
 
 
-def test_it_is_not_greedy_in_disguise():
+def test_the_picks_differ_from_greedy():
     differs = 0
     for seed in range(10):
         source, target, d, weights = instance(seed)
@@ -61,7 +61,7 @@ def test_it_is_not_greedy_in_disguise():
     assert differs >= 5
 
 
-def test_a_tiny_epsilon_is_greedy():
+def test_a_tiny_epsilon_gives_the_picks_of_greedy():
     source, target, d, weights = instance(1)
     method = ThresholdGreedy(epsilon=1e-9)
     selection = pb.select(source, target, k=8, method=method)
@@ -71,14 +71,14 @@ def test_a_tiny_epsilon_is_greedy():
 @weighted
 @epsilons
 @pytest.mark.parametrize("seed", range(5))
-def test_the_promise_is_kept_on_enumerable_instances(epsilon, seed, is_weighted):
+def test_the_guarantee_holds_on_enumerable_instances(epsilon, seed, is_weighted):
     source, target, d, weights = instance(seed, 9, 14, is_weighted)
     for k in (1, 2, 3, 4):
         method = ThresholdGreedy(epsilon=epsilon)
         selection = pb.select(source, target, k=k, weights=weights, method=method, random_state=0)
         best = brute.best_cost(d, weights, k)
         assert selection.cost >= best - 1e-12
-        # For every C from the largest distance on, so also at that one, where it says most.
+        # The guarantee holds for every C >= the largest distance, where it is strongest.
         assert d.max() - selection.cost >= (GREEDY - epsilon) * (d.max() - best) - 1e-12
     statement = f"f >= (1 - 1/e - {epsilon:g}) f*"
     assert selection.guarantee.statement == statement
@@ -86,8 +86,8 @@ def test_the_promise_is_kept_on_enumerable_instances(epsilon, seed, is_weighted)
 
 
 @epsilons
-def test_each_pick_is_worth_nearly_as_much_as_the_best(epsilon):
-    """Random covers, where the threshold takes worse rows than greedy would."""
+def test_each_gain_is_nearly_the_largest(epsilon):
+    """Random covers, for which the threshold picks worse rows than greedy."""
     random = np.random.default_rng(0)
     d = random.uniform(size=(60, 30)) ** 0.2
     method = ThresholdGreedy(epsilon=epsilon)
@@ -101,8 +101,8 @@ def test_each_pick_is_worth_nearly_as_much_as_the_best(epsilon):
         assert worst < 1 - 0.3 * epsilon, "or nothing was put to the test"
 
 
-def test_rows_below_the_last_threshold_are_taken_by_what_they_were_worth():
-    """One row gains much, the others next to nothing: they are not looked at again."""
+def test_rows_below_the_last_threshold_are_picked_by_their_old_gains():
+    """One row has a large gain; the tiny gains of the others are not computed again."""
     d = np.full((6, 6), 100.0)
     d[:, 0] = [1, 1, 1, 99, 99, 99]
     d[:, 1] = [99, 99, 99, 1, 1, 1]
@@ -114,7 +114,7 @@ def test_rows_below_the_last_threshold_are_taken_by_what_they_were_worth():
     assert selection.indices[2:].tolist() == [5, 3, 4]
 
 
-def test_evaluations_without_memory_are_far_below_those_of_greedy():
+def test_without_memory_evaluations_are_far_below_those_of_greedy():
     source, target = brute.normal(120, seed=3), brute.normal(60, seed=4)
     by_threshold = pb.select(source, target, k=12, method=ThresholdGreedy(memoize=False))
     by_scan = pb.select(source, target, k=12, method=pb.methods.SpotGreedy(memoize=False))
@@ -128,7 +128,7 @@ def test_evaluations_without_memory_are_far_below_those_of_greedy():
     )
 
 
-def test_fixed_rows_and_quotas_are_kept():
+def test_fixed_rows_and_quotas_hold():
     rows = brute.normal(40)
     groups = np.arange(40) % 4
     feasibility = pb.Constraints(fixed=[5, 9], groups=groups, at_most={1: 2}, at_least={3: 3})
@@ -145,6 +145,34 @@ def test_fixed_rows_and_quotas_are_kept():
 
 
 @pytest.mark.parametrize("epsilon", [0, -0.1, 0.7, float("nan"), "0.1", True])
-def test_epsilon_must_leave_something_of_the_promise(epsilon):
+def test_epsilon_out_of_range_is_refused(epsilon):
     with pytest.raises(pb.InvalidInput, match="epsilon="):
         ThresholdGreedy(epsilon=epsilon)
+
+
+# -- other greedy methods --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SpotGreedy, LazyGreedy])
+def test_memoize_auto_respects_the_free_memory(monkeypatch, kind):
+    rows = brute.normal(30)
+    kept = pb.select(rows, k=3, method=kind())
+    monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 1000)
+    computed = pb.select(rows, k=3, method=kind())
+    assert kept.lookups > 0 == computed.lookups
+    assert computed.indices.tolist() == kept.indices.tolist()
+    with pytest.raises(pb.InvalidInput, match="memoize=True needs"):
+        pb.select(rows, k=3, method=kind(memoize=True))
+
+
+def test_the_guarantee_of_stochasticgreedy_if_few_rows_have_a_gain():
+    matrix = np.ones((50, 2000))
+    matrix[np.arange(50), np.arange(50)] = 0
+    f = [
+        1
+        - pb.select(
+            matrix, k=50, metric="precomputed", method="stochasticgreedy", random_state=seed
+        ).cost
+        for seed in range(20)
+    ]
+    assert np.mean(f) >= 1 - 1 / np.e - 0.1

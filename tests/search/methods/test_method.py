@@ -144,6 +144,14 @@ def test_a_curve_survives_json():
     assert loaded.curve.dtype == np.float64
 
 
+def test_a_method_as_a_parameter_survives_json():
+    method = pb.methods.Refined(build=pb.methods.StochasticGreedy(epsilon=0.3))
+    chosen = pb.select(brute.normal(30), k=3, method=method, random_state=0)
+    loaded = pb.Selection.from_json(chosen.to_json())
+    assert loaded.parameters["build"]["method"] == "stochasticgreedy"
+    assert loaded.parameters["build"]["epsilon"] == 0.3
+
+
 # -- plans -----------------------------------------------------------------------------------------
 
 
