@@ -11,13 +11,8 @@ import brute
 import protobandit as pb
 from protobandit.methods import Clara
 from protobandit.oracle.oracle import Oracle
-<<<<<<< HEAD
 from protobandit.problem.posing import pose
-from protobandit.search.drivers.subsample import ValidationRows, drawn_rows, subsample
-=======
-from protobandit.problem.problem import pose
 from protobandit.search.drivers.subsample import ValidationRows, sample_target, subsample
->>>>>>> methods
 
 METRIC = brute.DEFINITIONS["euclidean"]
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])

@@ -11,13 +11,8 @@ import brute
 import protobandit as pb
 from protobandit.methods import OneBatch
 from protobandit.oracle.oracle import Oracle
-<<<<<<< HEAD
 from protobandit.problem.posing import pose
-from protobandit.search.drivers.subsample import drawn_rows
-=======
-from protobandit.problem.problem import pose
 from protobandit.search.drivers.subsample import sample_target
->>>>>>> methods
 
 METRIC = brute.DEFINITIONS["euclidean"]
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
