@@ -1,1 +1,1 @@
-"""Benchmarks: scripts that print ratios from one run, so that a busy machine hits all alike."""
+"""Benchmarks. Times are printed as ratios within one run, which a busy machine affects least."""

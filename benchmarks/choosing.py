@@ -1,12 +1,12 @@
-"""Every method on the same problems: cost, evaluations, time.
+"""Cost, evaluations and time of every method on the same problems.
 
     python -m benchmarks.choosing [--data DIR] [--seeds 3] [--only NAME,...] [--out PAGE]
 
-Digits (1,797 rows, source and target in one) and, with MNIST at hand, 2,000 test images for 10,000
-train images, k = 20 and 100. Costs are computed anew in float64 over all of the target and printed
-against exact greedy's; seconds are printed as multiples of its time in the same run, means over the
-seeds, methods taking turns. ``--out`` puts the tables, and one of what each method heeds, between
-the markers of that page.
+The problems are digits (1,797 rows, T = S) and, if MNIST is available, 2,000 test images as the
+source and 10,000 training images as the target, with k = 20 and 100. Costs are recomputed in
+float64 over the whole target and printed relative to exact greedy. Times are multiples of the time
+of exact greedy in the same run. All figures are means over the seeds; the methods are interleaved.
+``--out`` writes the tables, and one of what each method supports, between the markers of a page.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ from time import perf_counter
 import numpy as np
 
 import protobandit as pb
-from benchmarks._data import MissingData, mnist
-from benchmarks._referee import mean_distance
+from benchmarks.common.costs import mean_distance
+from benchmarks.common.data import MissingData, mnist
+from benchmarks.common.files import write_text
+from benchmarks.common.pages import with_tables
 from protobandit.methods import METHODS
 
-HEEDED = ("fixed", "groups", "costs", "until")
-RULER = "lazygreedy"
+SUPPORTED = ("fixed", "groups", "costs", "until")
+REFERENCE = "lazygreedy"
 VALUES = {
     f"lazybandit {effort}": pb.methods.LazyBandit(effort=effort)
     for effort in ("fast", "balanced", "thorough")
 }
-DESCRIBED = {"lazybandit"}  # by its efforts
+BY_EFFORT = {"lazybandit"}  # listed once per effort
 
 
 @dataclass(frozen=True)
 class Task:
-    """A problem with a name; the target is the source where it is None."""
+    """A problem with a name; a target of None is the source."""
 
     name: str
     source: np.ndarray
@@ -44,7 +46,7 @@ class Task:
 
     @property
     def rows(self) -> np.ndarray:
-        """Return the rows to be represented."""
+        """Return the target rows."""
         return self.source if self.target is None else self.target
 
 
@@ -55,16 +57,17 @@ def main() -> None:
         tables.append(table(task, options))
         print(tables[-1], flush=True)
     if options.out:
-        put(options.out, "tables", "\n".join(tables))
-        put(options.out, "supports", heeded())
+        page = options.out.read_text(encoding="utf-8")
+        new = {"methods": lambda: iter(["\n".join(tables)]), "supports": supports}
+        write_text(options.out, with_tables(page, new))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with MNIST's idx files")
+    parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", help="names of methods, separated by commas")
-    parser.add_argument("--out", type=Path, help="the page to put the tables in")
+    parser.add_argument("--out", type=Path, help="page to write the tables to")
     return parser.parse_args()
 
 
@@ -77,7 +80,7 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
     try:
         train, _, test, _ = mnist(options.data)
     except MissingData as reason:
-        print(f"MNIST is left out: {reason}")
+        print(f"MNIST is skipped: {reason}")
         return
     random = np.random.default_rng(0)
     source = test[random.choice(len(test), 2000, replace=False)]
@@ -88,9 +91,9 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
 
 def table(task: Task, options: argparse.Namespace) -> str:
     """Return the results of all methods as Markdown, best cost first."""
-    names = [name for name in (*VALUES, *METHODS) if name not in DESCRIBED]
+    names = [name for name in (*VALUES, *METHODS) if name not in BY_EFFORT]
     if options.only:
-        names = [name for name in names if name in {RULER, *options.only.split(",")}]
+        names = [name for name in names if name in {REFERENCE, *options.only.split(",")}]
     runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
     for name in names:
         run(task, name, seed=options.seeds)  # compile
@@ -98,11 +101,12 @@ def table(task: Task, options: argparse.Namespace) -> str:
         for name in names:
             runs[name].append(run(task, name, seed))
     means = {name: np.mean(results, axis=0) for name, results in runs.items()}
-    exact = means[RULER]
+    exact = means[REFERENCE]
     n_pairs = len(task.source) * len(task.rows)
     lines = [
-        f"**{task.name}** ({RULER}: cost {exact[0]:.4f}, {exact[2]:.2f} s)\n",
-        f"| `method=` | cost, against {RULER} | evaluations / (S × T) | time, against {RULER} |",
+        f"**{task.name}** ({REFERENCE}: cost {exact[0]:.4f}, {exact[2]:.2f} s)\n",
+        f"| `method=` | cost, relative to {REFERENCE} | evaluations / (S × T) | "
+        f"time / {REFERENCE} |",
         "|---|---|---|---|",
     ]
     for name, (cost, evaluations, seconds) in sorted(means.items(), key=lambda item: item[1][0]):
@@ -120,23 +124,14 @@ def run(task: Task, name: str, seed: int) -> tuple[float, float, float]:
     return mean_distance(task.source[selection.indices], task.rows), selection.evaluations, seconds
 
 
-def heeded() -> str:
-    """Return, as Markdown, which constraints and goals each method heeds."""
-    lines = [f"| `method=` | {' | '.join(HEEDED)} |", "|---" * (len(HEEDED) + 1) + "|"]
+def supports() -> Iterator[str]:
+    """Yield a Markdown table of the constraints and goals that each method supports."""
+    yield f"| `method=` | {' | '.join(SUPPORTED)} |"
+    yield "|---" * (len(SUPPORTED) + 1) + "|"
     for name, method in METHODS.items():
-        supports = getattr(method, "supports", frozenset())
-        marks = " | ".join("yes" if part in supports else "–" for part in HEEDED)
-        lines.append(f"| `{name}` | {marks} |")
-    return "\n".join(lines) + "\n"
-
-
-def put(page: Path, name: str, tables: str) -> None:
-    """Replace what stands between the markers of this name on a page."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    text = page.read_text(encoding="utf-8")
-    before, rest = text.split(begin)
-    _, after = rest.split(end)
-    page.write_text(f"{before}{begin}\n\n{tables}\n{end}{after}", encoding="utf-8")
+        supported = getattr(method, "supports", frozenset())
+        marks = " | ".join("yes" if part in supported else "–" for part in SUPPORTED)
+        yield f"| `{name}` | {marks} |"
 
 
 if __name__ == "__main__":

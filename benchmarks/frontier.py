@@ -1,40 +1,44 @@
-"""Quality against evaluations: the race, what it is made of, and the alternatives, on MNIST.
+"""Loss of f against evaluations on MNIST: lazybandit, its parts, and alternatives.
 
     python -m benchmarks.frontier --data DIR [--k 100] [--seeds 3] [--out docs/frontier.svg]
 
-Loss is that of f = 1 - cost / C against exact greedy, computed in the same run; below zero is
-better than exact greedy. Needs matplotlib for the picture.
+The loss is that of f = 1 - cost / C against exact greedy in the same run; a negative loss is better
+than exact greedy. The figure needs matplotlib.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import protobandit as pb
-from benchmarks._data import paper_problem
-from benchmarks.mnist import largest, mean_distance
+from benchmarks.common.costs import largest_distance, mean_distance, search_evaluations
+from benchmarks.common.data import paper_problem
+from benchmarks.common.figures import pyplot, save
+from benchmarks.common.replacing import replaced
 from protobandit.search.drivers.race import schedule
 
 
 def main() -> None:
     options = parse()
     source, _, target, _ = paper_problem(options.data)
-    scale = largest(source, target)
+    scale = largest_distance(source, target)
     greedy = pb.select(source, target, k=options.k, method="lazygreedy")
     f_greedy = 1 - greedy.cost / scale
 
     def loss(selection: pb.Selection) -> float:
-        return 100 * (f_greedy - (1 - mean_distance(selection, target) / scale)) / f_greedy
+        f = 1 - mean_distance(source[selection.indices], target) / scale
+        return 100 * (f_greedy - f) / f_greedy
 
     lines: dict[str, list[tuple[float, float]]] = {}
     for name, runs in curves(source, target, options).items():
         lines[name] = [
-            tuple(np.mean([(spent(s), loss(s)) for s in seeds], axis=0)) for seeds in runs
+            tuple(np.mean([(search_evaluations(s), loss(s)) for s in seeds], axis=0))
+            for seeds in runs
         ]
         for evaluations, lost in lines[name]:
             print(f"{name:34s} {evaluations:10.3g} evaluations   {lost:7.3f} % loss", flush=True)
@@ -44,30 +48,26 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with MNIST's idx files")
+    parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="where to write the picture")
+    parser.add_argument("--out", type=Path, help="file of the figure")
     return parser.parse_args()
 
 
 def seeds_of(options: argparse.Namespace) -> range:
-    """Return seeds that no constant was chosen on."""
+    """Return seeds with which no constant was chosen."""
     return range(1000, 1000 + options.seeds)
-
-
-def spent(selection: pb.Selection) -> int:
-    return sum(selection.evaluations_by_phase[phase] for phase in ("build", "swap"))
 
 
 def curves(
     source: np.ndarray, target: np.ndarray, options: argparse.Namespace
 ) -> dict[str, Iterator[list[pb.Selection]]]:
-    """Return, by name, the selections of all seeds at each level."""
+    """Return, by name, the selections of all seeds at each setting."""
 
     def runs(methods: list, **constants: float) -> Iterator[list[pb.Selection]]:
         for method in methods:
-            with patched(**constants):
+            with replaced(schedule, **constants):
                 yield [
                     pb.select(source, target, k=options.k, method=method, random_state=seed)
                     for seed in seeds_of(options)
@@ -87,30 +87,20 @@ def curves(
     }
 
 
-@contextmanager
-def patched(**constants: float) -> Iterator[None]:
-    before = {name: getattr(schedule, name) for name in constants}
-    for name, value in constants.items():
-        setattr(schedule, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(schedule, name, value)
-
-
 def sampled(source: np.ndarray, target: np.ndarray, n: int, k: int, seed: int) -> pb.Selection:
     rows = np.random.default_rng(seed).choice(len(target), n, replace=False)
     return pb.select(source, target[rows], k=k, method="lazygreedy")
 
 
 def draw(lines: dict[str, list[tuple[float, float]]], options: argparse.Namespace) -> None:
-    import matplotlib as mpl
+    with pyplot() as plt:
+        figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+        _plot(axes, lines, options.k)
+        save(figure, options.out)
+        plt.close(figure)
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+def _plot(axes: Any, lines: dict[str, list[tuple[float, float]]], k: int) -> None:
     styles = {"marker": "o", "linewidth": 1.8, "markersize": 5}
     colours = ["#9aa0a6", "#d08700", "#5b8def", "#c2185b", "#7b1fa2"]
     for (name, points), colour in zip(lines.items(), colours, strict=True):
@@ -128,15 +118,12 @@ def draw(lines: dict[str, list[tuple[float, float]]], options: argparse.Namespac
     )
     axes.set(
         xscale="log",
-        xlabel="dissimilarities computed",
+        xlabel="evaluations",
         ylabel="loss of f, %",
-        title=f"MNIST, |S| = 5,000, |T| = 54,210, k = {options.k}",
+        title=f"MNIST, |S| = 5,000, |T| = 54,210, k = {k}",
     )
     axes.xaxis.set_minor_formatter("")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    figure.savefig(options.out)
 
 
 if __name__ == "__main__":

@@ -2,27 +2,26 @@
 
     python -m benchmarks.readme
 
-A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``; what is between is replaced.
+A table lies between ``<!-- table NAME -->`` and ``<!-- end -->``; the text between is replaced.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks._files import write_text
-from benchmarks.comparison import _results
-from benchmarks.comparison._contestants import CONTESTANTS
-from benchmarks.comparison._ratios import Line, lines
+from benchmarks.common.files import write_text
+from benchmarks.common.pages import scientific, with_tables
+from benchmarks.comparison import results
+from benchmarks.comparison.contestants import CONTESTANTS
+from benchmarks.comparison.ratios import Line, lines
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 _RESULTS = ROOT / "docs" / "results"
-_TABLE = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
-# Method, epsilon and nu_step in benchmarks.paper's summary, and how they are called here.
+# Method, epsilon and nu_step in the summary of benchmarks.paper, and their names here.
 _PAPER = {
     ("spot_m", "0", "0"): "`lazygreedy` (exact greedy, the whole matrix)",
     ("protobandit", "0.2", "0.05"): "`protobandit`, ε = 0.2, ν₀ = 0.05, early stop",
@@ -31,7 +30,7 @@ _PAPER = {
     ("lazybandit-balanced", "0", "0"): '`lazybandit`, `effort="balanced"`, the default',
     ("random", "0", "0"): "random rows",
 }
-_RACE = (
+_COMPARED = (
     "lazybandit 0.3",
     "lazybandit fast",
     "lazybandit balanced",
@@ -43,58 +42,52 @@ _RACE = (
     "sklearn-extra alternate",
     "kmedoids FasterPAM",
 )
+_KS = (10, 100)
 
 
 def main() -> None:
     for page in PAGES:
-        write_text(page, renewed(page.read_text(encoding="utf-8")))
-
-
-def renewed(words: str) -> str:
-    """Return a page with its tables as the figures are now."""
-
-    def table(found: re.Match[str]) -> str:
-        return found[1] + "\n".join(TABLES[found[2]]()) + "\n" + found[4]
-
-    return _TABLE.sub(table, words)
+        write_text(page, with_tables(page.read_text(encoding="utf-8"), TABLES))
 
 
 def paper_table() -> Iterator[str]:
     """Yield loss and evaluations on balanced MNIST, k = 100."""
     figures = _summary("mnist", skew="10", k="100")
     greedy = figures["spotgreedy", "0", "0", "evaluations"][0]
-    memoised = figures["spot_m", "0", "0", "evaluations"][0]
+    all_pairs = figures["spot_m", "0", "0", "evaluations"][0]
     yield "| | evaluations | of SPOTgreedy's | of all pairs | loss of f |"
     yield "|---|---|---|---|---|"
     for key, name in _PAPER.items():
         n, _ = figures[(*key, "evaluations")]
-        loss, spread = figures[(*key, "loss")]
-        shares = f"{_share(n, greedy)} | {_share(n, memoised)}"
-        yield f"| {name} | {_power(n)} | {shares} | {_percent(loss, spread)} |"
+        loss, deviation = figures[(*key, "loss")]
+        shares = f"{_share(n, greedy)} | {_share(n, all_pairs)}"
+        yield f"| {name} | {scientific(n)} | {shares} | {_percent(loss, deviation)} |"
 
 
-def race_table() -> Iterator[str]:
-    """Yield cost and seconds of k-medoids of 20,000 images, 784 columns."""
-    results = _results.read(_RESULTS / "race" / "race.csv")
-    found = {k: {line.contestant: line for line in lines(results, "mnist-20000", k)} for k in _KS}
+def comparison_table() -> Iterator[str]:
+    """Yield cost and seconds of k-medoids of 20,000 images with 784 columns."""
+    fits = results.read(_RESULTS / "comparison" / "comparison.csv")
+    found = {k: {line.contestant: line for line in lines(fits, "mnist-20000", k)} for k in _KS}
     yield "| | " + " | ".join(f"k = {k}: cost | seconds" for k in _KS) + " |"
     yield "|---" * (1 + 2 * len(_KS)) + "|"
-    known = {contestant.name: contestant for contestant in CONTESTANTS}
-    for name in _RACE:
-        shown = f"`{name}`" if known[name].is_ours else name
-        shown += " (matrix and fit)" if known[name].has_matrix else ""
+    contestants = {contestant.name: contestant for contestant in CONTESTANTS}
+    for name in _COMPARED:
+        shown = f"`{name}`" if contestants[name].is_ours else name
+        shown += " (matrix and fit)" if contestants[name].has_matrix else ""
         yield f"| {shown} | " + " | ".join(_cells(found[k].get(name)) for k in _KS) + " |"
 
 
-_KS = (10, 100)
-TABLES: dict[str, Callable[[], Iterator[str]]] = {"paper": paper_table, "race": race_table}
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "paper": paper_table,
+    "comparison": comparison_table,
+}
 
 
-def _summary(name: str, **cell: str) -> dict[tuple[str, ...], tuple[float, float]]:
+def _summary(name: str, **setting: str) -> dict[tuple[str, ...], tuple[float, float]]:
     """Return mean and standard deviation by method, epsilon, nu_step and measure."""
     path = _RESULTS / "paper" / f"{name}-summary.csv"
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [r for r in csv.DictReader(file) if all(r[c] == v for c, v in cell.items())]
+        rows = [r for r in csv.DictReader(file) if all(r[c] == v for c, v in setting.items())]
     names = ("method", "epsilon", "nu_step", "measure")
     return {tuple(r[n] for n in names): (float(r["mean"]), float(r["sd"])) for r in rows}
 
@@ -109,10 +102,6 @@ def _cells(line: Line | None) -> str:
 
 def _share(n: float, whole: float) -> str:
     return "0" if n == 0 else "all" if n == whole else f"1/{float(f'{whole / n:.3g}'):,.0f}"
-
-
-def _power(n: float) -> str:
-    return f"{n:.1e}".replace("e+0", "e") if n else "0"
 
 
 def _percent(mean: float, deviation: float) -> str:

@@ -1,11 +1,11 @@
-"""The README's picture of a report, and what a report of MNIST takes.
+"""Make the screenshot of a report for the README, and measure a report of MNIST.
 
     python -m benchmarks.report_picture [--out docs/report.png] [--data DIR]
 
-The picture shows the page of scikit-learn's digits in headless Chromium (Debian: chromium and
-chromium-driver). With ``--data`` the page of k = 200 of MNIST's train images is made as well: its
-size, the time to make it, and the time until a reader can use it, which is when the browser has
-drawn it and answers to a click.
+The screenshot shows the report of scikit-learn's digits in headless Chromium (Debian: chromium and
+chromium-driver). With ``--data`` a report of k = 200 prototypes of MNIST's training images is made
+too. Its size, the time to create it, and the time until the browser has drawn it and responds to a
+click are printed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 import protobandit as pb
-from benchmarks._data import mnist
+from benchmarks.common.data import mnist
 from protobandit.result.report.page import page as render_page
 from protobandit.result.report.report_data import ReportData
-from protobandit.result.report.report_data import report_data as make_findings
+from protobandit.result.report.report_data import report_data as make_report_data
 from protobandit.result.report.row_display import RowDisplay
 
-FLAGS = (  # of a Chromium that nobody sees and that calls nobody
+FLAGS = (  # Chromium without a window and without network access of its own
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
@@ -44,12 +44,12 @@ _WIDTH, _HEIGHT = 1280, 1930
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/report.png"))
-    parser.add_argument("--data", type=Path, help="where MNIST's idx files are")
+    parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver:
         page = Path(folder) / "digits.html"
         page.write_text(render_page(digits()), encoding="utf-8")
-        photograph(driver, page, given.out)
+        take_screenshot(driver, page, given.out)
         print(f"{given.out}: {given.out.stat().st_size / 1e3:.0f} kB")
         if given.data is not None:
             measure(driver, Path(folder) / "mnist.html", given.data)
@@ -62,7 +62,7 @@ def digits() -> ReportData:
     images = np.rint(255 / 16 * rows.reshape(-1, 8, 8)).astype(np.uint8)
     look = RowDisplay(kind="images", take=lambda ids: images[ids], labels=labels)
     selection = pb.select(rows, k=16, method="fasterpam", random_state=0)
-    return make_findings(
+    return make_report_data(
         selection.certified(random_state=0),
         rows,
         source=look,
@@ -81,26 +81,28 @@ def measure(driver: Any, page: Path, folder: Path) -> None:
     )
     selection = pb.select(rows, k=200, random_state=0)
     start = perf_counter()
-    found = make_findings(selection, rows, source=look, target=look, layout="pca")
+    found = make_report_data(selection, rows, source=look, target=look, layout="pca")
     page.write_text(render_page(found), encoding="utf-8")
-    print(f"MNIST, k = 200: made in {perf_counter() - start:.2f} s")
+    print(f"MNIST, k = 200: created in {perf_counter() - start:.2f} s")
     print(f"MNIST, k = 200: {page.stat().st_size / 1e6:.2f} MB")
     times = sorted(usable(driver, page) for _ in range(5))
     print(f"MNIST, k = 200: usable after {times[2]:.2f} s (median of 5, {times[-1]:.2f} at most)")
 
 
 def usable(driver: Any, page: Path) -> float:
-    """Return the seconds from asking for the page to its answer to a click."""
+    """Return the seconds from loading the page to its response to a click."""
     driver.get("about:blank")
     start = perf_counter()
     driver.get(page.as_uri())
     driver.find_element("css selector", ".card").click()
     if not driver.execute_script("return document.getElementById('panel').open"):
-        raise SystemExit("A click did not open the panel.")
+        raise SystemExit(
+            "A click did not open the panel: the report does not work in this browser."
+        )
     return perf_counter() - start
 
 
-def photograph(driver: Any, page: Path, out: Path) -> None:
+def take_screenshot(driver: Any, page: Path, out: Path) -> None:
     driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": _WIDTH, "height": _HEIGHT, "deviceScaleFactor": 1, "mobile": False},
@@ -117,7 +119,9 @@ def browser(folder: Path) -> Iterator[Any]:
 
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
-        raise SystemExit("Chromium is missing. Debian: apt-get install chromium chromium-driver.")
+        raise SystemExit(
+            "Chromium was not found. On Debian: apt-get install chromium chromium-driver."
+        )
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for flag in (*FLAGS, "--hide-scrollbars", f"--user-data-dir={folder / 'profile'}"):

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands' own help: ``python docs/make_cli.py``."""
+"""Write docs/cli.md from the help of the commands: ``python docs/make_cli.py``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PAGE = Path(__file__).with_name("cli.md")
 
 _HEAD = """# The command line
 
-This page is made from the commands' own help by `python docs/make_cli.py`.
+This page is generated from the help of the commands by `python docs/make_cli.py`.
 
-`protobandit COMMAND --help` says the same. Exit codes: 0 done, 1 failed, 2 the call cannot be
-carried out as given. Results go to stdout; progress and errors, one line each, go to stderr.
-`protobandit --install-completion` teaches your shell the commands and options.
+`protobandit COMMAND --help` prints the same text. Exit codes: 0 success, 1 failure, 2 invalid call
+or input. Results go to stdout; progress and errors go to stderr, one line each.
+`protobandit --install-completion` installs completion of commands and options for your shell.
 """
 
 

@@ -1,1 +1,1 @@
-"""What the paper claims besides its figures, tested on real runs: `python -m benchmarks.claims`."""
+"""The claims of the paper other than its figures, tested: `python -m benchmarks.claims`."""

@@ -1,4 +1,4 @@
-"""Lemma 1: SPOTgreedy picks what PAM's BUILD picks."""
+"""Claim, Lemma 1: SPOTgreedy has the same picks as the BUILD step of PAM."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import protobandit as pb
-from benchmarks import _peers
-from benchmarks.claims._figures import COLOURS, panels
-from benchmarks.claims._report import Options, Report, Row
+from benchmarks.claims.report import Options, Report, Row
+from benchmarks.common.figures import COLOURS, panels
+from benchmarks.common.peers import python_of
 from protobandit.methods import LazyGreedy, SpotGreedy
 
 _INSTANCES = 100  # of each kind
-_TIE = 1e-12  # gaps below this are a matter of rounding
+_TIE = 1e-12  # a smaller relative gap may be rounding
 _METRICS = ("euclidean", "cityblock", "chebyshev", "cosine")
 
 
@@ -38,7 +38,7 @@ class Instance:
 
     @property
     def distances(self) -> np.ndarray:
-        """Return d(target, source) in float64, one row a target row, by SciPy."""
+        """Return d(target, source) in float64 by SciPy, one row per target row."""
         return cdist(self.source if self.target is None else self.target, self.source, self.metric)
 
 
@@ -67,11 +67,12 @@ def instances(kind: str, n: int) -> Iterator[Instance]:
 def textbook_build(
     distances: np.ndarray, k: int, weights: np.ndarray | None = None, r: int = 1
 ) -> tuple[list[int], float]:
-    """Return the rows that BUILD picks, and the smallest relative gap by which one was chosen.
+    """Return the picks of BUILD, and the smallest relative gap between a pick and the next row.
 
-    As Kaufman and Rousseeuw have it: the row of least total dissimilarity, then again and again
-    that i which most lowers it, sum_j max(D_j - d(j, i), 0). The paper's Algorithm 1 adds weights,
-    and the r best at once (its D_j = infinity at the start stands for a first pick by the total).
+    As in Kaufman and Rousseeuw: first the row of smallest total dissimilarity, then repeatedly the
+    row i that reduces it most, sum_j max(D_j - d(j, i), 0). The paper's Algorithm 1 adds weights
+    and takes the r best at once. It starts with D_j = infinity, that is, the first pick is by the
+    total.
     """
     q = np.full(len(distances), 1 / len(distances)) if weights is None else weights / weights.sum()
     chosen: list[int] = []
@@ -85,15 +86,15 @@ def textbook_build(
         }
         order = sorted(gains, key=lambda i: -gains[i])
         taken = order[: min(r, k - len(chosen))]
-        worth = [gains[i] for i in order[: len(taken) + 1]]
-        gap = min([gap, *((a - b) / a for a, b in pairwise(worth) if a > 0)])
+        best = [gains[i] for i in order[: len(taken) + 1]]
+        gap = min([gap, *((a - b) / a for a, b in pairwise(best) if a > 0)])
         chosen += taken
         nearest = distances[:, chosen].min(axis=1)
     return chosen, float(gap)
 
 
 def is_build(distances: np.ndarray, picks: list[int], weights: np.ndarray | None = None) -> bool:
-    """Return whether every pick, given those before it, gains as much as any row does."""
+    """Return whether every pick, given the earlier ones, has the largest gain."""
     q = np.full(len(distances), 1 / len(distances)) if weights is None else weights / weights.sum()
     nearest = np.full(len(distances), distances.max())
     for pick in picks:
@@ -108,7 +109,7 @@ def measure(options: Options) -> list[Row]:
     rows: list[Row] = []
     for kind in ("T = S", "S, T and weights", "r rows at a time"):
         cases = [*instances(kind, _INSTANCES)]
-        peer = _of_kmedoids(cases, options) if kind == "T = S" else None
+        peer = _kmedoids_picks(cases, options) if kind == "T = S" else None
         rows += [
             _row(kind, seed, case, None if peer is None else peer[seed])
             for seed, case in enumerate(cases)
@@ -150,7 +151,7 @@ def _row(kind: str, seed: int, case: Instance, peer: list[int] | None) -> Row:
     }
 
 
-# The interpreter of an environment that holds the package kmedoids runs this.
+# Runs in the environment of the package kmedoids.
 _CHILD = """
 import json, sys
 import kmedoids, numpy as np
@@ -162,9 +163,9 @@ print(json.dumps([np.asarray(kmedoids.pam_build(m, int(k)).medoids).tolist()
 """
 
 
-def _of_kmedoids(cases: list[Instance], options: Options) -> list[list[int]] | None:
-    """Return what the package kmedoids builds, or None without its environment."""
-    python = _peers.python_of(options.peers, "kmedoids")
+def _kmedoids_picks(cases: list[Instance], options: Options) -> list[list[int]] | None:
+    """Return the picks of the package kmedoids, or None without its environment."""
+    python = python_of(options.peers, "kmedoids")
     if python is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -177,11 +178,11 @@ def _of_kmedoids(cases: list[Instance], options: Options) -> list[list[int]] | N
     return found
 
 
-# -- what it comes to -----------------------------------------------------------------------------
+# -- the report ----------------------------------------------------------------------------------
 
 
 def _line(kind: str, rows: list[Row]) -> Row:
-    """Return how many of these instances each method solves as the textbook does."""
+    """Return for how many of these instances each method agrees with the textbook."""
     line: Row = {"instances": kind, "number": len(rows)}
     for name in ("spotgreedy", "lazygreedy", "kmedoids"):
         known = [row[name] for row in rows if row[name] is not None]
@@ -196,7 +197,7 @@ def report(rows: list[Row]) -> Report:
     summary = [_line(kind, [row for row in clear if row["kind"] == kind]) for kind in kinds]
     for kind in dict.fromkeys(row["kind"] for row in tied):
         own = [row for row in tied if row["kind"] == kind]
-        summary.append(_line(f"{kind}, decided by a tie", own))
+        summary.append(_line(f"{kind}, with a tie", own))
     n_same = sum(row["spotgreedy"] for row in clear)
     peer = [row["kmedoids"] for row in clear if row["kmedoids"] is not None]
     is_best = [row["is_build"] for row in rows if row["is_build"] is not None]
@@ -206,26 +207,27 @@ def report(rows: list[Row]) -> Report:
         f"at a time (Algorithm 1 with r > 1).",
         f"The package kmedoids (pam_build) agrees in {sum(peer)} of {len(peer)}."
         if peer
-        else "The package kmedoids was not at hand.",
-        f"With T = S ties come up although rows are continuous, in {len(tied)} of "
-        f"{sum(row['kind'] == 'T = S' for row in rows)} instances: mostly two rows a and b that "
-        f"serve only each other, and gain D_a + D_b − d(a, b) whichever is taken. There rounding "
-        f"decides, and picks may differ ({sum(not row['spotgreedy'] for row in tied)} times); each "
-        f"pick of spotgreedy is still one of the best, in {sum(is_best)} of {len(is_best)} "
-        f"instances with r = 1. The lemma holds up to such ties.",
+        else "The package kmedoids was not available.",
+        f"With T = S, ties occur in {len(tied)} of "
+        f"{sum(row['kind'] == 'T = S' for row in rows)} instances although rows are continuous: "
+        f"mostly two rows a and b that are nearest only to each other, so that each of them gains "
+        f"D_a + D_b − d(a, b). Rounding then decides, and picks may differ "
+        f"({sum(not row['spotgreedy'] for row in tied)} times). Each pick of spotgreedy is still "
+        f"one of the best, in {sum(is_best)} of {len(is_best)} instances with r = 1. The lemma "
+        f"holds up to such ties.",
     ]
     return Report(
         name="build",
-        title="Lemma 1: SPOTgreedy is PAM's BUILD",
+        title="Lemma 1: SPOTgreedy is the BUILD step of PAM",
         claim="The k points identified by SPOTgreedy is identical with the set of selected point "
         "by Algorithm 1 [BUILD step for the generalized PAM algorithm].",
-        verdict="It holds, pick for pick, wherever no tie decides."
+        verdict="It holds: all picks are the same if there are no ties."
         if n_same == len(clear)
         else f"It fails in {len(clear) - n_same} of {len(clear)} instances.",
         findings=findings,
         summary=summary,
-        setting=f"{_INSTANCES} instances of each kind: 12 to 150 rows on either side, 2 to 8 "
-        f"columns, k from 2 to 10, {', '.join(_METRICS)}. Of lazygreedy only r = 1 is asked.",
+        setting=f"{_INSTANCES} instances of each kind: 12 to 150 source and target rows, 2 to 8 "
+        f"columns, k from 2 to 10, {', '.join(_METRICS)}. lazygreedy is tested with r = 1 only.",
         draw=lambda path: _draw(path, rows, kinds),
     )
 
@@ -242,7 +244,7 @@ def _draw(path: Path, rows: list[Row], kinds: list[str]) -> None:
             axes.step(gaps, share, where="post", color=colour, label=label)
         axes.set(
             xscale="log",
-            xlabel="smallest lead of a chosen row over the next, relative to its gain",
+            xlabel="smallest gap between a pick and the next row, relative to its gain",
             ylabel="share of instances",
         )
         axes.legend(frameon=False, fontsize=8)

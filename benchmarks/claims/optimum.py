@@ -1,4 +1,4 @@
-"""The approximation, against the true optimum of instances small enough to enumerate."""
+"""Claim: the approximation guarantee, tested against the optimum of enumerated instances."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from typing import Any
 import numpy as np
 
 import protobandit as pb
-from benchmarks.claims._figures import COLOURS, panels
-from benchmarks.claims._instances import FAMILIES, Instance, best_cost
-from benchmarks.claims._measures import DELTA, EPSILON, SHARE
-from benchmarks.claims._report import Options, Report, Row
+from benchmarks.claims.instances import FAMILIES, Instance, best_cost
+from benchmarks.claims.measures import DELTA, EPSILON, SHARE
+from benchmarks.claims.report import Options, Report, Row
+from benchmarks.common.figures import COLOURS, panels
 from protobandit.methods import LazyBandit, ProtoBandit
 
-_INSTANCES = 60  # of each family
+_INSTANCES = 60  # per family
 _MOST_SEEDS = 3
 _EFFORTS = ("fast", "balanced", "thorough")
 _GREEDY = 1 - 1 / math.e
 _SAME = 1e-9
-_MOST = 3.0  # where the picture of cost ratios ends
+_MOST = 3.0  # right end of the histogram of cost ratios
 
 
 @dataclass(frozen=True)
-class Way:
-    """A method, whether its seed matters, and what is proven of f: share f* - nu."""
+class Variant:
+    """A method, whether it draws random numbers, and its guarantee: f >= share f* - nu."""
 
     name: str
     make: Any
     colour: str
-    has_dice: bool = False
+    is_random: bool = False
     share: float | None = None
-    nu: float | None = None  # of the run; None where it is that of the method
+    nu: float | None = None  # of the run; None: that of the method
 
 
-_WAYS = (
-    Way("spotgreedy", lambda scale: "spotgreedy", COLOURS["spotgreedy"], share=_GREEDY, nu=0.0),
-    Way(
+_VARIANTS = (
+    Variant("spotgreedy", lambda scale: "spotgreedy", COLOURS["spotgreedy"], share=_GREEDY, nu=0.0),
+    Variant(
         "protobandit",
         lambda scale: ProtoBandit(epsilon=EPSILON, delta=DELTA, scale=scale),
         COLOURS["protobandit"],
-        has_dice=True,
+        is_random=True,
         share=SHARE,
     ),
-    Way(
+    Variant(
         "protobandit, proven",
         lambda scale: ProtoBandit(
             epsilon=EPSILON, delta=DELTA, scale=scale, nu=0.05, early_stop=False
         ),
         COLOURS["protobandit, paper's rule"],
-        has_dice=True,
+        is_random=True,
         share=SHARE,
     ),
     *(
-        Way(
+        Variant(
             f"lazybandit {effort}",
             lambda scale, effort=effort: LazyBandit(effort=effort),
             COLOURS[f"lazybandit {effort}"],
-            has_dice=True,
+            is_random=True,
         )
         for effort in _EFFORTS
     ),
-    Way("fasterpam", lambda scale: "fasterpam", COLOURS["fasterpam"], has_dice=True),
-    Way("random", lambda scale: "random", COLOURS["random"], has_dice=True),
+    Variant("fasterpam", lambda scale: "fasterpam", COLOURS["fasterpam"], is_random=True),
+    Variant("random", lambda scale: "random", COLOURS["random"], is_random=True),
 )
 
 
@@ -75,37 +75,37 @@ def measure(options: Options) -> list[Row]:
     for at, (family, make) in enumerate(FAMILIES.items()):
         for number in range(_INSTANCES):
             instance = make(np.random.default_rng([at, number]))
-            rows += _judged(instance, {"family": family, "instance": number}, options.seeds)
+            rows += _rows_of(instance, {"family": family, "instance": number}, options.seeds)
         print(f"    {family}", flush=True)
     return rows
 
 
-def _judged(instance: Instance, label: Row, n_seeds: int) -> Iterator[Row]:
+def _rows_of(instance: Instance, label: Row, n_seeds: int) -> Iterator[Row]:
     best = best_cost(instance.distances, instance.k)
-    for way in _WAYS:
-        method = way.make(instance.scale)
-        for seed in range(min(n_seeds, _MOST_SEEDS) if way.has_dice else 1):
+    for variant in _VARIANTS:
+        method = variant.make(instance.scale)
+        for seed in range(min(n_seeds, _MOST_SEEDS) if variant.is_random else 1):
             yield {
                 **label,
                 "|S|": instance.distances.shape[1],
                 "k": instance.k,
-                "method": way.name,
+                "method": variant.name,
                 "seed": seed,
-                **_ratios(instance, way, method, best, seed),
+                **_ratios(instance, variant, method, best, seed),
             }
 
 
-def _ratios(instance: Instance, way: Way, method: Any, best: float, seed: int) -> Row:
-    """Return f and cost in units of the best, whether they are it, and what was promised of f."""
+def _ratios(instance: Instance, variant: Variant, method: Any, best: float, seed: int) -> Row:
+    """Return f and cost relative to the optimum, and the guaranteed share of f."""
     found = pb.select(
         instance.distances, k=instance.k, metric="precomputed", method=method, random_state=seed
     )
     cost = instance.cost(found.indices)
     f, f_best = instance.f(cost), instance.f(best)
-    nu = way.nu
+    nu = variant.nu
     if isinstance(method, ProtoBandit):
         nu = method.steps(instance.k)[1]
-    promised = None if way.share is None or nu is None else way.share * f_best - nu
+    promised = None if variant.share is None or nu is None else variant.share * f_best - nu
     return {
         "f_ratio": f / f_best,
         "cost_ratio": cost / best,
@@ -115,7 +115,7 @@ def _ratios(instance: Instance, way: Way, method: Any, best: float, seed: int) -
     }
 
 
-# -- what it comes to -----------------------------------------------------------------------------
+# -- the report ----------------------------------------------------------------------------------
 
 
 def _of(rows: list[Row], what: str, **where: Any) -> np.ndarray:
@@ -123,30 +123,30 @@ def _of(rows: list[Row], what: str, **where: Any) -> np.ndarray:
     return np.array([row[what] for row in matching])
 
 
-def _line(rows: list[Row], way: Way) -> Row:
-    f, cost = (_of(rows, what, method=way.name) for what in ("f_ratio", "cost_ratio"))
-    below = _of(rows, "below", method=way.name)
+def _line(rows: list[Row], variant: Variant) -> Row:
+    f, cost = (_of(rows, what, method=variant.name) for what in ("f_ratio", "cost_ratio"))
+    below = _of(rows, "below", method=variant.name)
     return {
-        "method": way.name,
+        "method": variant.name,
         "runs": len(f),
-        "best possible": f"{_of(rows, 'best', method=way.name).mean():.1%}",
+        "optimum found": f"{_of(rows, 'best', method=variant.name).mean():.1%}",
         "f / f*: mean": f"{f.mean():.4f}",
         "worst": f"{f.min():.3f}",
         "cost / cost*: mean": f"{cost.mean():.3f}",
         "worst ": f"{cost.max():.2f}",
-        "below the bound": "-" if way.share is None else f"{int(below.sum())}",
+        "below the bound": "-" if variant.share is None else f"{int(below.sum())}",
     }
 
 
-def _line_by_family(rows: list[Row], way: Way) -> Row:
-    """Return how often a method finds the best in each family, and in all of them."""
-    rates = {f: _of(rows, "best", method=way.name, family=f).mean() for f in FAMILIES}
-    rates["all"] = _of(rows, "best", method=way.name).mean()
-    return {"method": way.name, **{family: f"{rate:.1%}" for family, rate in rates.items()}}
+def _line_by_family(rows: list[Row], variant: Variant) -> Row:
+    """Return how often a method finds the optimum, per family and in total."""
+    rates = {f: _of(rows, "best", method=variant.name, family=f).mean() for f in FAMILIES}
+    rates["all"] = _of(rows, "best", method=variant.name).mean()
+    return {"method": variant.name, **{family: f"{rate:.1%}" for family, rate in rates.items()}}
 
 
 def _misses(rows: list[Row], method: str) -> str:
-    """Say how often a method misses the best, and in which family most of that is."""
+    """Return how often a method misses the optimum, and in which family most often."""
     own = [row for row in rows if row["method"] == method]
     families = Counter(row["family"] for row in own if not row["best"])
     if not families:
@@ -166,7 +166,7 @@ def _worst_by_family(rows: list[Row]) -> str:
 
 
 def _expected_below(rows: list[Row], method: str) -> tuple[int, int]:
-    """Return how many instances have a mean of f, over the seeds, below what is proven; of all."""
+    """Return how many instances have a mean of f below the bound, and how many there are."""
     by_instance: dict[tuple[str, int], list[float]] = {}
     for row in (row for row in rows if row["method"] == method):
         key = row["family"], row["instance"]
@@ -175,30 +175,30 @@ def _expected_below(rows: list[Row], method: str) -> tuple[int, int]:
 
 
 def report(rows: list[Row]) -> Report:
-    runs = {way.name: _of(rows, "f_ratio", method=way.name) for way in _WAYS}
-    promising = [way.name for way in _WAYS if way.share is not None]
+    runs = {variant.name: _of(rows, "f_ratio", method=variant.name) for variant in _VARIANTS}
+    promising = [variant.name for variant in _VARIANTS if variant.share is not None]
     n_below = {name: int(_of(rows, "below", method=name).sum()) for name in promising}
     expected, n_instances = _expected_below(rows, "protobandit, proven")
     searching = ("lazybandit balanced", "lazybandit thorough", "fasterpam", "spotgreedy")
     findings = [
-        f"How often a run falls below its bound: greedy is below (1 − 1/e) f* in "
-        f"{n_below['spotgreedy']} of {len(runs['spotgreedy'])} runs; protobandit is below "
-        f"(1 − 1/e − ε) f* − ν in {n_below['protobandit']} of {len(runs['protobandit'])} runs with "
-        f"the paper's ν₀ = 0.05 and early stop (whose guarantee is void), in "
-        f"{n_below['protobandit, proven']} of {len(runs['protobandit, proven'])} with ν = 0.05 and "
-        f"the proven stop; with that stop the mean over the seeds is below in {expected} of "
-        f"{n_instances} instances.",
-        f"The bound is far away: the worst ratio f/f* of protobandit is "
-        f"{runs['protobandit'].min():.3f} where "
-        f"{_of(rows, 'promised', method='protobandit').max():.3f} at most is promised, and "
-        f"{runs['protobandit, proven'].min():.3f} with the proven stop, where "
-        f"{_of(rows, 'promised', method='protobandit, proven').max():.3f} at most is. The worst of "
+        f"Runs below their bound: greedy is below (1 − 1/e) f* in {n_below['spotgreedy']} of "
+        f"{len(runs['spotgreedy'])} runs. protobandit is below (1 − 1/e − ε) f* − ν in "
+        f"{n_below['protobandit']} of {len(runs['protobandit'])} runs with the paper's ν₀ = 0.05 "
+        f"and early stop (which has no guarantee), and in {n_below['protobandit, proven']} of "
+        f"{len(runs['protobandit, proven'])} with ν = 0.05 and the proven stop; with that stop the "
+        f"mean over the seeds is below in {expected} of {n_instances} instances.",
+        f"The bound is loose: the worst ratio f/f* of protobandit is "
+        f"{runs['protobandit'].min():.3f}, and the bound is "
+        f"{_of(rows, 'promised', method='protobandit').max():.3f} at most. With the proven stop "
+        f"these are {runs['protobandit, proven'].min():.3f} and "
+        f"{_of(rows, 'promised', method='protobandit, proven').max():.3f}. The worst ratio of "
         f"random rows is {runs['random'].min():.3f}.",
-        _of_the_trap(rows),
-        f"The ratio of costs tells more: greedy's is {_worst(rows, 'spotgreedy'):.2f} at worst, "
-        f"protobandit's {_worst(rows, 'protobandit'):.2f}, lazybandit's (balanced) "
-        f"{_worst(rows, 'lazybandit balanced'):.2f}, fasterpam's {_worst(rows, 'fasterpam'):.2f}.",
-        f"The very best is missed by {'; by '.join(_misses(rows, name) for name in searching)}.",
+        _greedy_trap(rows),
+        f"The worst ratio of costs is {_worst(rows, 'spotgreedy'):.2f} for greedy, "
+        f"{_worst(rows, 'protobandit'):.2f} for protobandit, "
+        f"{_worst(rows, 'lazybandit balanced'):.2f} for lazybandit (balanced) and "
+        f"{_worst(rows, 'fasterpam'):.2f} for fasterpam. It distinguishes methods better than f.",
+        f"The optimum is missed by {'; by '.join(_misses(rows, name) for name in searching)}.",
         f"Worst f/f* of spotgreedy / protobandit / lazybandit balanced by family: "
         f"{_worst_by_family(rows)}.",
     ]
@@ -208,27 +208,27 @@ def report(rows: list[Row]) -> Report:
         title="Approximation against the true optimum",
         claim="f(M_ALG) ≥ (1 − 1/e − ε) f(M*) − ν holds in expectation with probability at least "
         "1 − δ.",
-        verdict=f"It holds in every one of {n_runs:,} runs of greedy and protobandit, even without "
-        f"the expectation."
+        verdict=f"It holds in each of {n_runs:,} runs of greedy and protobandit, not only in "
+        f"expectation."
         if not sum(n_below.values())
         else f"Runs below the bound: {n_below}.",
         findings=findings,
-        summary=[_line(rows, way) for way in _WAYS],
+        summary=[_line(rows, variant) for variant in _VARIANTS],
         more={
-            "How often a run finds the very best, by family:": [
-                _line_by_family(rows, way) for way in _WAYS
+            "Share of runs that find the optimum, by family:": [
+                _line_by_family(rows, variant) for variant in _VARIANTS
             ]
         },
         setting=f"{_INSTANCES} instances of each of {len(FAMILIES)} families ({', '.join(FAMILIES)}"
-        f"), |S| from 12 to 16, |T| = 1,500 (16 where T = S), k from 2 to 4; the optimum by "
-        f"looking at all subsets; {_MOST_SEEDS} seeds at most where dice are thrown. f = 1 − "
-        f"cost / C with C the largest dissimilarity, which protobandit is given. On so few pairs "
-        f"lazybandit computes all of them{_like_each_other(rows)}.",
+        f"), |S| from 12 to 16, |T| = 1,500 (16 where T = S), k from 2 to 4. All "
+        f"subsets are enumerated. Methods that draw random numbers run with up to {_MOST_SEEDS} "
+        f"seeds. f = 1 − cost / C, where C is the largest dissimilarity, which protobandit is "
+        f"given. On problems this small lazybandit computes all pairs{_same_efforts(rows)}.",
         draw=lambda path: _draw(path, rows),
     )
 
 
-def _of_the_trap(rows: list[Row]) -> str:
+def _greedy_trap(rows: list[Row]) -> str:
     family = "greedy's trap"
     shown = ("spotgreedy", "protobandit", "lazybandit balanced", "fasterpam")
     trapped = {name: _of(rows, "f_ratio", method=name, family=family) for name in shown}
@@ -241,18 +241,18 @@ def _of_the_trap(rows: list[Row]) -> str:
     }
     rates = ", ".join(f"{rate:.1%} ({name})" for name, rate in found.items())
     return (
-        f"In {family}, the tight example of maximum coverage, f/f* is {means}; 1 − (1 − 1/k)^k is "
-        f"0.750, 0.704, 0.684 for k = 2, 3, 4. No single swap leads out of it: fasterpam starts "
-        f"from random rows and may never get there; lazybandit, which starts from greedy, must "
-        f"shake, and finds the very best in {rates} of its runs."
+        f"In the family {family!r}, the tight example of maximum coverage, f/f* is {means}; "
+        f"1 − (1 − 1/k)^k is 0.750, 0.704, 0.684 for k = 2, 3, 4. No single swap improves the "
+        f"picks of greedy. fasterpam starts from random rows and may reach the optimum; lazybandit "
+        f"starts from greedy, perturbs its result, and finds the optimum in {rates} of its runs."
     )
 
 
-def _like_each_other(rows: list[Row]) -> str:
-    """Say whether the efforts of lazybandit come to the same costs."""
+def _same_efforts(rows: list[Row]) -> str:
+    """Return a clause if all efforts of lazybandit have the same costs."""
     costs = [_of(rows, "cost_ratio", method=f"lazybandit {effort}") for effort in _EFFORTS]
     are_alike = all(np.array_equal(costs[0], each) for each in costs[1:])
-    return ", and its efforts do the same" if are_alike else ""
+    return ", and all efforts have the same result" if are_alike else ""
 
 
 def _worst(rows: list[Row], method: str) -> float:
@@ -260,27 +260,27 @@ def _worst(rows: list[Row], method: str) -> float:
 
 
 def _draw(path: Path, rows: list[Row]) -> None:
-    shown = [way for way in _WAYS if way.name != "protobandit, proven"]
+    shown = [variant for variant in _VARIANTS if variant.name != "protobandit, proven"]
     with panels(path, 2, n_rows=len(shown), width=4.4, height=1.05) as grid:
-        for way, (left, right) in zip(shown, grid, strict=True):
+        for variant, (left, right) in zip(shown, grid, strict=True):
             for axes, what, bins in (
                 (left, "f_ratio", np.linspace(0.4, 1.0, 61)),
                 (right, "cost_ratio", np.linspace(1.0, _MOST, 61)),
             ):
-                values = np.clip(_of(rows, what, method=way.name), bins[0], bins[-1])
+                values = np.clip(_of(rows, what, method=variant.name), bins[0], bins[-1])
                 shares = np.full(len(values), 1 / len(values))
-                axes.hist(values, bins, weights=shares, color=way.colour, histtype="stepfilled")
+                axes.hist(values, bins, weights=shares, color=variant.colour, histtype="stepfilled")
                 axes.set(yscale="log", ylim=(1e-4, 1.3), xlim=(bins[0], bins[-1]))
                 axes.set_yticks([1e-4, 1e-2, 1])
                 axes.minorticks_off()
             left.axvline(_GREEDY, color="#444", linewidth=0.9, linestyle="--")
             left.axvline(SHARE, color="#444", linewidth=0.9, linestyle=":")
             place = {"transform": right.transAxes, "ha": "right", "va": "top"}
-            right.text(0.96, 0.95, way.name, weight="bold", **place)
+            right.text(0.96, 0.95, variant.name, weight="bold", **place)
         for left, right in grid[:-1]:
             left.tick_params(labelbottom=False)
             right.tick_params(labelbottom=False)
-        ends = "what lies beyond is in the outer bar"
+        ends = "the outer bars include values beyond the axis"
         grid[0][0].set_title(f"f / f*   (-- 1 - 1/e,  ·· 1 - 1/e - ε; {ends})", fontsize=8)
         grid[0][1].set_title(f"cost / cost*   ({ends})", fontsize=8)
         grid[len(shown) // 2][0].set_ylabel("share of runs")

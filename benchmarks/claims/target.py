@@ -1,6 +1,6 @@
-"""The size of the target: comparisons must not depend on it.
+"""Claim: the number of comparisons does not depend on the size of the target.
 
-The target is a memory map in a temporary folder, 2.6 GB at 10 million rows, deleted at the end.
+The target is a memory map in a temporary folder, 2.6 GB for 10 million rows, deleted at the end.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._referee import mean_distance
-from benchmarks.claims._figures import COLOURS, legend_below, line, panels
-from benchmarks.claims._measures import (
+from benchmarks.claims.measures import (
     CLUSTERS,
     COLUMNS,
     by_seed,
     exponent,
-    largest_distance,
     mixture,
     rows_of_mixture,
     run,
-    scale_in_words,
+    scale_sentence,
+    upper_scale,
 )
-from benchmarks.claims._report import Options, Report, Row
+from benchmarks.claims.report import Options, Report, Row
+from benchmarks.common.costs import mean_distance
+from benchmarks.common.figures import COLOURS, legend_below, panels, plot_mean
 from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit
 
 _SIZES = tuple(10**n for n in range(3, 8))
-_MOST_EXACT = 10**5  # beyond this exact greedy is a line, not a run
-_SOURCE, _K, _JUDGES = 2000, 20, 20_000
+_MOST_EXACT = 10**5  # target rows up to which exact greedy is run
+_SOURCE, _K, _TEST = 2000, 20, 20_000
 _METHODS = ("protobandit", "lazybandit fast", "lazybandit balanced")
-_MANY = 10**5  # more target rows than any of them reads
-_FLAT = 0.02  # a power below which growth is none
+_MANY = 10**5  # more target rows than any method reads
+_FLAT = 0.02  # a smaller power counts as no growth
 
 
 def measure(options: Options) -> list[Row]:
-    source, judges = rows_of_mixture(_SOURCE, 1), rows_of_mixture(_JUDGES, 2)
+    source, test = rows_of_mixture(_SOURCE, 1), rows_of_mixture(_TEST, 2)
     rows: list[Row] = []
     with mapped_target(_SIZES[-1]) as everything:
-        scale = largest_distance(source, everything)
+        scale = upper_scale(source, everything)
         for n_target in _SIZES:
-            rows += _runs(source, everything[:n_target], judges, scale, options.seeds)
+            rows += _runs(source, everything[:n_target], test, scale, options.seeds)
             print(f"    |T| = {n_target:,}", flush=True)
     return rows
 
@@ -59,15 +59,15 @@ def _methods(n_target: int, scale: float) -> dict[str, Any]:
 
 
 def _runs(
-    source: np.ndarray, here: np.ndarray, judges: np.ndarray, scale: float, n_seeds: int
+    source: np.ndarray, rows: np.ndarray, test: np.ndarray, scale: float, n_seeds: int
 ) -> Iterator[Row]:
-    for name, method in _methods(len(here), scale).items():
-        run(source, here[:2000], k=2, method=method, seed=0)  # compile
+    for name, method in _methods(len(rows), scale).items():
+        run(source, rows[:2000], k=2, method=method, seed=0)  # compile
         is_bandit = name == "protobandit"
         for seed in range(1 if name == "exact greedy" else n_seeds):
-            found = run(source, here, k=_K, method=method, seed=seed)
+            found = run(source, rows, k=_K, method=method, seed=seed)
             yield {
-                "n_target": len(here),
+                "n_target": len(rows),
                 "method": name,
                 "seed": seed,
                 "evaluations": found.evaluations,
@@ -75,31 +75,31 @@ def _runs(
                 "scale": scale if is_bandit else None,
                 "seconds": found.seconds,
                 "cpu_seconds": found.cpu_seconds,
-                "cost": mean_distance(source[found.selection.indices], judges),
+                "cost": mean_distance(source[found.selection.indices], test),
             }
 
 
 @contextmanager
 def mapped_target(n_rows: int) -> Iterator[np.ndarray]:
-    """Give a memory map of so many rows of the mixture, and delete it afterwards."""
+    """Provide a memory map of rows of the mixture, and delete it at the end."""
     needed = 4 * COLUMNS * n_rows
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(folder).free
         if free < 1.2 * needed:
             raise SystemExit(
-                f"target: {needed / 1e9:.1f} GB are needed where temporary files go and "
-                f"{free / 1e9:.1f} GB are free. Set TMPDIR to a folder with more."
+                f"target: the folder of temporary files has {free / 1e9:.1f} GB of free space and "
+                f"{needed / 1e9:.1f} GB are needed. Set TMPDIR to another folder."
             )
         path = Path(folder) / "rows.bin"
         with path.open("wb") as file:
-            for piece in mixture(n_rows, 3):
-                piece.tofile(file)
+            for block in mixture(n_rows, 3):
+                block.tofile(file)
         rows = np.memmap(path, dtype=np.float32, mode="r", shape=(n_rows, COLUMNS))
         yield rows
         del rows
 
 
-# -- what it comes to -----------------------------------------------------------------------------
+# -- the report ----------------------------------------------------------------------------------
 
 
 def report(rows: list[Row]) -> Report:
@@ -114,53 +114,54 @@ def report(rows: list[Row]) -> Report:
         changes.append(means.max() / means.min() - 1)
         findings.append(
             f"{name}: {means[0]:.3g} evaluations at |T| = {x[0]:,} and {means[-1]:.3g} at "
-            f"{x[-1]:,}; from size to size they grow as |T| to a power {grown[name]}."
+            f"{x[-1]:,}. Between these sizes the power of |T| is {grown[name]}."
         )
-    findings += [_of_fewer_rows(rows, sizes), _of_quality(rows, last)]
+    findings += [_small_targets(rows, sizes), _costs(rows, last)]
     is_flat = all(abs(each.fit) < _FLAT for each in grown.values())
     return Report(
         name="target",
         title="Comparisons do not depend on the size of the target",
         claim="Our key technical result is that the similarity computations required by the "
         "proposed ProtoBandit is independent of the target set size |T|.",
-        verdict=f"It holds, for protobandit and for lazybandit: from |T| = {last[0]:,} to "
+        verdict=f"It holds for protobandit and for lazybandit: from |T| = {last[0]:,} to "
         f"{last[-1]:,} no mean count changes by more than {max(changes):.1%}."
         if is_flat
-        else "It does not hold for all: see the powers.",
+        else "It does not hold for all methods: see the powers.",
         findings=findings,
         summary=[_line(rows, n) for n in sizes],
         setting=f"|S| = {_SOURCE:,}, k = {_K}, {COLUMNS} columns, {CLUSTERS} clusters, float32, "
         f"target on disk as a memory map. protobandit: epsilon 0.2, nu per iteration 0.05, kl-lucb "
-        f"with early stop. {scale_in_words(rows)} Seconds are the processor's, of all threads.",
+        f"with early stop. {scale_sentence(rows)} Seconds are processor time of all threads.",
         draw=lambda path: _draw(path, rows, sizes),
     )
 
 
-def _of_fewer_rows(rows: list[Row], sizes: list[int]) -> str:
+def _small_targets(rows: list[Row], sizes: list[int]) -> str:
     small = _mean(rows, sizes[0], "lazybandit balanced", "evaluations")
-    every = (
-        f"computes all {small:.3g} pairs: there is nothing to save"
+    computed = (
+        f"all {small:.3g} pairs"
         if small == _SOURCE * sizes[0]
-        else f"computes {small:.3g} of {_SOURCE * sizes[0]:.3g} pairs"
+        else f"{small:.3g} of {_SOURCE * sizes[0]:.3g} pairs"
     )
     return (
-        f"With fewer target rows it reads on to their end. At |T| = {sizes[0]:,} lazybandit "
-        f"{every}. Exact greedy needs |S||T| evaluations if it keeps them and k |S||T| if not: "
-        f"{_SOURCE * sizes[-1]:.3g} and {_K * _SOURCE * sizes[-1]:.3g} at {sizes[-1]:,}."
+        f"If the target is smaller than the sample, lazybandit reads all of it: at |T| = "
+        f"{sizes[0]:,} it computes {computed}. Exact greedy needs |S||T| evaluations if it stores "
+        f"distances and k |S||T| otherwise: {_SOURCE * sizes[-1]:.3g} and "
+        f"{_K * _SOURCE * sizes[-1]:.3g} at |T| = {sizes[-1]:,}."
     )
 
 
-def _of_quality(rows: list[Row], sizes: list[int]) -> str:
+def _costs(rows: list[Row], sizes: list[int]) -> str:
     costs = {
         name: f"{min(of_sizes):.3f} to {max(of_sizes):.3f}"
         for name in _METHODS
         for of_sizes in [[_mean(rows, n, name, "cost") for n in sizes]]
     }
     return (
-        f"Nor does quality depend on |T|. Judged on {_JUDGES:,} other rows the mean distance is, "
+        f"The cost does not depend on |T| either. The mean distance of {_TEST:,} other rows is, "
         f"over these sizes, {costs['protobandit']} for protobandit, {costs['lazybandit fast']} and "
-        f"{costs['lazybandit balanced']} for lazybandit (fast, balanced); exact greedy's at |T| = "
-        f"{_MOST_EXACT:,} is {_mean(rows, _MOST_EXACT, 'exact greedy', 'cost'):.3f}."
+        f"{costs['lazybandit balanced']} for lazybandit (fast, balanced). For exact greedy at "
+        f"|T| = {_MOST_EXACT:,} it is {_mean(rows, _MOST_EXACT, 'exact greedy', 'cost'):.3f}."
     )
 
 
@@ -184,17 +185,17 @@ def _draw(path: Path, rows: list[Row], sizes: list[int]) -> None:
     with panels(path, 2) as (counts, clock):
         for name in _METHODS:
             style = {"color": COLOURS[name], "label": name}
-            line(counts, *by_seed(rows, "n_target", "evaluations", method=name), **style)
-            line(clock, *by_seed(rows, "n_target", "cpu_seconds", method=name), **style)
+            plot_mean(counts, *by_seed(rows, "n_target", "evaluations", method=name), **style)
+            plot_mean(clock, *by_seed(rows, "n_target", "cpu_seconds", method=name), **style)
         by_rule = by_seed(rows, "n_target", "comparisons", method="protobandit")
         name = "protobandit, paper's rule"
-        line(counts, *by_rule, color=COLOURS[name], linestyle="--", label=name)
+        plot_mean(counts, *by_rule, color=COLOURS[name], linestyle="--", label=name)
         style = {"color": COLOURS["spotgreedy"]}
-        line(clock, *by_seed(rows, "n_target", "cpu_seconds", method="exact greedy"), **style)
+        plot_mean(clock, *by_seed(rows, "n_target", "cpu_seconds", method="exact greedy"), **style)
         grid = np.array(sizes, dtype=float)
-        counts.plot(grid, _SOURCE * grid, **style, label="exact greedy, keeping |S||T|")
-        label = "SPOTgreedy on the fly, k|S||T|"
+        counts.plot(grid, _SOURCE * grid, **style, label="exact greedy, stored distances: |S||T|")
+        label = "SPOTgreedy, nothing stored: k|S||T|"
         counts.plot(grid, _K * _SOURCE * grid, **style, linestyle=":", label=label)
         counts.set(xscale="log", yscale="log", xlabel="|T|", ylabel="comparisons")
-        clock.set(xscale="log", yscale="log", xlabel="|T|", ylabel="processor seconds (noisy)")
+        clock.set(xscale="log", yscale="log", xlabel="|T|", ylabel="processor seconds")
         legend_below(counts, n_columns=3)

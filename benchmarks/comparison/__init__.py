@@ -1,1 +1,1 @@
-"""A race against every rival: same rows, same threads, one referee."""
+"""Comparison with other packages: the same rows, threads, limits and computation of the cost."""

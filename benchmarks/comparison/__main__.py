@@ -1,96 +1,94 @@
-"""Race against every rival, each in an environment of its own.
+"""Compare with other packages; each runs in its own environment.
 
     python -m benchmarks.comparison --data DIR --peers DIR --out DIR [--quick] [--seeds N]
         [--limit SECONDS] [--only NAME,...] [--summary]
 
-Makes the environments that --peers lacks (benchmarks/peers/setup.py), then lets everybody fit the
-same files with the same threads within the same limit. --out gets race.csv (a row a fit; what is
-there already is kept, so a race goes on where it was stopped), a picture for each problem, and
-README.md with tables of ratios and failures with their reasons. --summary writes the pictures and
-README.md anew and races no more. ``--data`` is described in benchmarks/_data.py.
+Creates the environments that --peers does not contain (benchmarks/peers/setup.py). Then all
+contestants fit the same files with the same threads and limits. --out receives comparison.csv (one
+row per fit; existing rows are kept, so an interrupted comparison resumes), comparison.json (how it
+was run), a figure for each problem, and README.md with tables of ratios and the reasons of
+failures. --summary only rewrites the figures and README.md. ``--data`` is described in
+benchmarks/common/data.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import _machine
-from benchmarks._files import write_text
-from benchmarks._peers import SCRIPTS, python_of
-from benchmarks.comparison import _cell, _picture, _results, _summary
-from benchmarks.comparison._contestants import CONTESTANTS, REFERENCE, Contestant
-from benchmarks.comparison._problems import FULL, QUICK, Data, Problem
-from benchmarks.comparison._results import Result
-from benchmarks.comparison._rounds import Plan, race
-from benchmarks.comparison._summary import Circumstances
+from benchmarks.common import machine, sessions
+from benchmarks.common.peers import SCRIPTS, python_of
+from benchmarks.comparison import figure, fit, page, results
+from benchmarks.comparison.contestants import CONTESTANTS, REFERENCE, Contestant
+from benchmarks.comparison.page import Conditions
+from benchmarks.comparison.problems import FULL, QUICK, Data, Problem
+from benchmarks.comparison.results import Result
+from benchmarks.comparison.schedule import Plan, run_plan
 from benchmarks.peers import setup
 
 _THREADS = 2
-_SHARE = 0.75  # of the machine's memory
+_SHARE = 0.75  # of the memory of the machine
 
 
 def main() -> None:
-    given = _parse()
-    given.out.mkdir(parents=True, exist_ok=True)
-    table = given.out / "race.csv"
-    if not given.summary:
-        _run(given, table)
-    results = _results.read(table)
-    if not results:
-        sys.exit(f"{table.name} is not in --out: there is nothing to sum up.")
-    for problem in _summary.raced(results):
-        _picture.draw(results, problem.name, problem.title, given.out)
-    kept = json.loads((given.out / "race.json").read_text(encoding="utf-8"))
-    _summary.write(given.out, results, Circumstances(**kept))
+    options = _parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = options.out / "comparison.csv"
+    if not options.summary:
+        _run(options, table)
+    fits = results.read(table)
+    if not fits:
+        sys.exit("--summary: --out contains no comparison.csv. Run without --summary first.")
+    for problem in page.problems_of(fits):
+        figure.draw(fits, problem.name, problem.title, options.out)
+    page.write(options.out, fits, page.read_conditions(options.out))
 
 
-def _run(given: argparse.Namespace, table: Path) -> None:
-    plan = _plan(given)
-    reasons = _environments(given.peers, plan.contestants)
-    rules = _cell.Rules(
-        limit=plan.limit, threads=_THREADS, n_bytes=int(_SHARE * _machine.total_bytes())
+def _run(options: argparse.Namespace, table: Path) -> None:
+    plan = _plan(options)
+    reasons = _environments(options.peers, plan.contestants)
+    limits = fit.Limits(
+        seconds=plan.limit, threads=_THREADS, n_bytes=int(_SHARE * machine.total_bytes())
     )
     with tempfile.TemporaryDirectory() as folder:
-        data = Data(given.data, Path(folder))
-        _note(given, plan, rules, data, Path(folder))
+        data = Data(options.data, Path(folder))
+        _record_conditions(options, plan, limits, data, Path(folder))
 
-        def fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
+        def run_fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
             if contestant.environment in reasons:
                 return replace(blank, reason=reasons[contestant.environment])
-            command = _command(contestant, given.peers)
-            return _cell.run(blank, command, *data.paths(problem), rules)
+            command = _command(contestant, options.peers)
+            return fit.run(blank, command, *data.paths(problem), limits)
 
-        for results in race(plan, _results.read(table), fit):
-            _results.write(table, results)
-            print(_line(results[-1]), flush=True)
+        for fits in run_plan(plan, results.read(table), run_fit):
+            results.write(table, fits)
+            print(_line(fits[-1]), flush=True)
 
 
-def _plan(given: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> Plan:
     known = [contestant.name for contestant in CONTESTANTS]
-    names = known if given.only is None else [name.strip() for name in given.only.split(",")]
+    names = known if options.only is None else [name.strip() for name in options.only.split(",")]
     unknown = sorted(set(names) - set(known))
     if unknown:
-        sys.exit(f"--only: {unknown} do not race. Use some of {known}.")
+        sys.exit(f"--only: {unknown} are not contestants. Use some of {known}.")
     return Plan(
-        problems=QUICK if given.quick else FULL,
+        problems=QUICK if options.quick else FULL,
         contestants=tuple(c for c in CONTESTANTS if c.name in names),
-        seeds=given.seeds or (1 if given.quick else 3),
-        limit=given.limit or (8.0 if given.quick else 40.0),
+        seeds=options.seeds or (1 if options.quick else 3),
+        limit=options.limit or (8.0 if options.quick else 40.0),
         once=30.0,
     )
 
 
 def _environments(folder: Path, contestants: tuple[Contestant, ...]) -> dict[str, str]:
-    """Make what is missing; return the reasons of those that cannot be made."""
+    """Create missing environments; return the reasons for those that cannot be created."""
     reasons = {}
     for name in sorted({c.environment for c in contestants if c.environment is not None}):
         reason = setup.make(folder, name)
@@ -109,56 +107,54 @@ def _command(contestant: Contestant, peers: Path) -> list[str]:
     return [python, str(SCRIPTS / contestant.script), *contestant.options]
 
 
-def _note(
-    given: argparse.Namespace, plan: Plan, rules: _cell.Rules, data: Data, folder: Path
+def _record_conditions(
+    options: argparse.Namespace, plan: Plan, limits: fit.Limits, data: Data, folder: Path
 ) -> None:
-    """Keep how the race is run, and how long a first call takes."""
-    path = given.out / "race.json"
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    former, commit = before.get("commit", ""), _machine.commit()
-    cold, cached = before.get("cold_seconds"), before.get("cached_seconds")
-    if cold is None or not former.endswith(commit):
-        cold, cached = _first_calls(plan, rules, data, folder)
-    words = ["--quick"] if given.quick else []
-    words += [
-        f"--{name} {getattr(given, name):g}" for name in ("seeds", "limit") if getattr(given, name)
-    ]
-    words += [f"--only {shlex.quote(given.only)}"] if given.only else []
-    circumstances = Circumstances(
-        command=" ".join(
-            ["python -m benchmarks.comparison --data DIR --peers DIR --out DIR", *words]
-        ),
-        machine=_machine.describe(),
-        date=_machine.today(),
-        threads=rules.threads,
-        limit=rules.limit,
+    """Write how the comparison is run, and how long a first call takes."""
+    before = page.read_conditions(options.out)
+    session = sessions.current(_command_line(options))
+    earlier = [] if before is None else [*before.sessions]
+    cold, cached = (None, None) if before is None else (before.cold_seconds, before.cached_seconds)
+    if cold is None or earlier[-1].commit != session.commit:
+        cold, cached = _first_calls(plan, limits, data, folder)
+    if not earlier or earlier[-1] != session:
+        earlier.append(session)
+    conditions = Conditions(
+        sessions=tuple(earlier),
+        threads=limits.threads,
+        limit=limits.seconds,
         once=plan.once,
-        memory_gb=rules.n_bytes / 2**30,
+        memory_gb=limits.n_bytes / 2**30,
         cold_seconds=cold,
         cached_seconds=cached,
-        commit=", ".join(dict.fromkeys([*filter(None, former.split(", ")), commit])),
     )
-    keep(given.out, circumstances)
+    page.write_conditions(options.out, conditions)
 
 
-def keep(folder: Path, circumstances: Circumstances) -> None:
-    """Write folder/race.json, for README.md to be made from."""
-    write_text(folder / "race.json", json.dumps(asdict(circumstances), indent=1) + "\n")
+def _command_line(options: argparse.Namespace) -> str:
+    """Return the command with DIR in place of folders."""
+    parts = ["python -m benchmarks.comparison --data DIR --peers DIR --out DIR"]
+    parts += ["--quick"] if options.quick else []
+    for name in ("seeds", "limit"):
+        value = getattr(options, name)
+        parts += [f"--{name} {value:g}"] if value else []
+    parts += [f"--only {shlex.quote(options.only)}"] if options.only else []
+    return " ".join(parts)
 
 
 def _first_calls(
-    plan: Plan, rules: _cell.Rules, data: Data, folder: Path
+    plan: Plan, limits: fit.Limits, data: Data, folder: Path
 ) -> tuple[float | None, float | None]:
-    """Return the seconds of imports and first call, with nothing compiled before, and again."""
+    """Return the seconds of import and first call: before anything is compiled, and after."""
     ours = next((c for c in plan.contestants if c.name == REFERENCE), None)
     if ours is None:
         return None, None
     problem = next(p for p in plan.problems if p.n >= 5_000 and not p.has_target)
-    _, _, blank = next(replace(plan, problems=(problem,), contestants=(ours,)).cells())
+    _, _, blank = next(replace(plan, problems=(problem,), contestants=(ours,)).fits())
     os.environ["NUMBA_CACHE_DIR"] = str(folder / "compiled")
     try:
         runs = [
-            _cell.run(blank, _command(ours, folder), *data.paths(problem), rules) for _ in range(2)
+            fit.run(blank, _command(ours, folder), *data.paths(problem), limits) for _ in range(2)
         ]
     finally:
         del os.environ["NUMBA_CACHE_DIR"]
@@ -177,10 +173,10 @@ def _line(result: Result) -> str:
 
 
 def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
-    def number(words: str) -> float:
-        value = kind(words)
+    def number(text: str) -> float:
+        value = kind(text)
         if value <= 0:
-            raise argparse.ArgumentTypeError(f"{words} is not positive")
+            raise argparse.ArgumentTypeError(f"{text} is not allowed. Pass a number > 0.")
         return value
 
     return number
@@ -188,22 +184,23 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with MNIST's files")
-    parser.add_argument("--peers", type=Path, help="folder of the rivals' environments")
+    parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
+    parser.add_argument("--peers", type=Path, help="folder of the environments of other packages")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--quick", action="store_true", help="about five minutes")
-    parser.add_argument("--seeds", type=_positive(int), help="rounds; 3, or 1 with --quick")
+    parser.add_argument("--quick", action="store_true", help="fewer problems: about five minutes")
+    parser.add_argument("--seeds", type=_positive(int), help="rounds; default 3, 1 with --quick")
     parser.add_argument(
-        "--limit", type=_positive(float), help="seconds of a fit; 40, or 8 with --quick"
+        "--limit", type=_positive(float), help="seconds per fit; default 40, 8 with --quick"
     )
-    parser.add_argument("--only", help="some contestants, separated by commas")
-    parser.add_argument("--summary", action="store_true", help="sum up what has been run")
-    given = parser.parse_args()
-    if given.peers is None and not given.summary:
-        parser.error("--peers: name a folder for the rivals' environments")
-    return given
+    parser.add_argument("--only", help="names of contestants, separated by commas")
+    parser.add_argument("--summary", action="store_true", help="only write figures and README.md")
+    options = parser.parse_args()
+    if options.peers is None and not options.summary:
+        parser.error("--peers is required. Pass a folder for the environments of other packages.")
+    return options
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # with its contestant
+    # Ends the running fit too: an exception reaches the `finally` that kills its process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     main()

@@ -1,5 +1,5 @@
-"""What every method computes on fixed problems: counts that must not grow.
+"""Evaluations of every method on fixed problems, which must not increase.
 
-`python -m benchmarks.counts` prints them beside ``baselines.json``; ``tests/test_counts.py`` fails
-where one has grown.
+`python -m benchmarks.counts` prints them beside ``baselines.json``.
+``tests/benchmarks/test_counts.py`` fails if one increases.
 """

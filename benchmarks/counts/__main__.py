@@ -1,11 +1,11 @@
-"""Counts of every method against those recorded.
+"""Compare the evaluations of every method with the recorded baselines.
 
     python -m benchmarks.counts [--accept] [--n-jobs N] [--elsewhere]
 
-Ratios are to baselines.json: below 1 is better. ``--accept`` records the counts as they are now.
-``--elsewhere`` runs all of it again in processes that compute otherwise: without compiled kernels,
-with the BLAS kernels and the vector instructions of an older processor; the counts must not differ.
-Ends with 1 where a count has grown.
+Ratios are relative to baselines.json: below 1 is better. ``--accept`` records the present counts.
+``--elsewhere`` repeats everything without compiled kernels, with the BLAS kernels of an older
+processor, and without wide vector instructions; the counts must be the same. The exit code is 1 if
+a count has increased.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import os
 import subprocess
 import sys
 
-from benchmarks.counts._baselines import (
+from benchmarks.counts.baselines import (
     ACCEPT,
     BASELINES,
     Counts,
     Record,
     changes,
-    complaint,
     evaluations,
     measure_all,
     read,
+    regression,
     write,
 )
 
-_OTHERS = {
+_ENVIRONMENTS = {
     "kernels in NumPy": {"NUMBA_DISABLE_JIT": "1"},
     "an older BLAS kernel": {"OPENBLAS_CORETYPE": "Prescott"},
     "no wide vectors": {
@@ -52,22 +52,24 @@ def main() -> None:
         compare_elsewhere(record)
     if options.accept:
         write(record)
-        print(f"\nrecorded in {BASELINES.name}; commit it with the reason")
+        print(f"\nrecorded in {BASELINES.name}; commit the file with the reason")
         return
-    raise SystemExit(judge(record, recorded))
+    raise SystemExit(check(record, recorded))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--accept", action="store_true", help="record the counts as they are now")
+    parser.add_argument("--accept", action="store_true", help="record the present counts")
     parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--elsewhere", action="store_true", help="compute otherwise, and compare")
+    parser.add_argument(
+        "--elsewhere", action="store_true", help="also compare other ways to compute"
+    )
     parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def show(record: Record, recorded: Record) -> None:
-    """Print every count, beside what was recorded."""
+    """Print every count beside the recorded one."""
     print(f"{'problem':15}{'method':36}{'evaluations':>12}{'ratio':>8}{'cost':>14}{'ratio':>9}")
     for problem, methods in record.items():
         for method, now in methods.items():
@@ -81,8 +83,8 @@ def _line(now: Counts, before: Counts | None) -> str:
         return f"{numbers[0]:12,}{'new':>8}{numbers[1]:14,}{'new':>9}"
     recorded = evaluations(before), before["cost"]
     ratios = [_ratio(n, b) for n, b in zip(numbers, recorded, strict=True)]
-    told = [str(change) for change in changes(now, before)]
-    marks = "  " + "; ".join(told) if told else ""
+    notes = [str(change) for change in changes(now, before)]
+    marks = "  " + "; ".join(notes) if notes else ""
     return f"{numbers[0]:12,}{ratios[0]:8.3f}{numbers[1]:14,}{ratios[1]:9.4f}{marks}"
 
 
@@ -90,23 +92,26 @@ def _ratio(now: int, before: int) -> float:
     return now / before if before else float("inf") if now else 1.0
 
 
-def judge(record: Record, recorded: Record) -> int:
-    """Print what has grown, what has fallen and what is gone; return the exit code."""
-    complaints, n_better = [], 0
+def check(record: Record, recorded: Record) -> int:
+    """Print which counts increased, decreased or are obsolete; return the exit code."""
+    problems, n_better = [], 0
     for problem, methods in record.items():
         for method, now in methods.items():
             before = recorded.get(problem, {}).get(method)
-            said = complaint(problem, method, now, before)
-            complaints += [said] if said else []
-            n_better += said is None and now != before
-    gone = _places(recorded) - _places(record)
-    complaints += [f"{m!r} on {p!r} is recorded but is no more: `{ACCEPT}`." for p, m in gone]
-    print("", *complaints, sep="\n")
+            message = regression(problem, method, now, before)
+            problems += [message] if message else []
+            n_better += message is None and now != before
+    obsolete = _places(recorded) - _places(record)
+    problems += [
+        f"{m!r} on {p!r} is recorded but no longer measured. Remove it with `{ACCEPT}`."
+        for p, m in obsolete
+    ]
+    print("", *problems, sep="\n")
     if n_better:
-        print(f"{n_better} improved. Hold what was gained: `{ACCEPT}`.")
-    if not complaints:
-        print("nothing has grown")
-    return int(bool(complaints))
+        print(f"{n_better} improved. Record them with `{ACCEPT}`.")
+    if not problems:
+        print("no count has increased")
+    return int(bool(problems))
 
 
 def _places(record: Record) -> set[tuple[str, str]]:
@@ -114,9 +119,9 @@ def _places(record: Record) -> set[tuple[str, str]]:
 
 
 def compare_elsewhere(record: Record) -> None:
-    """Print whether other ways to compute come to the same counts."""
+    """Print whether other ways to compute give the same counts."""
     print()
-    for name, environment in _OTHERS.items():
+    for name, environment in _ENVIRONMENTS.items():
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.counts", "--json"],
             env={**os.environ, **environment},

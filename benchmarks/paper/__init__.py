@@ -1,1 +1,1 @@
-"""The paper's experiments, anew: every figure, both ways of counting, and rivals beside them."""
+"""The paper's experiments: every figure, both rules of counting, and alternatives."""

@@ -1,4 +1,4 @@
-"""Reproduce the paper's figures.
+"""Reproduce the figures of the paper.
 
     python -m benchmarks.paper mnist --data DIR --out DIR [--runs 10] [--jobs 2] [--quick]
     python -m benchmarks.paper cifar10 --data DIR --out DIR [--runs 10] [--jobs 2] [--quick]
@@ -6,9 +6,9 @@
     python -m benchmarks.paper summary --out DIR
 
 The first two compute every cell of a grid into DIR/mnist.csv or DIR/cifar10.csv, draw the figures
-and write the summary, DIR/README.md; "digits" does so on scikit-learn's digits, to see that it
-works. A run that was stopped goes on where it was. "summary" draws and writes what the cells of
-whole runs so far have to say. Figures need matplotlib.
+and write DIR/README.md. "digits" does the same with scikit-learn's digits, as a test. An
+interrupted run resumes. "summary" only rewrites the figures and README.md from the complete runs.
+Figures need matplotlib.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks._data import MissingData
-from benchmarks.paper._cells import SpoiltTable, read_cells
-from benchmarks.paper._grid import GRIDS
-from benchmarks.paper._report import NothingYet, report
-from benchmarks.paper._sessions import session
-from benchmarks.paper._work import jobs_for, work
+from benchmarks.common import sessions
+from benchmarks.common.data import MissingData
+from benchmarks.common.records import DamagedTable
+from benchmarks.paper.cells import read_cells
+from benchmarks.paper.grid import GRIDS
+from benchmarks.paper.jobs import jobs_for, run_jobs
+from benchmarks.paper.page import NoCompleteRun, write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the command line asks; return the exit code."""
+    """Run the command line; return the exit code."""
     options = parse(arguments)
     try:
         if options.what != "summary":
             compute(options)
-        for path in report(options.out):
+        for path in write_report(options.out):
             print(path)
-    except (MissingData, SpoiltTable, NothingYet, OSError, ImportError) as error:
+    except (MissingData, DamagedTable, NoCompleteRun, OSError, ImportError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
@@ -47,52 +48,52 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("what", choices=["mnist", "cifar10", "digits", "summary"])
     parser.add_argument("--data", type=Path, help="folder with the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="folder for tables and figures")
+    parser.add_argument("--out", type=Path, required=True, help="folder of tables and figures")
     parser.add_argument("--runs", type=_count, default=10)
-    parser.add_argument("--jobs", type=_count, default=2, help="processes of one thread each")
+    parser.add_argument("--jobs", type=_count, default=2, help="processes with one thread each")
     parser.add_argument(
         "--resume",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="go on from the cells that are there (default), or begin anew",
+        help="keep existing cells (default), or delete them and start again",
     )
-    parser.add_argument("--quick", action="store_true", help="a small part, in a minute or two")
+    parser.add_argument("--quick", action="store_true", help="a small part: one or two minutes")
     return parser.parse_args(arguments)
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1.")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed. Pass an integer >= 1.")
     return int(text)
 
 
 def compute(options: argparse.Namespace) -> None:
-    """Compute the cells that are wanted and not yet there."""
+    """Compute the missing cells."""
     is_small = options.quick and options.what != "digits"
     grid = GRIDS[f"{options.what}-quick" if is_small else options.what]
-    table = options.out / f"{grid.name}.csv"
-    notes = table.with_suffix(".json")
+    table, notes = options.out / f"{grid.name}.csv", options.out / sessions.FILE
     if not options.resume:
         table.unlink(missing_ok=True)
-        notes.unlink(missing_ok=True)
+        sessions.record(notes, grid.name, [])
     jobs = list(jobs_for(grid, options.data, options.runs, read_cells(table)))
     if not jobs:
-        _say(f"All cells of {options.runs} runs are in {table}.")
+        _print(f"All cells of {options.runs} runs are in {table}.")
         return
-    with session(notes, command_of(options), lambda: len(read_cells(table))):
-        work(jobs, table, n_processes=options.jobs, say=_say)
+    command = command_of(options)
+    with sessions.recorded(notes, grid.name, command, lambda: len(read_cells(table))):
+        run_jobs(jobs, table, n_processes=options.jobs, report=_print)
 
 
 def command_of(options: argparse.Namespace) -> str:
-    """Return the command without the folders of this machine."""
-    words = [f"python -m benchmarks.paper {options.what}"]
-    words += [] if options.what == "digits" else ["--data DIR"]
-    words += [f"--out DIR --runs {options.runs} --jobs {options.jobs}"]
-    words += ["--quick"] if options.quick else []
-    return " ".join(words)
+    """Return the command with DIR in place of folders."""
+    parts = [f"python -m benchmarks.paper {options.what}"]
+    parts += [] if options.what == "digits" else ["--data DIR"]
+    parts += [f"--out DIR --runs {options.runs} --jobs {options.jobs}"]
+    parts += ["--quick"] if options.quick else []
+    return " ".join(parts)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

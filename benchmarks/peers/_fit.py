@@ -1,12 +1,12 @@
-"""What every runner of the race does: load, warm up, say that it is ready, fit, report.
+"""Time one fit of a package: load, warm up, report ready, fit, report the result.
 
     python fit_NAME.py SOURCE.npy TARGET.npy K SEED [OPTION ...]
 
-TARGET is "-" where the rows are to stand for themselves. Two lines of JSON come out: one when the
-clock starts, one when it has stopped. Whatever else the rival prints goes to standard error. The
-environment variables RACE_STARTED (when the process was started), RACE_THREADS and RACE_BYTES (how
-much memory it may take) come from benchmarks/comparison. A runner needs NumPy and its rival, no
-more.
+TARGET is "-" if the target is the source. The script prints two lines of JSON: one when the clock
+starts, and one with the result. Everything else that the package prints goes to standard error.
+benchmarks/comparison sets the environment variables COMPARISON_STARTED (when the process was
+started), COMPARISON_THREADS and COMPARISON_BYTES (the memory limit). A script needs only NumPy and
+the package that it times.
 """
 
 import importlib.metadata
@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-THREADS = int(os.environ.get("RACE_THREADS", "2"))
+THREADS = int(os.environ.get("COMPARISON_THREADS", "2"))
 _STATUS = Path("/proc/self/status")
-_parts = {}
+_seconds_of = {}
 
 
-def race(package, fit, *, version=None, warm_rows=200, warm_k=3):
+def time_fit(package, fit, *, version=None, warm_rows=200, warm_k=3):
     """Time ``fit(source, target, k, seed, *options)``, which returns row numbers of the source."""
     imported = time.time()
-    say = _only_speaker()
-    _bound_memory(int(os.environ.get("RACE_BYTES", "0")))
+    report = _redirect_output()
+    _limit_memory(int(os.environ.get("COMPARISON_BYTES", "0")))
     source_path, target_path, k, seed, *options = sys.argv[1:]
     source = np.load(source_path)
     target = None if target_path == "-" else np.load(target_path)
@@ -37,20 +37,20 @@ def race(package, fit, *, version=None, warm_rows=200, warm_k=3):
     loaded = time.perf_counter()
     fit(source[:warm_rows], few, warm_k, 0, *options)  # compile, start the threads
     first = time.perf_counter() - loaded
-    _parts.clear()
-    _forget_peak()
+    _seconds_of.clear()
+    _reset_peak()
     baseline = _megabytes("VmRSS")
-    say({"ready": True})
+    report({"ready": True})
     started = time.perf_counter()
     indices = fit(source, target, int(k), int(seed), *options)
     seconds = time.perf_counter() - started
-    say(
+    report(
         {
             "version": version or importlib.metadata.version(package),
             "python": platform.python_version(),
             "seconds": seconds,
-            "matrix_seconds": _parts.get("matrix"),
-            "import_seconds": imported - float(os.environ.get("RACE_STARTED", imported)),
+            "matrix_seconds": _seconds_of.get("matrix"),
+            "import_seconds": imported - float(os.environ.get("COMPARISON_STARTED", imported)),
             "first_seconds": first,
             "baseline_mb": baseline,
             "peak_mb": _megabytes("VmHWM"),
@@ -61,32 +61,32 @@ def race(package, fit, *, version=None, warm_rows=200, warm_k=3):
 
 @contextmanager
 def part(name):
-    """Say that this is the time of a part, which counts all the same."""
+    """Record the time of a part of the fit, which is also part of its total."""
     started = time.perf_counter()
     yield
-    _parts[name] = _parts.get(name, 0.0) + time.perf_counter() - started
+    _seconds_of[name] = _seconds_of.get(name, 0.0) + time.perf_counter() - started
 
 
 def median_distance(rows, n=500):
-    """Return the median of the distances among the first rows: the usual width of a kernel."""
+    """Return the median distance between the first rows: a common width of a kernel."""
     few = rows[:n].astype(np.float64)
     norms = (few**2).sum(axis=1)
     squares = norms[:, None] + norms[None, :] - 2 * few @ few.T
     return float(np.median(np.sqrt(np.maximum(squares[np.triu_indices(len(few), 1)], 0))))
 
 
-def _only_speaker():
-    """Return what writes to standard output, and send everybody else's words to the other."""
+def _redirect_output():
+    """Return a function that prints to standard output; all other output goes to standard error."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def say(report):
-        print(json.dumps(report), file=out, flush=True)
+    def report(record):
+        print(json.dumps(record), file=out, flush=True)
 
-    return say
+    return report
 
 
-def _bound_memory(n_bytes):
+def _limit_memory(n_bytes):
     try:
         import resource
     except ImportError:  # not on Windows
@@ -95,10 +95,10 @@ def _bound_memory(n_bytes):
         resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
 
 
-def _forget_peak():
+def _reset_peak():
     try:
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:  # then the peak includes what came before
+    except OSError:  # the peak then includes the warm-up
         return
 
 

@@ -1,7 +1,7 @@
-"""Small problems that every peer is given, made of whole numbers by a recipe of a few lines.
+"""Small problems of integers that all peers solve, from a generator of a few lines.
 
-Distances are sums of whole numbers, so that costs are the same to the last bit wherever they are
-computed; and numbers are large enough that no two swaps are worth the same.
+Distances are sums of integers, so costs are the same to the last bit on every machine. The numbers
+are large enough that no two swaps have the same gain.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SIZES = {"spread": (3, 8), "blobs": (4, 6), "larger": (10, 15)}
 
 
 def make_rows(recipe: dict[str, int]) -> np.ndarray:
-    """Return rows of whole numbers around centres, from a linear congruential generator.
+    """Return rows of integers around centres, from a linear congruential generator.
 
-    Row i is centre ``i % n_centres`` plus noise. The numbers come centres first, row by row, as
-    ``state = (1103515245 * state + 12345) % 2**31``, of which the upper bits are used.
+    Row i is centre ``i % n_centres`` plus noise. The centres are drawn first, row by row, with
+    ``state = (1103515245 * state + 12345) % 2**31``; the upper bits are used.
     """
     state = recipe["seed"]
 
@@ -41,12 +41,12 @@ def make_rows(recipe: dict[str, int]) -> np.ndarray:
 
 
 def manhattan(targets: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Return the sums of absolute differences, exactly; one row a target row."""
+    """Return the exact sums of absolute differences, one row per target row."""
     return np.abs(targets[:, None, :] - sources[None, :, :]).sum(axis=2)
 
 
 def print_report(peer: str, version: str, made_by: str, cases: list[dict[str, Any]]) -> None:
-    """Print a fixture as JSON, one case a line."""
+    """Print a fixture as JSON, one case per line."""
     head = json.dumps({"peer": peer, "version": version, "made_by": made_by})
     lines = ",\n  ".join(json.dumps(case) for case in cases)
     print(f'{head[:-1]},\n "cases": [\n  {lines}\n ]}}')

@@ -1,10 +1,10 @@
 """Fit apricot's facility location by lazy greedy.
 
-Its own metric "euclidean" squares the distances, so it is given similarities: largest - distance.
+Its metric "euclidean" squares the distances, so this passes similarities: largest - distance.
 """
 
 import numpy as np
-from _fit import part, race
+from _fit import part, time_fit
 from apricot import FacilityLocationSelection
 from sklearn.metrics import pairwise_distances
 
@@ -16,4 +16,4 @@ def fit(source, target, k, seed):
     return FacilityLocationSelection(k, metric="precomputed", optimizer="lazy").fit(matrix).ranking
 
 
-race("apricot-select", fit)
+time_fit("apricot-select", fit)

@@ -1,7 +1,7 @@
-"""Fit interpret-core's SPOTgreedy (Gurumoorthy et al. 2021) on scikit-learn's matrix."""
+"""Fit SPOTgreedy of interpret-core (Gurumoorthy et al. 2021) on a matrix of scikit-learn."""
 
 import numpy as np
-from _fit import part, race
+from _fit import part, time_fit
 from interpret.utils._SPOTgreedy import SPOT_GreedySubsetSelection
 from sklearn.metrics import pairwise_distances
 
@@ -14,4 +14,4 @@ def fit(source, target, k, seed):
     return indices
 
 
-race("interpret-core", fit)
+time_fit("interpret-core", fit)

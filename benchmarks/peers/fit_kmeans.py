@@ -1,8 +1,8 @@
-"""Fit scikit-learn's KMeans or MiniBatchKMeans, then take the source row nearest to each centre."""
+"""Fit KMeans or MiniBatchKMeans of scikit-learn; return the source row nearest to each centre."""
 
 import numpy as np
 import sklearn.cluster
-from _fit import race
+from _fit import time_fit
 from sklearn.metrics import pairwise_distances_argmin
 
 
@@ -12,4 +12,4 @@ def fit(source, target, k, seed, name):
     return np.unique(pairwise_distances_argmin(centres, source))
 
 
-race("scikit-learn", fit)
+time_fit("scikit-learn", fit)

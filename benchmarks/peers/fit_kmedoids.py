@@ -1,7 +1,7 @@
-"""Fit FasterPAM or FastPAM1 of the package kmedoids, on scikit-learn's matrix as it documents."""
+"""Fit FasterPAM or FastPAM1 of the package kmedoids on a matrix of scikit-learn, as documented."""
 
 import kmedoids
-from _fit import THREADS, part, race
+from _fit import THREADS, part, time_fit
 from sklearn.metrics import pairwise_distances
 
 
@@ -12,4 +12,4 @@ def fit(source, target, k, seed, method):
     return getattr(kmedoids, method)(matrix, k, random_state=seed, **options).medoids
 
 
-race("kmedoids", fit)
+time_fit("kmedoids", fit)

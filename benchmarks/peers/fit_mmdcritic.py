@@ -1,7 +1,7 @@
-"""Fit mmd-critic's prototypes with a Gaussian kernel as wide as the median distance."""
+"""Fit the prototypes of mmd-critic with a Gaussian kernel of the width of the median distance."""
 
 import numpy as np
-from _fit import median_distance, race
+from _fit import median_distance, time_fit
 from mmd_critic import MMDCritic
 from mmd_critic.kernels import RBFKernel
 
@@ -12,4 +12,4 @@ def fit(source, target, k, seed):
     return critic.select_prototypes(k)[1]
 
 
-race("mmd-critic", fit)
+time_fit("mmd-critic", fit)

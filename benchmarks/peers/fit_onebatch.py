@@ -1,6 +1,6 @@
-"""Fit its authors' OneBatchPAM (de Mathelin et al. 2025)."""
+"""Fit the authors' OneBatchPAM (de Mathelin et al. 2025)."""
 
-from _fit import race
+from _fit import time_fit
 from onebatch import OneBatchPAM
 
 
@@ -8,4 +8,4 @@ def fit(source, target, k, seed):
     return OneBatchPAM(n_medoids=k, random_state=seed).fit(source).medoid_indices_
 
 
-race("onebatch", fit)
+time_fit("onebatch", fit)

@@ -1,9 +1,9 @@
 """Fit a method of this package.
 
-The warm-up has as many rows and prototypes as it takes to compile what larger problems use.
+The warm-up is large enough to compile all kernels that larger problems use.
 """
 
-from _fit import THREADS, race
+from _fit import THREADS, time_fit
 
 import protobandit as pb
 
@@ -17,4 +17,4 @@ def fit(source, target, k, seed, name, effort=None):
     return found.indices
 
 
-race("protobandit", fit, version=pb.__version__, warm_rows=4200, warm_k=13)
+time_fit("protobandit", fit, version=pb.__version__, warm_rows=4200, warm_k=13)

@@ -1,6 +1,6 @@
-"""Fit aix360's ProtoDash by its quicker solver; its kernel is as wide as the median distance."""
+"""Fit ProtoDash of aix360 with its faster solver; the median distance is the kernel width."""
 
-from _fit import median_distance, race
+from _fit import median_distance, time_fit
 from aix360.algorithms.protodash import ProtodashExplainer
 
 
@@ -13,4 +13,4 @@ def fit(source, target, k, seed):
     return indices
 
 
-race("aix360", fit)
+time_fit("aix360", fit)

@@ -1,6 +1,6 @@
-"""Fit scikit-learn-extra's KMedoids (alternate or pam) or CLARA; they make their own matrix."""
+"""Fit KMedoids (alternate or pam) or CLARA of scikit-learn-extra; they compute the matrix."""
 
-from _fit import race
+from _fit import time_fit
 from sklearn_extra.cluster import CLARA, KMedoids
 
 MODELS = {
@@ -16,4 +16,4 @@ def fit(source, target, k, seed, name):
     return MODELS[name](k, seed).fit(source).medoid_indices_
 
 
-race("scikit-learn-extra", fit)
+time_fit("scikit-learn-extra", fit)

@@ -1,10 +1,10 @@
 """Fit submodlib's facility location by lazy greedy, on similarities: largest - distance.
 
-Its own metric "euclidean" is exp(-distance / columns), which is another objective.
+Its metric "euclidean" is exp(-distance / columns), which is a different objective.
 """
 
 import numpy as np
-from _fit import part, race
+from _fit import part, time_fit
 from sklearn.metrics import pairwise_distances
 from submodlib import FacilityLocationFunction
 
@@ -25,4 +25,4 @@ def fit(source, target, k, seed):
     return [row for row, _ in picks]
 
 
-race("submodlib-py", fit)
+time_fit("submodlib-py", fit)

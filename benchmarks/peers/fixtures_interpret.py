@@ -1,4 +1,4 @@
-"""Record what interpret-core's SPOTgreedy returns, for a source and a target, with weights.
+"""Record the results of SPOTgreedy of interpret-core for a source and a weighted target.
 
 Target row i has the weight ``1 + i % period``.
 
@@ -13,7 +13,7 @@ from _instances import ROWS, make_rows, manhattan, print_report
 from interpret.utils._SPOTgreedy import SPOT_GreedySubsetSelection
 
 PAIRS = {"spread": "larger", "larger": "spread", "blobs": "blobs"}
-COLUMNS = 2  # that all have
+COLUMNS = 2  # the fewest of all row sets
 
 
 def record(source: str, target: str, k: int, period: int) -> dict[str, object]:

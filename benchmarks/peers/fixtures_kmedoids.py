@@ -1,4 +1,4 @@
-"""Record what PAM, FastPAM1, FasterPAM and the alternating algorithm of kmedoids return.
+"""Record the results of PAM, FastPAM1, FasterPAM and the alternating algorithm of kmedoids.
 
     python fixtures_kmedoids.py > ../../tests/fixtures/kmedoids.json
 

@@ -1,9 +1,9 @@
-"""Record what scikit-learn-extra's KMedoids returns.
+"""Record the results of KMedoids of scikit-learn-extra.
 
     python fixtures_sklearn_extra.py > ../../tests/fixtures/sklearn_extra.json
 
-Run it in the environment of requirements/sklearn-extra.txt, made with Python 3.11 or older, for
-which there are wheels; ``-W ignore`` silences what its old needs warn of.
+Run it in the environment of requirements/sklearn-extra.txt with Python 3.11 or older, for which
+wheels exist; ``-W ignore`` hides the warnings of its old dependencies.
 """
 
 import importlib.metadata

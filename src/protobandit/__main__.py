@@ -1,10 +1,10 @@
-"""``python -m protobandit``, and ``protobandit``."""
+"""Entry point of ``protobandit`` and ``python -m protobandit``."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still loading ends it like any later one."""
+    """Run the command line; Ctrl-C while it is still loading is one line too."""
     try:
         from protobandit.interfaces.cli.main import main as run
     except KeyboardInterrupt:

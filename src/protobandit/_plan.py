@@ -1,4 +1,4 @@
-"""What a run would take, before anything is computed."""
+"""`plan`: what a run would take, before anything is computed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from protobandit.run.by_class import class_problems, require_plain
 from protobandit.run.search import chosen_method
 from protobandit.search.methods.method import parameters_of
 
-# Rough speeds of one core, for predictions only.
+# Approximate speeds of one core, for predictions only.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
 _DIFFERENCES_PER_SECOND = 2e9  # columns of metrics that are not
-_BY_PRODUCTS = frozenset({"euclidean", "sqeuclidean", "cosine", "correlation", "jaccard"})
-_SECONDS_A_PROTOTYPE = 5e-4
+_SECONDS_PER_PROTOTYPE = 5e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 
 
@@ -35,12 +34,12 @@ class Plan:
     method, parameters
         The method it would use.
     evaluations
-        Dissimilarities it would compute while building and swapping, about.
+        Approximate number of dissimilarities it would compute while building and swapping.
     memory
-        Bytes of dissimilarities it would keep, about.
+        Approximate bytes of dissimilarities it would keep.
     seconds
-        How long that would take, roughly (a factor of three either way); None for a metric of the
-        user's own, whose speed is not known.
+        Rough estimate of the time (up to three times more or less); None for a user's own metric,
+        whose speed is unknown.
     """
 
     method: str
@@ -77,8 +76,8 @@ def plan(
     Parameters
     ----------
     source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
-        As in `select`. Where something else than ``k`` ends the search, the plan is for the most
-        prototypes it may choose.
+        As in `select`. If something other than ``k`` ends the search, the plan is for the largest
+        number of prototypes it may choose.
 
     Examples
     --------
@@ -117,9 +116,9 @@ def plan(
 def _seconds(problem: Problem, evaluations: int, workers: int) -> float | None:
     if problem.metric.is_expensive:
         return None
-    is_product = problem.metric.name in _BY_PRODUCTS
+    is_product = problem.metric.is_product
     speed = _PRODUCTS_PER_SECOND if is_product else _DIFFERENCES_PER_SECOND
     columns = (problem.source.n_cells / len(problem.source)) or 1
     computing = evaluations * columns / speed / workers
     keeping = 4 * evaluations / _NUMBERS_KEPT_PER_SECOND
-    return computing + keeping + problem.k * _SECONDS_A_PROTOTYPE
+    return computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE

@@ -1,4 +1,4 @@
-"""The functional door: `select`."""
+"""`select`: the function behind every interface."""
 
 from __future__ import annotations
 
@@ -42,72 +42,72 @@ def select(
     interrupt: Interrupt | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Selection:
-    """Choose ``k`` rows of ``source`` that stand for ``target``.
+    """Choose ``k`` rows of ``source`` that represent ``target``.
 
-    Minimises the weighted mean of d(target row, nearest chosen row).
+    The chosen rows minimise the weighted mean of d(target row, nearest chosen row).
 
     Parameters
     ----------
     source
-        The rows to choose from: a 2-D array, DataFrame, CSR matrix, the path of a file, what
-        `data.open_rows` returns, or a list of anything a callable metric understands. With
+        The rows to choose from: a 2-D array, a DataFrame, a CSR matrix, the path of a file, the
+        result of `data.open_rows`, or a list of anything that a callable metric accepts. With
         ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
         The rows to represent, or a `Target` with weights, or a `Stream`; None means the source
         itself (k-medoids).
     k
-        How many: an int, or a fraction of the source rows in (0, 1). Several ints give the largest,
-        and `Selection.at` the others. "auto" builds up to 100, removes the least needed one by
-        one, and keeps as many as the knee of the curve of costs says, which ``Selection.curve``
-        holds; ``status`` says whether there is one. None where ``until`` or a budget ends the
-        search; there an int is a cap.
+        Number of rows to choose: an int, or a fraction of the source rows in (0, 1). With several
+        ints the largest is chosen, and `Selection.at` returns the others. "auto" builds up to 100
+        prototypes, removes the least needed ones one by one, and keeps as many as the knee of the
+        curve of costs (``Selection.curve``) suggests; ``status`` says whether the knee is clear.
+        None if ``until`` or a budget ends the search; an int is then an upper limit.
     weights
-        How much each target row counts.
+        Weights of the target rows.
     metric
-        A name (see `protobandit.METRICS`: scikit-learn's and SciPy's, but for nan_euclidean), the
-        result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
-        Always called as d(target row, source row). jaccard, dice, rogerstanimoto, russellrao,
-        sokalsneath and yule compare which numbers are not 0, and nothing else of them.
+        A name (see `protobandit.METRICS`: those of scikit-learn and SciPy, except nan_euclidean),
+        the result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
+        It is always called as d(target row, source row). jaccard, dice, rogerstanimoto, russellrao,
+        sokalsneath and yule only compare which numbers are not 0.
     preparation
-        What to do to the rows first (`Preparation`): standardize, normalize, principal components,
-        categories, missing values. It is fitted on the target; ``Selection.preparation`` holds it,
-        and `Selection.assign` repeats it. One that is fitted already is used as it is.
+        Preprocessing of the rows (`Preparation`): standardize, normalize, principal components,
+        categories, missing values. It is fitted on the target, kept in ``Selection.preparation``
+        and repeated by `Selection.assign`. A fitted preparation is used as it is.
     method
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
         ``methods.LazyBandit(effort="thorough")``. "auto" is "lazybandit", which computes every
-        dissimilarity where that is quick, and samples the target elsewhere; where that does not
-        heed the constraints or the goal, it is "lazygreedy".
+        dissimilarity if that is fast and samples the target otherwise. If "lazybandit" does not
+        support the constraints or the goal, "auto" is "lazygreedy".
     constraints
-        Rows that are fixed, quotas of groups, costs and a budget (`Constraints`).
+        Fixed rows, quotas of groups, costs and a budget (`Constraints`).
     until
         What ends the search: `Coverage` or `MinGain`.
     by
-        Labels of the source rows, which are the target too; for a separate target a pair of labels,
-        of source rows and of target rows. Each class is then a problem of its own, and ``k`` the
-        number in all, shared out by the weight of each class in the target, at least 1 for each, or
-        a mapping from labels to numbers. ``Selection.prototype_labels`` holds the class of each
-        prototype; ``cost`` and ``mass`` are those of the nearest prototype of any class, as
-        `Selection.assign` finds it.
+        Class labels of the source rows; with a separate target, a pair: labels of source rows and
+        labels of target rows. Each class is then solved as a separate problem. ``k`` is the total,
+        divided by the weight of each class in the target with at least 1 per class, or a mapping
+        from labels to numbers. ``Selection.prototype_labels`` holds the class of each prototype;
+        ``cost`` and ``mass`` refer to the nearest prototype of any class, as in
+        `Selection.assign`.
     random_state
-        A seed, Generator or RandomState; the same seed gives the same answer on any number of
+        A seed, Generator or RandomState. The same seed gives the same result on any number of
         threads.
     n_jobs
-        Threads; None or -1 for all cores at hand.
+        Number of threads; None or -1 for all available cores.
     limits
-        How many evaluations, seconds and bytes the search may take (`Limits`); it then ends with
-        the best answer so far and says so in ``status``.
+        Limits on evaluations, seconds and bytes (`Limits`). A search that reaches one ends with the
+        best result so far and says so in ``status``.
     callback
-        Called with each `Step`; returning True stops the search there. Its exceptions propagate.
+        Called with each `Step`; the search stops if it returns True. Its exceptions propagate.
     progress
-        Called with a `Progress` at most ten times a second, within long computations too, and once
-        at the end, always on the calling thread. Its exceptions propagate.
+        Called with a `Progress` at most ten times per second, also during long computations, and
+        once at the end, always on the calling thread. Its exceptions propagate.
     interrupt
-        An `Interrupt`: once it is set, the search ends at its next look with the best so far, and
-        says so in ``status``; where there is nothing yet, it raises `Interrupted`.
+        An `Interrupt`. Once it is set, the search ends with the best result so far and says so in
+        ``status``; if there is no result yet, it raises `Interrupted`.
     checkpoint
-        The path of a file, or a `Checkpoint`: the search writes down there how far it has come, and
-        the same call with the same file goes on from there.
+        The path of a file, or a `Checkpoint`. The search saves its state there, and the same call
+        with the same file resumes it.
 
     Returns
     -------

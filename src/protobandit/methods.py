@@ -7,7 +7,12 @@ from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.banditpam import BanditPAM
 from protobandit.search.methods.clara import Clara
 from protobandit.search.methods.clarans import Clarans
-from protobandit.search.methods.greedy import LazyGreedy, Random, SpotGreedy, StochasticGreedy
+from protobandit.search.methods.greedy import (
+    LazyGreedy,
+    SpotGreedy,
+    StochasticGreedy,
+    ThresholdGreedy,
+)
 from protobandit.search.methods.kcenter import KCenter
 from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method, Outcome, parameters_of
@@ -16,9 +21,9 @@ from protobandit.search.methods.onebatch import OneBatch
 from protobandit.search.methods.pam import PAM, FasterPAM, FastPAM1
 from protobandit.search.methods.protobandit import SEARCHES, ProtoBandit
 from protobandit.search.methods.protodash import ProtoDash
+from protobandit.search.methods.random_rows import Random
 from protobandit.search.methods.refined import Refined
 from protobandit.search.methods.table import METHODS, as_method
-from protobandit.search.methods.thresholdgreedy import ThresholdGreedy
 
 __all__ = [
     "METHODS",

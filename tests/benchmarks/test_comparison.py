@@ -1,4 +1,4 @@
-"""benchmarks/comparison, with rivals made up here: one that fits, fails, hangs, overdoes."""
+"""benchmarks/comparison, with contestants that fit, fail, hang or use too much memory."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks._peers import SCRIPTS
+from benchmarks.common.peers import SCRIPTS
+from benchmarks.common.sessions import Session
 from benchmarks.comparison import __main__ as script
-from benchmarks.comparison import _cell, _results, _rounds, _summary
-from benchmarks.comparison._contestants import CONTESTANTS, REFERENCE, Contestant
-from benchmarks.comparison._picture import _best_place, _overlap
-from benchmarks.comparison._problems import FULL, QUICK, Data, Problem
-from benchmarks.comparison._ratios import lines
-from benchmarks.comparison._results import FAILED, LIMIT, MISSING, OK, SKIPPED, Result
-from benchmarks.comparison._rounds import Plan
+from benchmarks.comparison import fit, page, results, schedule
+from benchmarks.comparison.contestants import CONTESTANTS, REFERENCE, Contestant
+from benchmarks.comparison.figure import _best_place, _overlap
+from benchmarks.comparison.problems import FULL, QUICK, Data, Problem
+from benchmarks.comparison.ratios import lines
+from benchmarks.comparison.results import FAILED, LIMIT, MISSING, OK, SKIPPED, Result
+from benchmarks.comparison.schedule import Plan
 from benchmarks.peers import setup
 
 import protobandit as pb
 
-RULES = _cell.Rules(limit=30.0, start_limit=60.0)
+LIMITS = fit.Limits(seconds=30.0, start_seconds=60.0)
 BLANK = Result(
     problem="mnist-2000", n=2000, n_target=2000, d=784, k=10, seed=0, contestant="x", status=MISSING
 )
 
 
-def rival(folder: Path, body: str) -> list[str]:
-    """Return the command of a runner whose ``fit`` has this body."""
-    path = folder / "fit_rival.py"
+def contestant_script(folder: Path, body: str) -> list[str]:
+    """Return the command of a script whose ``fit`` has this body."""
+    path = folder / "fit_example.py"
     path.write_text(
         f"import sys\nsys.path.insert(0, {str(SCRIPTS)!r})\nimport numpy as np\n"
-        f"from _fit import part, race\n"
-        f"def fit(source, target, k, seed, word):\n    {body}\nrace('numpy', fit)\n"
+        f"from _fit import part, time_fit\n"
+        f"def fit(source, target, k, seed, word):\n    {body}\ntime_fit('numpy', fit)\n"
     )
     return [sys.executable, str(path), "word"]
 
@@ -47,17 +48,16 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-def run(command: list[str], rows: Path, target: Path | None = None, **feasibility: float) -> Result:
-    return _cell.run(
-        replace(BLANK, k=3, seed=5), command, rows, target, replace(RULES, **feasibility)
-    )
+def run(command: list[str], rows: Path, target: Path | None = None, **limits: float) -> Result:
+    blank = replace(BLANK, k=3, seed=5)
+    return fit.run(blank, command, rows, target, replace(LIMITS, **limits))
 
 
-def test_a_rival_is_timed_and_judged(tmp_path: Path, rows: Path) -> None:
+def test_fit_is_timed_and_its_cost_computed(tmp_path: Path, rows: Path) -> None:
     body = "print('noise'); assert word == 'word'; return [seed, 7, len(target) - 1]"
     targets = tmp_path / "target.npy"
     np.save(targets, np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32))
-    result = run(rival(tmp_path, body), rows, targets)
+    result = run(contestant_script(tmp_path, body), rows, targets)
     source, target = (np.load(path).astype(np.float64) for path in (rows, targets))
     distances = np.linalg.norm(target[:, None] - source[None, [5, 7, 49]], axis=2)
     assert result.status == OK
@@ -75,11 +75,11 @@ def test_a_rival_is_timed_and_judged(tmp_path: Path, rows: Path) -> None:
         assert result.peak_mb >= result.baseline_mb > 5
 
 
-def test_the_peak_is_that_of_the_fit_alone(tmp_path: Path, rows: Path) -> None:
+def test_peak_memory_is_that_of_the_fit(tmp_path: Path, rows: Path) -> None:
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("needs Linux")
     body = "np.ones((20 if len(source) > 200 else 60, 2**17)); return range(k)"
-    result = run(rival(tmp_path, body), rows)
+    result = run(contestant_script(tmp_path, body), rows)
     assert result.peak_mb is not None
     assert result.baseline_mb is not None
     assert 18 < result.peak_mb - result.baseline_mb < 40
@@ -93,10 +93,10 @@ def test_the_peak_is_that_of_the_fit_alone(tmp_path: Path, rows: Path) -> None:
         ("import os; os.kill(os.getpid(), 11)", "ended by SIGSEGV"),
     ],
 )
-def test_a_failure_is_a_result_with_its_reason(
+def test_failure_is_a_result_with_a_reason(
     tmp_path: Path, rows: Path, body: str, reason: str
 ) -> None:
-    result = run(rival(tmp_path, body), rows)
+    result = run(contestant_script(tmp_path, body), rows)
     assert result.status == FAILED
     assert reason in result.reason
     assert "\n" not in result.reason
@@ -113,34 +113,34 @@ def test_a_failure_is_a_result_with_its_reason(
         ([0, 299], ""),
     ],
 )
-def test_rows_that_are_none_are_a_failure(indices: list[int], reason: str) -> None:
-    assert _cell._fault(np.array(indices), 3, 300) == reason
+def test_invalid_indices_are_a_failure(indices: list[int], reason: str) -> None:
+    assert fit._invalid(np.array(indices), 3, 300) == reason
 
 
-def test_memory_is_bounded(tmp_path: Path, rows: Path) -> None:
+def test_memory_is_limited(tmp_path: Path, rows: Path) -> None:
     pytest.importorskip("resource")
     body = "np.ones(2**28 if len(source) > 200 else 1); return range(k)"
-    result = run(rival(tmp_path, body), rows, n_bytes=2**30)
+    result = run(contestant_script(tmp_path, body), rows, n_bytes=2**30)
     assert result.status == FAILED
     assert "Unable to allocate 2.00 GiB" in result.reason
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "reason"),
+    ("output", "status", "reason"),
     [("{}", LIMIT, "over 0.3 s"), (None, FAILED, "not ready within 0.3 s")],
 )
-def test_one_that_hangs_is_ended(
-    tmp_path: Path, rows: Path, words: str | None, status: str, reason: str
+def test_fit_that_hangs_is_ended(
+    tmp_path: Path, rows: Path, output: str | None, status: str, reason: str
 ) -> None:
     path = tmp_path / "hangs.py"
-    say = "" if words is None else f"print('{words}', flush=True)"
-    path.write_text(f"import threading\n{say}\nthreading.Event().wait()\n")
-    late = {"limit": 0.3} if words else {"start_limit": 0.3}
+    ready = "" if output is None else f"print('{output}', flush=True)"
+    path.write_text(f"import threading\n{ready}\nthreading.Event().wait()\n")
+    late = {"seconds": 0.3} if output else {"start_seconds": 0.3}
     result = run([sys.executable, str(path)], rows, **late)
     assert (result.status, result.reason) == (status, reason)
 
 
-# -- rounds ---------------------------------------------------------------------------------------
+# -- the schedule ---------------------------------------------------------------------------------
 
 SMALL = Problem(name="small", n=10, n_target=10, d=2, ks=(1, 2))
 LARGE = Problem(name="large", n=20, n_target=20, d=2, ks=(1, 2))
@@ -168,67 +168,67 @@ def done(problem: Problem, contestant: Contestant, blank: Result) -> Result:
     return replace(blank, status=OK, seconds=1.0, cost=2.0, n_prototypes=blank.k)
 
 
-def last(results: object) -> list[Result]:
-    return list(results)[-1]  # type: ignore[call-overload, no-any-return]
+def last(steps: object) -> list[Result]:
+    return list(steps)[-1]  # type: ignore[call-overload, no-any-return]
 
 
-def test_all_take_turns_and_those_without_a_seed_run_once() -> None:
-    results = last(_rounds.race(plan(), [], done))
-    assert [(r.seed, r.problem, r.k, r.contestant) for r in results[:4]] == [
+def test_contestants_are_interleaved_and_run_once_without_a_seed() -> None:
+    found = last(schedule.run_plan(plan(), [], done))
+    assert [(r.seed, r.problem, r.k, r.contestant) for r in found[:4]] == [
         (0, "small", 1, "seeded"),
         (0, "small", 1, "fixed"),
         (0, "small", 2, "seeded"),
         (0, "small", 2, "fixed"),
     ]
-    assert [r.seed for r in results] == sorted(r.seed for r in results)
-    assert sum(r.contestant == "fixed" for r in results) == 4
-    assert sum(r.contestant == "seeded" for r in results) == 15
-    assert not any(r.contestant == "fixed" and r.problem == "wide" for r in results)
+    assert [r.seed for r in found] == sorted(r.seed for r in found)
+    assert sum(r.contestant == "fixed" for r in found) == 4
+    assert sum(r.contestant == "seeded" for r in found) == 15
+    assert not any(r.contestant == "fixed" and r.problem == "wide" for r in found)
 
 
-def test_another_one_starts_each_round() -> None:
+def test_each_round_starts_with_another_contestant() -> None:
     many = tuple(replace(SEEDED, name=f"c{i}") for i in range(6))
-    cells = list(plan(problems=(WIDE,), contestants=many).cells())
+    cells = list(plan(problems=(WIDE,), contestants=many).fits())
     assert [cells[6 * i][1].name for i in range(3)] == ["c0", "c2", "c4"]
 
 
-def test_what_is_done_is_kept() -> None:
-    whole = [list(results) for results in _rounds.race(plan(), [], done)]
-    resumed = [list(results) for results in _rounds.race(plan(), whole[6], done)]
+def test_existing_results_are_kept() -> None:
+    whole = [list(step) for step in schedule.run_plan(plan(), [], done)]
+    resumed = [list(step) for step in schedule.run_plan(plan(), whole[6], done)]
     assert len(resumed) == len(whole) - 7
     assert resumed[-1] == whole[-1]
-    assert not list(_rounds.race(plan(), whole[-1], done))
+    assert not list(schedule.run_plan(plan(), whole[-1], done))
 
 
-def test_after_a_limit_nothing_larger_is_tried() -> None:
-    def fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
+def test_larger_fits_are_skipped_after_the_limit() -> None:
+    def run_fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
         is_late = (problem, contestant, blank.k) == (SMALL, SEEDED, 2)
         status = LIMIT if is_late else OK
         return replace(done(problem, contestant, blank), status=status, limit=9.0)
 
-    results = last(_rounds.race(plan(), [], fit))
-    skipped = [r for r in results if r.status == SKIPPED]
+    found = last(schedule.run_plan(plan(), [], run_fit))
+    skipped = [r for r in found if r.status == SKIPPED]
     assert [(r.problem, r.k, r.seed, r.contestant) for r in skipped] == [("large", 2, 0, "seeded")]
     assert skipped[0].reason == "not tried: over 9 s at small, k = 2"
-    assert sum(r.problem == "large" and r.k == 1 for r in results) == 4
-    again = last(_rounds.race(plan(limit=20.0), results, done))
+    assert sum(r.problem == "large" and r.k == 1 for r in found) == 4
+    again = last(schedule.run_plan(plan(limit=20.0), found, done))
     assert all(r.status == OK for r in again)
 
 
-def test_slow_fits_and_failures_are_not_repeated_and_missing_rivals_are_retried() -> None:
-    def fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
+def test_slow_and_failed_fits_are_not_repeated_but_missing_packages_are() -> None:
+    def run_fit(problem: Problem, contestant: Contestant, blank: Result) -> Result:
         if problem is SMALL:
             return replace(done(problem, contestant, blank), seconds=6.0)
         return replace(blank, status=FAILED if problem is LARGE else MISSING, reason="why")
 
-    results = last(_rounds.race(plan(), [], fit))
-    assert {r.seed for r in results} == {0}
-    again = last(_rounds.race(plan(), results, done))
-    assert {r.problem for r in again if r not in results} == {"wide"}
+    found = last(schedule.run_plan(plan(), [], run_fit))
+    assert {r.seed for r in found} == {0}
+    again = last(schedule.run_plan(plan(), found, done))
+    assert {r.problem for r in again if r not in found} == {"wide"}
     assert [r.reason for r in again if r.problem == "large"] == ["why"] * 4
 
 
-# -- table, ratios, summary, picture --------------------------------------------------------------
+# -- table, ratios, page, figure ------------------------------------------------------------------
 
 
 def fits() -> list[Result]:
@@ -260,12 +260,12 @@ def fits() -> list[Result]:
         for name, seed, seconds, cost in table
     ]
     late = replace(BLANK, contestant="BanditPAM", status=LIMIT, reason="over 60 s", limit=60.0)
-    gone = replace(BLANK, contestant="apricot", status=MISSING, reason="no, says pip")
+    gone = replace(BLANK, contestant="apricot", status=MISSING, reason="not found by pip")
     full = replace(BLANK, contestant="interpret SPOT", status=FAILED, reason="out of memory")
     return [*found, late, gone, full, replace(late, k=100)]
 
 
-def test_ratios_are_against_the_best_cost_and_ours_in_the_same_round() -> None:
+def test_ratios_to_the_best_cost_and_to_the_reference_in_the_same_round() -> None:
     found = {line.contestant: line for line in lines(fits(), "mnist-2000", 10)}
     assert list(found) == ["kmedoids FasterPAM", REFERENCE, "lazybandit fast", "submodlib"]
     assert found["kmedoids FasterPAM"].cost_ratio == 1.0
@@ -286,85 +286,69 @@ def test_ratios_are_against_the_best_cost_and_ours_in_the_same_round() -> None:
     )
 
 
-def test_the_table_is_tidy_and_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "race.csv"
-    assert _results.read(path) == []
-    _results.write(path, fits())
-    assert _results.read(path) == fits()
-    lines_of_file = path.read_text(encoding="utf-8").splitlines()
-    assert len(lines_of_file) == 1 + len(fits())
-    assert lines_of_file[0].split(",") == list(_results.COLUMNS)
-    assert [p.name for p in tmp_path.iterdir()] == ["race.csv"]
+def test_results_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "comparison.csv"
+    assert results.read(path) == []
+    results.write(path, fits())
+    assert results.read(path) == fits()
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + len(fits())
 
 
-def test_a_table_that_cannot_be_written_stays_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "race.csv"
-    _results.write(path, fits()[:1])
-
-    def full(*_: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(_results, "_words", full)
-    with pytest.raises(OSError, match="No space"):
-        _results.write(path, fits())
-    assert _results.read(path) == fits()[:1]
-
-
-def test_a_table_of_another_race_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "race.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(SystemExit, match=r"race\.csv has the columns \['a', 'b'\]"):
-        _results.read(path)
-
-
-def test_the_summary_and_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_writes_page_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    _results.write(tmp_path / "race.csv", fits())
-    kept = _summary.Circumstances(
+    results.write(tmp_path / "comparison.csv", fits())
+    session = Session(
         command="python -m benchmarks.comparison --quick",
         machine="a machine, 2 cores",
         date="2025-01-31",
+        commit="abc1234",
+    )
+    conditions = page.Conditions(
+        sessions=(session,),
         threads=2,
         limit=60.0,
         once=20.0,
         memory_gb=16.0,
         cold_seconds=4.5,
         cached_seconds=1.5,
-        commit="abc1234",
     )
-    script.keep(tmp_path, kept)
+    page.write_conditions(tmp_path, conditions)
+    assert page.read_conditions(tmp_path) == conditions
     folder = str(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["race", "--peers", folder, "--out", folder, "--summary"])
+    monkeypatch.setattr(
+        sys, "argv", ["comparison", "--peers", folder, "--out", folder, "--summary"]
+    )
     script.main()
-    words = (tmp_path / "README.md").read_text(encoding="utf-8")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
     cells = "1.0000 ± 0.0673 | 2.83 (2 to 4) | 8 (matrix 1) | 51 | 2"
-    assert f"| kmedoids FasterPAM † | {cells} |" in words
-    assert "| submodlib † | 2.0000 (9 rows) | 3 | 6 | 50 | 1 |" in words
-    assert f"| **{REFERENCE}** | 1.0476 ± 0.1347 | 1 | 2.83 | 51 | 2 |" in words
-    assert "| BanditPAM | over 60 s | mnist-2000 k = 10, mnist-2000 k = 100 |" in words
-    assert "| apricot | no, says pip | everywhere |" in words
-    assert "| kmedoids FasterPAM † | kmedoids 0.5.5 | 3.11.7 | no |" in words
-    assert "| interpret SPOT | out of memory | mnist-2000 k = 10 |" in words
-    assert "Run on 2025-01-31 at commit abc1234: a machine" in words
-    assert "0.25 cores busy" in words
-    assert "These times are disturbed." in words
-    assert "4.5 s when nothing has been compiled before, and 1.5 s afterwards" in words
-    assert "![Cost against time](mnist-2000.svg)" in words
-    assert folder not in words
+    assert f"| kmedoids FasterPAM † | {cells} |" in text
+    assert "| submodlib † | 2.0000 (9 rows) | 3 | 6 | 50 | 1 |" in text
+    assert f"| **{REFERENCE}** | 1.0476 ± 0.1347 | 1 | 2.83 | 51 | 2 |" in text
+    assert "| BanditPAM | over 60 s | mnist-2000 k = 10, mnist-2000 k = 100 |" in text
+    assert "| apricot | not found by pip | all |" in text
+    assert "| kmedoids FasterPAM † | kmedoids 0.5.5 | 3.11.7 | no |" in text
+    assert "| interpret SPOT | out of memory | mnist-2000 k = 10 |" in text
+    assert (
+        "Run on 2025-01-31, commit abc1234: `python -m benchmarks.comparison --quick`. Machine: a"
+        in text
+    )
+    assert "0.25 cores busy" in text
+    assert "These times are not reliable." in text
+    assert "4.5 s if nothing has been compiled before, and 1.5 s afterwards" in text
+    assert "![Cost against time](mnist-2000.svg)" in text
+    assert folder not in text
     picture = (tmp_path / "mnist-2000.svg").read_text(encoding="utf-8")
     assert {"kmedoids FasterPAM", REFERENCE, "k = 10"} <= set(
         re.findall(">([^<>]+)</text>", picture)
     )
     assert "not within the limit: BanditPAM" in picture
-    assert "failed (README.md says why): interpret SPOT" in picture
+    assert "failed (reasons in README.md): interpret SPOT" in picture
     assert "could not be installed: apricot" in picture
     assert (tmp_path / "mnist-2000.png").read_bytes()[:4] == b"\x89PNG"
     assert not list(tmp_path.glob("*.part*"))
 
 
-def test_labels_keep_off_each_other() -> None:
+def test_labels_do_not_overlap() -> None:
     taken = [(96.0, 96.0, 104.0, 104.0)]
     for _ in range(4):
         box, _ = _best_place(100, 100, 40, 10, taken, (0, 0, 200, 200), 7)
@@ -372,45 +356,54 @@ def test_labels_keep_off_each_other() -> None:
         taken.append(box)
 
 
-# -- the whole of it, with contestants that need no environment ------------------------------------
+# -- a small comparison, with contestants that need no environment ---------------------------------
 
 
 @pytest.mark.parametrize("is_resumed", [False, True])
-def test_a_race_from_rows_to_page(
+def test_comparison_from_rows_to_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_resumed: bool
 ) -> None:
     pytest.importorskip("matplotlib")
     images = np.random.default_rng(0).random((200, 9), dtype=np.float32)
     monkeypatch.setattr(
-        "benchmarks.comparison._problems.mnist", lambda _: (images, None, None, None)
+        "benchmarks.comparison.problems.mnist", lambda _: (images, None, None, None)
     )
     small = replace(FULL[0], n=200, n_target=200, d=9, ks=(3,))
     monkeypatch.setattr(script, "QUICK", (small,))
     monkeypatch.setattr(script, "_first_calls", lambda *_: (4.0, 1.0))
     out = tmp_path / "out"
-    words = ["race", "--peers", str(tmp_path), "--out", str(out), "--quick", "--limit", "60"]
-    monkeypatch.setattr(sys, "argv", [*words, "--only", "random,lazygreedy"])
+    arguments = [
+        "comparison",
+        "--peers",
+        str(tmp_path),
+        "--out",
+        str(out),
+        "--quick",
+        "--limit",
+        "60",
+    ]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--only", "random,lazygreedy"])
     script.main()
-    first = _results.read(out / "race.csv")
+    first = results.read(out / "comparison.csv")
     if is_resumed:
         script.main()
-        assert _results.read(out / "race.csv") == first
+        assert results.read(out / "comparison.csv") == first
     assert [(r.contestant, r.status, r.n_prototypes) for r in first] == [
         ("lazygreedy", OK, 3),
         ("random", OK, 3),
     ]
     best = pb.select(images, k=3, method="lazygreedy")
     assert first[0].cost == pytest.approx(best.cost, rel=1e-5)
-    page = (out / "README.md").read_text(encoding="utf-8")
-    assert "--quick --limit 60 --only random,lazygreedy" in page
-    assert "4.0 s when nothing has been compiled before" in page
-    assert str(tmp_path) not in page
+    text = (out / "README.md").read_text(encoding="utf-8")
+    assert "--quick --limit 60 --only random,lazygreedy" in text
+    assert "4.0 s if nothing has been compiled before" in text
+    assert str(tmp_path) not in text
 
 
-# -- who races, on what ---------------------------------------------------------------------------
+# -- contestants and problems ---------------------------------------------------------------------
 
 
-def test_every_contestant_has_a_runner_and_pins() -> None:
+def test_every_contestant_has_a_script_and_pins() -> None:
     names = [contestant.name for contestant in CONTESTANTS]
     assert len(set(names)) == len(names)
     assert REFERENCE in names
@@ -420,20 +413,28 @@ def test_every_contestant_has_a_runner_and_pins() -> None:
             assert all("==" in pin for pin in setup.packages(contestant.environment))
 
 
-def test_only_known_contestants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    words = ["race", "--peers", str(tmp_path), "--out", str(tmp_path), "--only", "random,pam"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit, match=r"\['pam'\] do not race"):
+def test_unknown_contestant_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arguments = [
+        "comparison",
+        "--peers",
+        str(tmp_path),
+        "--out",
+        str(tmp_path),
+        "--only",
+        "random,pam",
+    ]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit, match=r"\['pam'\] are not contestants"):
         script.main()
 
 
-def test_rows_are_written_once_as_the_problem_says(
+def test_rows_of_a_problem_are_written_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {p.name for p in QUICK} <= {p.name for p in FULL}
     images = np.random.default_rng(0).random((3000, 60), dtype=np.float32)
     monkeypatch.setattr(
-        "benchmarks.comparison._problems.mnist", lambda _: (images, None, None, None)
+        "benchmarks.comparison.problems.mnist", lambda _: (images, None, None, None)
     )
     small = replace(FULL[0], d=60)
     data = Data(None, tmp_path)

@@ -1,4 +1,4 @@
-"""What methods compute on fixed problems must not grow; benchmarks/counts holds what it was."""
+"""Evaluations on fixed problems must not increase; benchmarks/counts contains the baselines."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from functools import cache
 import numpy as np
 import pytest
 from benchmarks.counts import __main__ as script
-from benchmarks.counts._baselines import (
+from benchmarks.counts.baselines import (
     Change,
     changes,
-    complaint,
     evaluations,
     measure,
     read,
+    regression,
     write,
 )
-from benchmarks.counts._problems import CASES, as_integers
+from benchmarks.counts.problems import CASES, as_integers
 
 from protobandit.kernels.jit import Kernel
 from protobandit.methods import METHODS
@@ -43,15 +43,15 @@ def counted(problem, method):
     return measure(case_of(problem), method)
 
 
-# -- the gate -------------------------------------------------------------------------------------
+# -- baselines ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("problem", "method"), EVERY)
-def test_no_count_grows(problem, method):
-    """Neither evaluations, in any phase, nor the cost; the message says how to accept a change."""
+def test_no_count_increases(problem, method):
+    """Evaluations of each phase and the cost; the message says how to accept a change."""
     before = read().get(problem, {}).get(method)
-    said = complaint(problem, method, counted(problem, method), before)
-    assert said is None, said
+    message = regression(problem, method, counted(problem, method), before)
+    assert message is None, message
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -60,16 +60,16 @@ def test_every_method_is_counted(name):
         assert name in case_of(problem).methods, f"{name!r} is not counted on {problem!r}"
 
 
-def test_nothing_is_recorded_that_is_no_longer_counted():
+def test_no_baseline_is_obsolete():
     recorded = {(problem, method) for problem, methods in read().items() for method in methods}
     assert recorded == set(EVERY), "run `python -m benchmarks.counts --accept`"
 
 
-# -- counts are the same everywhere ---------------------------------------------------------------
+# -- counts are the same on every machine ---------------------------------------------------------
 
 
 @every_problem
-def test_distances_are_those_of_whole_numbers(problem):
+def test_distances_are_exact_integers(problem):
     case = case_of(problem)
     oracle = Oracle(problem_of(case))
     n_source, n_target = case.sizes
@@ -82,7 +82,7 @@ def test_distances_are_those_of_whole_numbers(problem):
 
 @every_problem
 def test_sums_are_exact(problem):
-    """Every sum that a method may form is a whole number that its precision can hold."""
+    """Every sum that a method may form is an integer that its precision represents exactly."""
     case = case_of(problem)
     digits = np.finfo(problem_of(case).dtype).nmant + 1
     largest = reach(case)
@@ -96,16 +96,16 @@ def test_sums_are_exact(problem):
 
 
 def reach(case):
-    """Return a number that no distance exceeds."""
+    """Return an upper bound of all distances."""
     if case.metric == "precomputed":
         return case.source.max()
     rows = np.concatenate([as_integers(case.source), as_integers(case.target_rows)])
     corners = rows.min(axis=0, keepdims=True), rows.max(axis=0, keepdims=True)
-    return max(case.whole(*corners).item(), case.whole(*corners[::-1]).item())
+    return max(case.integer_distance(*corners).item(), case.integer_distance(*corners[::-1]).item())
 
 
 @pytest.mark.parametrize("problem", ["square", "rectangle", "weighted", "precomputed", "callable"])
-def test_no_tie_decides_what_greedy_picks(problem):
+def test_picks_of_greedy_have_no_ties(problem):
     case = case_of(problem)
     table = case.distances(np.arange(case.sizes[0]))
     weights = as_integers(np.ones(len(table)) if case.weights is None else case.weights)
@@ -120,29 +120,29 @@ def test_no_tie_decides_what_greedy_picks(problem):
 @pytest.mark.parametrize(
     ("problem", "method"), [pair for pair in EVERY if pair[0] in {"rectangle", "callable"}]
 )
-def test_two_threads_count_alike(problem, method):
+def test_counts_do_not_depend_on_threads(problem, method):
     assert measure(case_of(problem), method, n_jobs=2) == counted(problem, method)
 
 
-def test_two_threads_race_alike():
-    alike = measure(case_of("race"), "lazybandit balanced", n_jobs=2)
-    assert alike == counted("race", "lazybandit balanced")
+def test_counts_of_a_race_do_not_depend_on_threads():
+    two_threads = measure(case_of("race"), "lazybandit balanced", n_jobs=2)
+    assert two_threads == counted("race", "lazybandit balanced")
 
 
 @pytest.mark.parametrize(
     ("problem", "method"), [pair for pair in EVERY if pair[0] in {"square", "weighted", "callable"}]
 )
-def test_kernels_that_are_not_compiled_count_alike(problem, method, monkeypatch):
+def test_counts_do_not_depend_on_compiled_kernels(problem, method, monkeypatch):
     compiled = counted(problem, method)
     monkeypatch.setattr(Kernel, "__call__", lambda self, *arrays: self.reference(*arrays))
     assert measure(case_of(problem), method) == compiled
 
 
-# -- what the problems are for --------------------------------------------------------------------
+# -- the problems cover what they should ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("problem", ["callable", "race", "weighted race"])
-def test_the_flagship_races(problem):
+def test_lazybandit_samples(problem):
     case = case_of(problem)
     posed = problem_of(case)
     rungs = race_schedule(posed, as_limits(None), effort=2.5).rungs
@@ -153,17 +153,17 @@ def test_the_flagship_races(problem):
     assert evaluations(counts) < n_pairs(case) * len(case.seeds)
 
 
-def test_the_searches_stop_before_the_end_of_the_target():
+def test_searches_stop_before_the_end_of_the_target():
     case = case_of("rectangle")
     spent = [evaluations(counted("rectangle", m)) for m in case.methods if "protobandit " in m]
     assert len(set(spent)) > 3
     assert min(spent) < n_pairs(case) / 2
 
 
-# -- the referee and the comparison ---------------------------------------------------------------
+# -- costs and messages ---------------------------------------------------------------------------
 
 
-def test_the_cost_is_that_of_the_selection():
+def test_cost_is_that_of_the_selection():
     for problem in ("weighted", "precomputed"):
         case = case_of(problem)
         selection = case.solve("lazygreedy", 0)
@@ -171,25 +171,25 @@ def test_the_cost_is_that_of_the_selection():
         assert case.cost(selection.indices) == selection.cost * total
 
 
-def test_a_count_that_grows_is_named_and_one_that_falls_is_not():
+def test_message_names_only_increased_counts():
     before = {"build": 100, "cost": 50}
-    said = complaint("race", "pam", {"build": 90, "swap": 30, "cost": 51}, before)
-    assert "evaluations in swap grew from 0 to 30" in said
-    assert "cost grew from 50 to 51 (+2.00%)" in said
-    assert "computes 120 where it computed 100" in said
-    assert "benchmarks.counts --accept" in said
-    assert "build" not in said
-    assert complaint("race", "pam", {"build": 90, "cost": 50}, before) is None
+    message = regression("race", "pam", {"build": 90, "swap": 30, "cost": 51}, before)
+    assert "evaluations in swap increased from 0 to 30" in message
+    assert "cost increased from 50 to 51 (+2.00%)" in message
+    assert "total: 120, before 100" in message
+    assert "benchmarks.counts --accept" in message
+    assert "build" not in message
+    assert regression("race", "pam", {"build": 90, "cost": 50}, before) is None
     assert [*changes({"cost": 50}, before)] == [Change("build", 100, 0)]
 
 
-def test_a_method_without_a_baseline_is_told_how_to_get_one():
-    said = complaint("race", "new-one", {"build": 1, "cost": 1}, None)
-    assert "'new-one'" in said
-    assert "--accept" in said
+def test_message_for_a_method_without_a_baseline():
+    message = regression("race", "new-one", {"build": 1, "cost": 1}, None)
+    assert "'new-one'" in message
+    assert "--accept" in message
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_baselines_round_trip(tmp_path):
     record = {"a b": {"x": {"build": 3, "cost": 4}, "y": {"cost": 1}}, "c": {"x": {"cost": 2}}}
     write(record, tmp_path / "some.json")
     assert read(tmp_path / "some.json") == record
@@ -197,7 +197,7 @@ def test_what_is_written_is_read(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["some.json"]
 
 
-def test_the_script_says_what_grew_fell_and_vanished(capsys):
+def test_script_reports_increased_decreased_and_obsolete_counts(capsys):
     now = {"p": {"worse": {"build": 2, "cost": 1}, "better": {"build": 1, "cost": 1}}}
     before = {
         "p": {
@@ -207,12 +207,12 @@ def test_the_script_says_what_grew_fell_and_vanished(capsys):
         }
     }
     script.show(now, before)
-    assert script.judge(now, before) == 1
+    assert script.check(now, before) == 1
     shown = capsys.readouterr().out
     assert "2.000" in shown
     assert "0.500" in shown
-    assert "evaluations in build fell from 2 to 1" in shown
-    assert "'gone' on 'p' is recorded but is no more" in shown
+    assert "evaluations in build decreased from 2 to 1" in shown
+    assert "'gone' on 'p' is recorded but no longer measured" in shown
     assert "1 improved" in shown
-    assert script.judge(now, now) == 0
-    assert "nothing has grown" in capsys.readouterr().out
+    assert script.check(now, now) == 0
+    assert "no count has increased" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The data of the benchmarks, read from made-up files in the forms they are published in."""
+"""The data of the benchmarks, read from small files in the published formats."""
 
 from __future__ import annotations
 
@@ -10,39 +10,45 @@ import tarfile
 
 import numpy as np
 import pytest
-from benchmarks._data import MissingData, cifar, cifar_problem, labelled_cifar_problem, mnist
-
-from benchmarks import _cifar, _data
+from benchmarks.common import cifar as cifar_files
+from benchmarks.common import data
+from benchmarks.common.data import (
+    MissingData,
+    cifar,
+    cifar_problem,
+    labelled_cifar_problem,
+    mnist,
+)
 
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
 
 
-def python_2_batch(data, labels):
-    """Return a batch pickled as CIFAR-10's are: by Python 2, where text is bytes."""
-    n, columns = data.shape
+def python_2_batch(images, labels):
+    """Return a batch pickled like those of CIFAR-10: by Python 2, where text is bytes."""
+    n, columns = images.shape
     array = (
         b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR"
         b"(K\x01" + b"M" + struct.pack("<H", n) + b"M" + struct.pack("<H", columns) + b"\x86"
         b"cnumpy\ndtype\n(U\x02u1K\x00K\x01tR(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-        b"\x89T" + struct.pack("<i", data.size) + data.tobytes() + b"tb"
+        b"\x89T" + struct.pack("<i", images.size) + images.tobytes() + b"tb"
     )
     numbers = b"".join(b"K" + bytes([label]) for label in labels)
     return b"\x80\x02}(U\x04data" + array + b"U\x06labels](" + numbers + b"eu."
 
 
-def python_3_batch(data, labels):
-    return pickle.dumps({b"data": data, b"labels": labels.tolist()}, protocol=4)
+def python_3_batch(images, labels):
+    return pickle.dumps({b"data": images, b"labels": labels.tolist()}, protocol=4)
 
 
 @pytest.fixture
 def batches():
     """Return the bytes of six batches of three images, and all images and labels in order."""
     random = np.random.default_rng(0)
-    data = random.integers(256, size=(6, 3, 3072), dtype=np.uint8)
+    images = random.integers(256, size=(6, 3, 3072), dtype=np.uint8)
     labels = random.integers(10, size=(6, 3))
     makers = [python_2_batch, python_3_batch] * 3
-    packed = [make(*each) for make, *each in zip(makers, data, labels, strict=True)]
-    return dict(zip((*BATCHES, "test_batch"), packed, strict=True)), data, labels
+    packed = [make(*each) for make, *each in zip(makers, images, labels, strict=True)]
+    return dict(zip((*BATCHES, "test_batch"), packed, strict=True)), images, labels
 
 
 def put_folder(batches, place):
@@ -61,9 +67,9 @@ def put_archive(batches, place):
             archive.addfile(member, io.BytesIO(packed))
 
 
-def grey(data):
+def grey(images):
     """Return ITU-R 601's luma of rows of reds, greens and blues, as float32 in [0, 1]."""
-    red, green, blue = (data[:, i * 1024 : (i + 1) * 1024].astype(float) for i in range(3))
+    red, green, blue = (images[:, i * 1024 : (i + 1) * 1024].astype(float) for i in range(3))
     rounded = np.floor(0.299 * red + 0.587 * green + 0.114 * blue + 0.5 + 1e-9)
     return rounded.astype(np.float32) / 255
 
@@ -73,27 +79,27 @@ def grey(data):
 
 @pytest.mark.parametrize("inside", ["", "cifar10"])
 @pytest.mark.parametrize("put", [put_folder, put_archive])
-def test_cifar_is_read_as_it_is_published(batches, tmp_path, put, inside):
-    packed, data, labels = batches
+def test_cifar_is_read_from_the_published_files(batches, tmp_path, put, inside):
+    packed, images, labels = batches
     put(packed, tmp_path / inside)
     train, train_labels, test, test_labels = cifar(tmp_path)
     assert train.dtype == test.dtype == np.float32
-    np.testing.assert_array_equal(train, grey(data[:5].reshape(15, -1)))
-    np.testing.assert_array_equal(test, grey(data[5]))
+    np.testing.assert_array_equal(train, grey(images[:5].reshape(15, -1)))
+    np.testing.assert_array_equal(test, grey(images[5]))
     np.testing.assert_array_equal(train_labels, labels[:5].ravel())
     np.testing.assert_array_equal(test_labels, labels[5])
 
 
-def test_grey_by_hand():
+def test_luma_of_known_colours():
     white, red, green, blue = [255] * 3, [255, 0, 0], [0, 255, 0], [0, 0, 255]
     rows = np.array([white, red, green, blue, [10, 0, 0]], dtype=np.uint8)
     # 76.245, 149.685 and 29.07 and, for a dark red, 2.99.
-    assert _cifar.luma(rows).ravel().tolist() == [255, 76, 150, 29, 3]
+    assert cifar_files.luma(rows).ravel().tolist() == [255, 76, 150, 29, 3]
     two = np.array([[255, 0, 0, 255, 0, 0]], dtype=np.uint8)  # a red pixel and a green one
-    assert _cifar.luma(two).tolist() == [[76, 150]]
+    assert cifar_files.luma(two).tolist() == [[76, 150]]
 
 
-def test_images_that_are_grey_already_go_first(batches, tmp_path):
+def test_grey_images_have_priority(batches, tmp_path):
     put_folder(batches[0], tmp_path)
     images = {"train_images": np.full((2, 32, 32), 51, np.uint8), "train_labels": [3, 4]}
     np.savez(
@@ -109,7 +115,7 @@ def test_images_that_are_grey_already_go_first(batches, tmp_path):
     assert [*train_labels, *test_labels] == [3, 4, 7]
 
 
-def test_the_cifar_problem_is_in_principal_components(batches, tmp_path):
+def test_cifar_problem_consists_of_principal_components(batches, tmp_path):
     packed, _, labels = batches
     put_folder(packed, tmp_path)
     source, source_labels, target, target_labels = labelled_cifar_problem(tmp_path, variance=0.5)
@@ -125,27 +131,27 @@ def test_the_cifar_problem_is_in_principal_components(batches, tmp_path):
 
 
 @pytest.mark.parametrize("put", [put_folder, put_archive])
-def test_a_batch_that_is_missing_is_named(batches, tmp_path, put):
+def test_missing_batch_is_named(batches, tmp_path, put):
     packed, _, _ = batches
     del packed["data_batch_4"]
     put(packed, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"lacks data_batch_4\. Get it anew"):
+    with pytest.raises(FileNotFoundError, match=r"does not contain data_batch_4\. Download"):
         cifar(tmp_path)
 
 
-def test_a_batch_may_hold_arrays_only(batches, tmp_path):
+def test_batch_with_other_objects_is_an_error(batches, tmp_path):
     packed, _, _ = batches
     packed["data_batch_2"] = pickle.dumps({b"data": print, b"labels": []})
     put_folder(packed, tmp_path)
-    with pytest.raises(pickle.UnpicklingError, match=r"asks for builtins\.print"):
+    with pytest.raises(pickle.UnpicklingError, match=r"only arrays, got builtins\.print"):
         cifar(tmp_path)
 
 
-def test_missing_cifar_is_said_with_where_to_get_it(tmp_path):
+def test_missing_cifar_says_where_to_get_it(tmp_path):
     with pytest.raises(MissingData) as refused:
         cifar(tmp_path)
-    for words in (f"neither in {tmp_path} nor in ", *_cifar.READERS, "Krizhevsky"):
-        assert words in str(refused.value)
+    for part in (f"neither in {tmp_path} nor in ", *cifar_files.READERS, "Krizhevsky"):
+        assert part in str(refused.value)
     with pytest.raises(MissingData, match="--data DIR"):
         cifar(None)
 
@@ -169,7 +175,7 @@ def put_mnist(folder, parts, *, is_zipped):
 
 @pytest.mark.parametrize("is_zipped", [False, True])
 @pytest.mark.parametrize("inside", ["", "mnist"])
-def test_mnist_is_read_as_it_is_published(tmp_path, inside, is_zipped):
+def test_mnist_is_read_from_the_published_files(tmp_path, inside, is_zipped):
     random = np.random.default_rng(0)
     images = [random.integers(256, size=(n, 28, 28)) for n in (5, 2)]
     labels = [random.integers(10, size=n) for n in (5, 2)]
@@ -188,21 +194,21 @@ def test_mnist_is_read_as_it_is_published(tmp_path, inside, is_zipped):
     np.testing.assert_array_equal(found[3], labels[1])
 
 
-def test_missing_mnist_is_said_with_where_to_get_it(tmp_path):
+def test_missing_mnist_says_where_to_get_it(tmp_path):
     with pytest.raises(
-        MissingData, match=r"train-images-idx3-ubyte\[\.gz\] is neither in .* leave"
+        MissingData, match=r"train-images-idx3-ubyte\[\.gz\] is neither in .* omit --data"
     ):
         mnist(tmp_path)
 
 
 @pytest.mark.parametrize("skew", [10, 20, 100])
-def test_the_papers_mnist_problem_is_skewed_as_asked(monkeypatch, skew):
+def test_mnist_problem_of_the_paper_is_skewed(monkeypatch, skew):
     labels = np.repeat(np.arange(10), 32)
     train = np.arange(len(labels), dtype=np.float32)[:, None]
     test = np.arange(6000, dtype=np.float32)[:, None]
-    made_up = train, labels, test, np.arange(6000) % 10
-    monkeypatch.setattr(_data, "mnist", lambda folder: made_up)
-    source, source_labels, target, target_labels = _data.paper_problem(None, skew=skew)
+    example = train, labels, test, np.arange(6000) % 10
+    monkeypatch.setattr(data, "mnist", lambda folder: example)
+    source, source_labels, target, target_labels = data.paper_problem(None, skew=skew)
     assert len(source) == len(np.unique(source)) == 5000
     np.testing.assert_array_equal(source_labels, source[:, 0].astype(int) % 10)
     assert len(target) == len(np.unique(target)) == round(100 * 32 / skew)

@@ -1,4 +1,4 @@
-"""docs/results/paper says what its tables hold."""
+"""The page in docs/results/paper agrees with its tables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from benchmarks.paper._cells import read_cells
-from benchmarks.paper._grid import GRIDS, METHODS
-from benchmarks.paper._sessions import read_sessions
-from benchmarks.paper._statistics import results, tidy
-from benchmarks.paper._summary import summary
+from benchmarks.common import sessions
+from benchmarks.paper.cells import read_cells
+from benchmarks.paper.grid import GRIDS, METHODS
+from benchmarks.paper.page import page as page_of
+from benchmarks.paper.statistics import results, tidy
 
 PAGES = Path(__file__).parents[2] / "docs" / "results" / "paper"
 NAMES = ("mnist", "cifar10")
-pytestmark = pytest.mark.skipif(not PAGES.exists(), reason="the results are not here")
+pytestmark = pytest.mark.skipif(not PAGES.exists(), reason="docs/results is not available")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def means(name):
 
 
 def tables(page, start):
-    """Return the rows below a heading, as dicts."""
+    """Return the rows of the table below a heading."""
     part = page.split(start, 1)[1].split("\n## ", 1)[0]
     lines = [line for line in part.splitlines() if line.startswith("|")]
     header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
@@ -53,14 +53,14 @@ def _unique(header):
 
 
 def number(text):
-    """Return the mean in a cell: what stands before ±, a share if in %, the n of 1/n."""
-    words = text.split("±")[0].replace(",", "").strip()
-    value = float(re.match(r"(?:1/)?([-+]?[\d.]+(?:e\d+)?)", words)[1])
+    """Return the mean in a cell: the number before ±, a share if in %, the n of 1/n."""
+    mean = text.split("±")[0].replace(",", "").strip()
+    value = float(re.match(r"(?:1/)?([-+]?[\d.]+(?:e\d+)?)", mean)[1])
     return value / 100 if "%" in text else value
 
 
 def agree(text, mean):
-    """Return whether a number is this mean but for the digits that are not shown."""
+    """Return whether a number is this mean, up to rounding."""
     digits = re.match(r"[-+]?\d*(?:\.(\d+))?", text.split("±")[0].strip())[1] or ""
     if "e" in text:
         return number(text) == pytest.approx(mean, rel=0.051)
@@ -69,17 +69,17 @@ def agree(text, mean):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_summary_is_that_of_the_cells(found, name):
+def test_summary_agrees_with_the_cells(found, name):
     assert tidy(found[name]) == (PAGES / f"{name}-summary.csv").read_text(encoding="utf-8")
 
 
-def test_the_page_is_that_of_the_cells(found, page):
-    sessions = {name: read_sessions(PAGES / f"{name}.json") for name in NAMES}
-    assert page == summary([*found.values()], sessions), "run `python -m benchmarks.paper summary`"
+def test_page_agrees_with_the_cells(found, page):
+    held = sessions.read(PAGES / sessions.FILE)
+    assert page == page_of([*found.values()], held), "run `python -m benchmarks.paper summary`"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_table_of_all_methods_is_the_summary(page, name):
+def test_table_of_all_methods_agrees_with_the_summary(page, name):
     grid, kept = GRIDS[name], means(name)
     methods = {label.text: method for method, label in METHODS.items()}
     shown = tables(page, f"## {grid.title}: all methods")
@@ -101,7 +101,7 @@ def test_the_table_of_all_methods_is_the_summary(page, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_table_of_protobandit_is_the_summary(page, name):
+def test_table_of_protobandit_agrees_with_the_summary(page, name):
     grid, kept = GRIDS[name], means(name)
     shown = tables(page, f"## {grid.title}: ProtoBandit against SPOTgreedy")
     assert len(shown) == len(grid.skews) * len(grid.ks) * len(grid.epsilons) * len(grid.nu_steps)
@@ -112,7 +112,7 @@ def test_the_table_of_protobandit_is_the_summary(page, name):
         assert agree(row["paper's rule"], kept[bandit]["comparisons"])
         assert agree(row["ours"], kept[bandit]["evaluations"])
         assert agree(row["loss"], kept[bandit]["loss"])
-        assert agree(row["random's"], kept[random]["loss"])
+        assert agree(row["random rows"], kept[random]["loss"])
         assert agree(row["normalised"], kept[bandit]["normalised_loss"])
         fewer = kept[exact]["evaluations"] / kept[bandit]["evaluations"]
         assert number(row["of SPOTgreedy again"]) == pytest.approx(fewer, rel=1e-4, abs=0.51)

@@ -1,28 +1,29 @@
-"""README.md and docs/benchmarks.md say what docs/results holds."""
+"""The tables of README.md and docs/benchmarks.md agree with docs/results."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from benchmarks.common.pages import with_tables
 
 from benchmarks import readme
 
 
 @pytest.mark.parametrize("page", readme.PAGES, ids=lambda page: page.name)
-def test_tables_are_those_of_the_results(page):
-    words = page.read_text(encoding="utf-8")
-    assert words == readme.renewed(words), "run python -m benchmarks.readme"
+def test_tables_agree_with_the_results(page):
+    text = page.read_text(encoding="utf-8")
+    assert text == with_tables(text, readme.TABLES), "run python -m benchmarks.readme"
 
 
-def test_every_table_stands_somewhere():
-    words = "".join(page.read_text(encoding="utf-8") for page in readme.PAGES)
-    assert set(re.findall(r"<!-- table (\S+) -->", words)) == set(readme.TABLES)
+def test_every_table_is_on_a_page():
+    text = "".join(page.read_text(encoding="utf-8") for page in readme.PAGES)
+    assert set(re.findall(r"<!-- table (\S+) -->", text)) == set(readme.TABLES)
 
 
-def test_what_is_between_the_marks_is_replaced():
-    words = "before\n<!-- table paper -->\nold\n<!-- end -->\nafter\n"
-    new = readme.renewed(words)
+def test_text_between_the_markers_is_replaced():
+    text = "before\n<!-- table paper -->\nold\n<!-- end -->\nafter\n"
+    new = with_tables(text, readme.TABLES)
     assert new.startswith("before\n<!-- table paper -->\n| | evaluations |")
     assert new.endswith(" |\n<!-- end -->\nafter\n")
     assert "old" not in new
@@ -35,7 +36,7 @@ def test_shares(n, whole, share):
     assert readme._share(n, whole) == share
 
 
-def test_losses_have_signs_and_deviations():
+def test_losses_with_sign_and_deviation():
     assert readme._percent(0.0022, 0.00087) == "0.22 ± 0.09 %"
     assert readme._percent(-0.0007, 0.0007) == "−0.07 ± 0.07 %"
     assert readme._percent(0.0, 0.0) == "0"

@@ -121,7 +121,7 @@ def test_a_race_stays_within_its_limit(shape, n_source, n_target, k):
 def test_a_race_with_finalists_stays_within_its_limit(monkeypatch, shape, k):
     """Either the plan includes finalists and the race costs more, or the limit excludes them."""
     monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
-    monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.3)
+    monkeypatch.setattr("protobandit.search.drivers.race.schedule._PERTURBED_EFFORT", 0.3)
     source, target = rows_of(shape, 800), rows_of(shape, 9000, seed=1)
     method = LazyBandit(effort=0.5)
     planned = pb.plan(source, target, k=k, method=method).evaluations

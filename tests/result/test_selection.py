@@ -1,9 +1,12 @@
-"""The `Selection` itself: its repr, and that it is frozen."""
+"""The `Selection` itself: its repr, that it is frozen, attached rows, and rows to take."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 
 import brute
 import protobandit as pb
@@ -50,3 +53,77 @@ def test_repr_of_a_sampled_run_shows_its_error_and_few_indices():
 def test_a_selection_is_frozen(selection):
     with pytest.raises(AttributeError):
         selection.status = "better"
+
+
+def test_take_keeps_index_and_columns_of_a_frame(rows, selection):
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"], index=[f"row {i}" for i in range(30)])
+    taken = selection.take(frame)
+    assert list(taken.columns) == ["a", "b", "c"]
+    assert taken.index.tolist() == [f"row {i}" for i in selection.indices]
+    assert (taken.to_numpy() == rows[selection.indices]).all()
+    assert selection.take(frame["b"]).tolist() == rows[selection.indices, 1].tolist()
+
+
+def test_take_keeps_the_type(rows, selection):
+    chosen = selection.indices.tolist()
+    polars = selection.take(pl.DataFrame(rows, schema=["a", "b", "c"]))
+    assert isinstance(polars, pl.DataFrame)
+    assert polars.columns == ["a", "b", "c"]
+    assert (polars.to_numpy() == rows[chosen]).all()
+    assert (selection.take(rows) == rows[chosen]).all()
+    assert (selection.take(rows[:, 0]) == rows[chosen, 0]).all()
+    assert selection.take(list(range(30))) == chosen
+    assert selection.take(tuple(range(30))) == chosen
+    assert (selection.take(sparse.csr_array(rows)).toarray() == rows[chosen]).all()
+    assert selection.take(pl.Series(range(30))).to_list() == chosen
+
+
+def reloaded(selection, **options):
+    return pb.Selection.from_json(selection.to_json(), **options)
+
+
+def test_rows_can_be_attached_to_a_loaded_selection():
+    rows, target = np.random.default_rng(0).normal(size=(2, 50, 3))
+    weights = np.arange(50.0)
+    made = pb.select(rows, target, k=4, weights=weights, method="lazygreedy")
+    loaded = reloaded(made)
+    attached = loaded.attached(rows, target, weights=weights)
+    assert loaded.problem is None
+    assert attached.members(1).tolist() == made.members(1).tolist()
+    assert attached.certify() == made.certify()
+    assert attached.extended(6).indices.tolist() == made.extended(6).indices.tolist()
+    assert attached.at(2).mass.tolist() == made.at(2).mass.tolist()
+    assert attached.to_json() == made.to_json()
+
+
+def test_attached_rows_are_prepared():
+    rows = np.random.default_rng(0).normal(size=(60, 3)) * [1, 100, 1]
+    made = pb.select(rows, k=3, preparation=pb.Preparation(standardize=True))
+    attached = reloaded(made).attached(rows)
+    assert attached.members(0).tolist() == made.members(0).tolist()
+    assert attached.certify() == made.certify()
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_attaching_other_rows_raises(side):
+    rows, target = np.random.default_rng(0).normal(size=(2, 50, 3))
+    loaded = reloaded(pb.select(rows, target, k=2))
+    given = {"source": rows, "target": target, side: rows + target}
+    with pytest.raises(pb.InvalidInput, match=rf"{side} is not what this selection was made from"):
+        loaded.attached(**given)
+    with pytest.raises(pb.InvalidInput, match="target is not what"):
+        loaded.attached(rows)
+
+
+def test_a_user_metric_is_attached_with_the_rows():
+    def gap(a, b):
+        return abs(len(a) - len(b))
+
+    words = ["a", "bb", "ccc", "dddddd", "eeeeeee"]
+    made = pb.select(words, k=2, metric=gap)
+    loaded = reloaded(made)
+    with pytest.raises(pb.NotAvailable, match="your own metric 'gap'"):
+        loaded.attached(words)
+    with pytest.raises(pb.InvalidInput, match="metric='len' is not the 'gap'"):
+        loaded.attached(words, metric=len)
+    assert loaded.attached(words, metric=gap).members(0).tolist() == made.members(0).tolist()

@@ -1,4 +1,4 @@
-"""Arrow's arrays as NumPy's: sliced, chunked, with gaps, of every type, and without pandas."""
+"""Conversion of Arrow arrays: all types, slices, chunks and missing values, without pandas."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NUMBERS = {
     "uint64": pa.array([0, 1, 2, 3], pa.uint64()),
     "bool": pa.array([True, False, False, True]),
     "decimal": pa.array([Decimal("0.5"), Decimal("1.5"), Decimal("2.5"), Decimal("3.5")]),
-    "with gaps": pa.array([0.5, None, 2.5, None]),
-    "whole with gaps": pa.array([None, 1, 2, None]),
-    "bool with gaps": pa.array([True, None, False, None]),
-    "decimal with gaps": pa.array([Decimal("0.5"), None, None, Decimal("3.5")]),
-    "nothing but gaps": pa.array([None, None, None, None], pa.int32()),
+    "with missing": pa.array([0.5, None, 2.5, None]),
+    "integers with missing": pa.array([None, 1, 2, None]),
+    "bool with missing": pa.array([True, None, False, None]),
+    "decimal with missing": pa.array([Decimal("0.5"), None, None, Decimal("3.5")]),
+    "all missing": pa.array([None, None, None, None], pa.int32()),
     "null": pa.nulls(4),
 }
 CUTS = {
@@ -55,7 +55,7 @@ def test_numbers_become_floats(column, cut, dtype):
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("column", NUMBERS.values(), ids=NUMBERS)
-def test_values_are_what_they_were(column, cut):
+def test_values_are_unchanged(column, cut):
     some = cut(column)
     found = [None if value != value else value for value in as_values(some).tolist()]
     assert found == some.to_pylist()
@@ -64,7 +64,7 @@ def test_values_are_what_they_were(column, cut):
 def test_values_keep_their_types():
     assert as_values(NUMBERS["bool"]).dtype == np.bool_
     assert as_values(NUMBERS["int8"]).dtype == np.int8
-    assert as_values(NUMBERS["whole with gaps"]).dtype == np.float64
+    assert as_values(NUMBERS["integers with missing"]).dtype == np.float64
     assert as_values(pa.array(["a", None])).tolist() == ["a", None]
     assert as_values(pa.array(["b", "a", "b"]).dictionary_encode()).tolist() == ["b", "a", "b"]
     assert as_values(pa.array([0], pa.date32())).dtype.kind == "M"
@@ -107,7 +107,7 @@ for path in sys.argv[2:]:
 """
 
 
-def test_no_file_needs_pandas(tmp_path):
+def test_reading_files_does_not_import_pandas(tmp_path):
     paths = [str(files.write(tmp_path, name)) for name in files.NAMED if name != "rows.csv"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", _READ, str(tmp_path / "cache"), *paths]

@@ -1,4 +1,4 @@
-"""Columns with names are matched by them, in frames, tables and files; others by their places."""
+"""Columns are matched by name in frames, tables and files, and by position in arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_rows_in_another_order_get_the_same_prototypes(make, is_loaded):
     )
 
 
-def test_kinds_of_frames_mix_and_arrays_are_matched_by_place():
+def test_kinds_of_frames_mix_and_arrays_are_matched_by_position():
     truth = pb.select(ROWS, k=4)
     assert truth.columns is None
     mixed = pb.select(MAKERS["pandas"](NAMES), MAKERS["polars"](SWAPPED), k=4)
@@ -64,13 +64,13 @@ def test_kinds_of_frames_mix_and_arrays_are_matched_by_place():
     assert pb.select(ROWS, MAKERS["pandas"](NAMES), k=4).cost == truth.cost
 
 
-def test_names_that_are_places_are_none():
+def test_names_that_are_positions_are_not_names():
     plain = pd.DataFrame(ROWS)
     assert pb.select(plain, k=4).columns is None
     assert pb.select(plain, MAKERS["pandas"](SWAPPED), k=4).cost != pb.select(plain, k=4).cost
 
 
-def test_files_are_matched_too(tmp_path):
+def test_files_are_matched_by_name(tmp_path):
     source, target = written(tmp_path, NAMES), written(tmp_path, SWAPPED, "other.csv")
     alike, other = pb.select(source, k=4), pb.select(source, target, k=4)
     assert other.cost == alike.cost
@@ -80,16 +80,16 @@ def test_files_are_matched_too(tmp_path):
 
 
 @every_maker
-def test_other_columns_are_refused_by_name(make):
+def test_other_columns_raise_an_error_that_names_them(make):
     other = pd.DataFrame(ROWS, columns=["a", "b", "c", "z"])
-    with pytest.raises(InvalidInput, match="has not the columns of source: it lacks 'd' and"):
+    with pytest.raises(InvalidInput, match="columns than source: missing 'd'; unexpected 'z'"):
         pb.select(make(NAMES), other, k=4)
     selection = pb.select(make(NAMES), k=4)
-    with pytest.raises(InvalidInput, match=r"rows has not the columns .* it has besides 'z'"):
+    with pytest.raises(InvalidInput, match=r"rows has other columns than source: .*unexpected 'z'"):
         selection.assign(other)
 
 
-def test_extended_and_shorter_selections_know_their_columns():
+def test_extended_and_shorter_selections_keep_their_columns():
     selection = pb.select(MAKERS["pandas"](NAMES), k=4, method="lazygreedy")
     for other in (selection.extended(6), selection.at(2)):
         assert other.columns == tuple(NAMES)
@@ -102,7 +102,7 @@ def test_names_in_a_document_are_checked():
     text = (
         pb.select(MAKERS["pandas"](NAMES), k=2).to_json().replace('["a", "b", "c", "d"]', '"abcd"')
     )
-    with pytest.raises(InvalidInput, match="columns are not a list of names"):
+    with pytest.raises(InvalidInput, match="columns must be a list of names"):
         pb.Selection.from_json(text)
 
 

@@ -1,123 +1,23 @@
-"""Tables of any library as columns of numbers and of categories."""
+"""Columns: their rows, their checks and their missing values."""
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from protobandit import InvalidInput
-from protobandit.rows.columns import Columns
+from protobandit.rows.columns import Columns, require_no_missing, text_of
 from protobandit.rows.convert import as_rows
 
-pa = pytest.importorskip("pyarrow")
-
-CELLS = {
-    "age": [31, None, 45],
-    "height": [1.5, 1.75, None],
-    "is_member": [True, False, None],
-    "colour": ["red", None, "blue"],
-}
-
-
-def as_pandas():
-    return pd.DataFrame(CELLS)
-
-
-def as_nullable_pandas():
-    return pd.DataFrame(CELLS).astype(
-        {"age": "Int64", "height": "Float64", "is_member": "boolean", "colour": "category"}
-    )
-
-
-def as_arrow():
-    return pa.table(CELLS)
-
-
-TABLES = {
-    "pandas": as_pandas,
-    "nullable pandas": as_nullable_pandas,
-    "arrow-backed pandas": lambda: as_arrow().to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": lambda: pl.DataFrame(CELLS),
-    "polars categorical": lambda: pl.DataFrame(CELLS).cast({"colour": pl.Categorical}),
-    "arrow": as_arrow,
-    "arrow dictionary": lambda: as_arrow().set_column(
-        3, "colour", as_arrow()["colour"].dictionary_encode()
-    ),
-    "arrow in chunks": lambda: pa.concat_tables([as_arrow().slice(0, 1), as_arrow().slice(1)]),
-    "record batch": lambda: as_arrow().to_batches()[0],
-}
-
-
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_every_library_gives_the_same_columns(make):
-    columns = Columns.of(make())
-    assert columns.names == ("age", "height", "is_member")
-    assert columns.features == ("age", "height", "is_member", "colour")
-    assert columns.is_named
-    assert columns.shape == (3, 4)
-    np.testing.assert_array_equal(
-        columns.numbers, [[31, 1.5, 1], [np.nan, 1.75, 0], [45, np.nan, np.nan]]
-    )
-    assert columns.categories["colour"].tolist() == ["red", None, "blue"]
-
-
-def test_rows_of_objects_have_positions_for_names():
-    rows = [[1, "red", None], [2.5, None, 3]]
-    for data in (rows, np.array(rows, dtype=object)):
-        columns = Columns.of(data)
-        assert not columns.is_named
-        assert columns.names == ("0", "2")
-        np.testing.assert_array_equal(columns.numbers, [[1, np.nan], [2.5, 3]])
-        assert columns.categories["1"].tolist() == ["red", None]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
-def test_an_array_is_kept_as_it_is(dtype):
-    array = np.arange(6, dtype=dtype).reshape(3, 2)
-    columns = Columns.of(array)
-    assert columns.numbers is array
-    assert columns.names == ("0", "1")
-    assert not columns.is_named
-
-
-def test_masked_numbers_are_missing():
-    masked = np.ma.masked_array(np.arange(4).reshape(2, 2), mask=[[0, 1], [0, 0]])
-    np.testing.assert_array_equal(Columns.of(masked).numbers, [[0, np.nan], [2, 3]])
-
-
-def test_narrow_numbers_stay_narrow():
-    frame = pd.DataFrame({"a": np.float32([1, 2]), "b": np.int16([1, 2])})
-    assert Columns.of(frame).numbers.dtype == np.float32
-    assert Columns.of(pl.from_pandas(frame)).numbers.dtype == np.float32
-    assert Columns.of(pa.Table.from_pandas(frame)).numbers.dtype == np.float32
-    assert Columns.of(frame.assign(c=[1.0, 2.0])).numbers.dtype == np.float64
-
-
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_numbers_can_be_asked_for_as_categories(make):
-    columns = Columns.of(make(), categories=["age"])
-    assert columns.names == ("height", "is_member")
-    assert columns.categories["age"].tolist() == ["31", None, "45"]
-
-
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_only_wanted_columns_are_read(make):
-    assert Columns.of(make(), only=["colour", "age"]).features == ("age", "colour")
-
-
-def test_columns_nobody_wants_may_hold_anything():
-    frame = pd.DataFrame({"a": [1.0], "when": [datetime.date(2020, 1, 1)], "b": [2.0]})
-    assert Columns.of(frame, only=["a", "b"]).names == ("a", "b")
-    with pytest.raises(InvalidInput, match=r"target has column\(s\).*'when' \(date\)"):
-        Columns.of(frame, name="target")
+MIXED = Columns(
+    numbers=np.array([[31, 1.5], [np.nan, 1.75], [45, np.nan]]),
+    names=("age", "height"),
+    categories={"colour": ["red", None, "blue"]},
+)
 
 
 def test_take_keeps_rows_together():
-    columns = Columns.of(as_pandas())
+    columns = MIXED
     for where in (slice(1, 3), np.array([1, 2])):
         some = columns.take(where)
         np.testing.assert_array_equal(some.numbers, columns.numbers[1:])
@@ -127,60 +27,67 @@ def test_take_keeps_rows_together():
 
 
 def test_take_of_unnamed_columns_stays_unnamed():
-    assert not Columns.of(np.eye(3)).take(slice(0, 2)).is_named
+    assert (
+        not Columns(numbers=np.eye(3), names=tuple("012"), is_named=False)
+        .take(slice(0, 2))
+        .is_named
+    )
 
 
-def test_columns_are_returned_as_they_are():
-    columns = Columns.of(as_pandas())
-    assert Columns.of(columns) is columns
-
-
-def test_without_categories_they_are_rows_for_a_metric():
+def test_columns_without_categories_become_rows():
     columns = Columns(numbers=np.eye(3), names=("a", "b", "c"))
     np.testing.assert_array_equal(as_rows(columns, name="source").take(slice(0, 3)), np.eye(3))
 
 
-def test_categories_are_no_rows_for_a_metric():
+def test_columns_with_categories_do_not_become_rows():
     with pytest.raises(InvalidInput, match=r"columns of categories \('colour'\).*Preparation"):
-        as_rows(Columns.of(as_pandas()), name="source")
-
-
-BAD_TABLES = {
-    "a number": (3, "target is a int, not a table"),
-    "a text": ("rows.npy", "target is a str, not a table"),
-    "one dimension": (np.arange(3.0), r"shape \(3,\) and type float64"),
-    "complex": (np.eye(2) * 1j, "type complex128"),
-    "ragged": ([[1.0], [1.0, 2.0]], "rows of different lengths"),
-    "lists": (pa.table({"v": [[1.0], [2.0]]}), r"'v' \(list<"),
-    "polars lists": (pl.DataFrame({"v": [[1.0], [2.0]]}), r"'v' \(List"),
-    "dates": (pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}), r"'d' \(datetime64"),
-    "objects": (pd.DataFrame({"o": [{1}, {2}]}), r"'o' \(set\)"),
-    "twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the column 'a' more than once"),
-}
-
-
-@pytest.mark.parametrize(("data", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
-def test_what_is_no_table_is_refused(data, message):
-    with pytest.raises(InvalidInput, match=message):
-        Columns.of(data, name="target")
+        as_rows(MIXED, name="source")
 
 
 BAD_COLUMNS = {
     "one dimension": ({"numbers": np.arange(3.0), "names": ("a",)}, r"shape \(3,\)"),
     "texts": ({"numbers": np.array([["a"]]), "names": ("a",)}, "type <U1"),
-    "names": ({"numbers": np.eye(2), "names": ("a",)}, "1 entries but numbers 2 columns"),
+    "names": ({"numbers": np.eye(2), "names": ("a",)}, "1 entries but numbers has 2 columns"),
     "twice": (
         {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"a": ["x", "y"]}},
         "'a' more than once",
     ),
     "lengths": (
         {"numbers": np.eye(2), "names": ("a", "b"), "categories": {"c": ["x"]}},
-        r"categories\['c'\] has 1 values but numbers 2 rows",
+        r"categories\['c'\] has 1 values but numbers has 2 rows",
     ),
 }
 
 
 @pytest.mark.parametrize(("fields", "message"), BAD_COLUMNS.values(), ids=BAD_COLUMNS)
-def test_columns_that_do_not_fit_are_refused(fields, message):
+def test_inconsistent_columns_raise(fields, message):
     with pytest.raises(InvalidInput, match=message):
         Columns(**fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"),
+        (None, None),
+        (np.nan, None),
+        (np.datetime64("NaT"), None),
+        (31.0, "31"),
+        (0.5, "0.5"),
+        (True, "True"),
+        (np.int8(3), "3"),
+    ],
+)
+def test_values_of_categories_are_texts(value, text):
+    assert text_of(value) == text
+
+
+def test_missing_values_are_counted_by_column():
+    with pytest.raises(InvalidInput, match=r"missing values \(3 .*\): 1 in 'age', 1 in 'h"):
+        require_no_missing(MIXED, name="rows")
+    require_no_missing(MIXED.take(slice(0, 1)), name="rows")
+
+
+def test_columns_are_labelled_by_name_or_position():
+    assert MIXED.label("age") == "'age'"
+    assert Columns(numbers=np.eye(1), names=("0",), is_named=False).label("0") == "column 0"

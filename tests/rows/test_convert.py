@@ -111,7 +111,7 @@ WORKING = {
 
 @pytest.mark.parametrize(("given", "working"), WORKING.items(), ids=WORKING)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_numbers_are_read_in_a_type_that_holds_them(given, working, order):
+def test_numbers_are_read_in_a_type_that_represents_them(given, working, order):
     is_integer = np.dtype(given).kind in "iu"
     least, most = (np.iinfo(given).min, np.iinfo(given).max) if is_integer else (0, 1)
     values = np.array([[least, 0, 1], [most, 1, 1]], dtype=given, order=order)
@@ -139,7 +139,7 @@ def test_frames_keep_narrow_types(data, working):
     np.testing.assert_array_equal(whole(rows_of(data)), NUMBERS)
 
 
-def test_float32_is_read_in_place():
+def test_float32_is_read_without_a_copy():
     narrow = NUMBERS.astype(np.float32)
     assert np.shares_memory(rows_of(narrow).take(slice(1, 3)), narrow)
     frame = pd.DataFrame(narrow)
@@ -209,10 +209,10 @@ NAMED = ("pandas of named columns", "polars")
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("holder", BAD_HOLDERS)
 @pytest.mark.parametrize("name", ["source", "target"])
-def test_numbers_that_are_not_finite_are_refused_by_place(holder, bad, name):
+def test_numbers_that_are_not_finite_raise_with_their_position(holder, bad, name):
     message = refusal(BAD_HOLDERS[holder](bad), name)
     if np.isnan(bad) and holder in NAMED:
-        assert message.startswith(f"{name} has missing values: 1 in 'b' (4 rows looked at)")
+        assert message.startswith(f"{name} has missing values (4 rows checked): 1 in 'b'")
     else:
         assert message.startswith(f"{name} contains {bad} at row 2, column 1")
     is_advised = "Preparation(impute='median')" in message
@@ -238,27 +238,27 @@ MISSING_UNNAMED = {
 
 
 @pytest.mark.parametrize("data", MISSING.values(), ids=MISSING)
-def test_missing_values_are_refused_with_counts_by_column(data):
+def test_missing_values_raise_with_counts_by_column(data):
     assert refusal(data) == (
-        "source has missing values: 1 in 'b' (3 rows looked at). Drop these rows, or pass "
+        "source has missing values (3 rows checked): 1 in 'b'. Drop these rows, or pass "
         "Preparation(impute='median') (--impute median on the command line)."
     )
 
 
 @pytest.mark.parametrize("data", MISSING_UNNAMED.values(), ids=MISSING_UNNAMED)
-def test_missing_values_are_refused_by_place_where_columns_have_no_names(data):
+def test_missing_values_raise_with_their_position_where_columns_have_no_names(data):
     message = refusal(data)
     assert "nan at row 2, column 1 (1 such value(s)" in message
     assert "Preparation(impute='median')" in message
 
 
-def test_the_first_of_many_bad_values_is_named_and_they_are_counted():
+def test_the_error_gives_the_first_bad_value_and_their_number():
     array = NUMBERS.copy()
     array[1, 2], array[3, 0], array[1, 0] = np.inf, np.nan, -np.inf
     assert "-inf at row 1, column 0 (3 such" in refusal(array)
 
 
-def test_the_scan_names_rows_beyond_its_first_stretch(monkeypatch):
+def test_the_scan_numbers_rows_beyond_its_first_block(monkeypatch):
     monkeypatch.setattr(convert, "_SCAN_CELLS", 6)
     array = np.ones((9, 3))
     array[7, 2] = np.nan
@@ -277,7 +277,7 @@ TEXT = pd.DataFrame(
 )
 WRONG = {
     "none": (None, "source=None is not a set of rows"),
-    "text": ("rows", "source: rows does not exist"),
+    "text": ("rows", "source='rows' is not a set of rows"),
     "bytes": (b"rows", "is not a set of rows"),
     "number": (3, "source=3 is not a set of rows"),
     "numpy number": (np.float32(3), "is not a set of rows"),
@@ -311,12 +311,12 @@ WRONG = {
     "pandas texts": (TEXT, "not numbers: 'name', 'when'"),
     "pandas category": (pd.DataFrame({"a": pd.Categorical([1, 2])}), "'a'"),
     "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name'"),
-    "many text columns": (pd.DataFrame([list("abcdefg")]), "'0', '1', '2', '3', '4', …"),
+    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'7', … (9 in all)"),
 }
 
 
 @pytest.mark.parametrize(("data", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_not_a_table_of_numbers_is_refused_with_a_reason(data, message):
+def test_input_that_is_not_a_table_of_numbers_raises_with_a_reason(data, message):
     assert message in refusal(data)
 
 
@@ -337,7 +337,7 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize(("data", "items"), OBJECTS.values(), ids=OBJECTS)
-def test_a_metric_of_ones_own_takes_anything_in_a_row(data, items):
+def test_a_user_metric_accepts_any_objects(data, items):
     rows = rows_of(data, takes_objects=True)
     assert isinstance(rows, ObjectRows)
     assert (len(rows), rows.n_columns, rows.kind) == (2, None, "objects")
@@ -346,7 +346,7 @@ def test_a_metric_of_ones_own_takes_anything_in_a_row(data, items):
 
 
 @pytest.mark.parametrize("data", [PICTURES, np.ones((2, 3, 4)), np.array([["a", "b"], ["c", "d"]])])
-def test_rows_of_more_than_one_value_come_as_arrays(data):
+def test_rows_of_several_values_are_passed_as_arrays(data):
     rows = rows_of(data, takes_objects=True)
     assert rows.kind == "objects"
     for got, expected in zip(rows.take(slice(0, 2)), data, strict=True):
@@ -357,7 +357,7 @@ def test_rows_of_more_than_one_value_come_as_arrays(data):
 @pytest.mark.parametrize(
     "data", [TEXT, pl.DataFrame(TEXT.to_dict("list"))], ids=["pandas", "polars"]
 )
-def test_rows_of_a_mixed_frame_come_as_tuples(data):
+def test_rows_of_a_mixed_frame_are_passed_as_tuples(data):
     rows = rows_of(data, takes_objects=True)
     assert rows.kind == "objects"
     assert [row[:2] for row in rows.take(slice(0, 2))] == [(1.0, "x"), (2.0, "y")]
@@ -365,17 +365,17 @@ def test_rows_of_a_mixed_frame_come_as_tuples(data):
 
 
 @pytest.mark.parametrize("data", [NUMBERS, TABLE, pd.DataFrame(TABLE), sp.csr_array(NUMBERS)])
-def test_a_metric_of_ones_own_still_gets_tables_of_numbers_as_such(data):
+def test_a_user_metric_receives_tables_of_numbers_as_arrays(data):
     assert rows_of(data, takes_objects=True).kind in {"dense", "sparse"}
 
 
 @pytest.mark.parametrize("data", [[], np.empty(0), pd.Series([], dtype=object), np.empty((0, 3))])
-def test_a_metric_of_ones_own_needs_rows_too(data):
+def test_a_user_metric_needs_at_least_one_row(data):
     assert refusal(data, takes_objects=True) == "source has 0 rows. Pass at least one."
 
 
 @pytest.mark.parametrize("data", ["text", 3, None, np.array(3.0), np.array("text")])
-def test_a_metric_of_ones_own_cannot_make_rows_of_a_single_value(data):
+def test_a_single_value_is_not_a_set_of_rows_for_a_user_metric(data):
     assert refusal(data, takes_objects=True)
 
 
@@ -384,17 +384,17 @@ def test_long_texts_are_not_padded_to_one_length():
     assert len(rows_of(texts, takes_objects=True)) == 2001
 
 
-def test_rows_pass_unchanged():
+def test_rows_are_returned_unchanged():
     rows = rows_of(TABLE)
     assert rows_of(rows, "target") is rows
     assert "0 rows" in refusal(ObjectRows([], name="source"))
 
 
-# -- rows too many to scan, or mapped -------------------------------------------------------------
+# -- rows that are not scanned: too many, or mapped -----------------------------------------------
 
 
 class Touched(np.ndarray):
-    """An array that notes which rows are read."""
+    """An array that records which rows are read."""
 
     def __array_finalize__(self, parent):
         self.log = getattr(parent, "log", None)
@@ -408,7 +408,7 @@ class Touched(np.ndarray):
 @pytest.mark.parametrize(
     "view", [lambda a: a, np.asarray, lambda a: np.asarray(a)[:], lambda a: a[:].T.T]
 )
-def test_a_mapped_target_is_not_scanned_but_checked_as_it_is_read(tmp_path, view):
+def test_a_mapped_target_is_checked_as_it_is_read(tmp_path, view):
     rows = rows_of(view(mapped(tmp_path, spoilt(np.nan))), "target")
     assert not rows.is_checked
     np.testing.assert_array_equal(rows.take(slice(0, 2)), NUMBERS[:2])
@@ -434,7 +434,7 @@ def test_more_cells_than_are_scanned_are_checked_as_they_are_read(monkeypatch, n
     assert rows_of(NUMBERS.astype(np.int8), name).is_checked
 
 
-def test_an_unscanned_array_is_read_only_where_asked(monkeypatch):
+def test_only_requested_rows_of_an_unscanned_array_are_read(monkeypatch):
     monkeypatch.setattr(convert, "_MOST_CELLS_SCANNED", 1)
     array = np.ones((1000, 2)).view(Touched)
     array.log = log = []
@@ -448,7 +448,7 @@ def test_an_unscanned_array_is_read_only_where_asked(monkeypatch):
 
 
 def test_a_map_larger_than_memory_is_opened_and_sampled(tmp_path):
-    shape = 10**10, 4  # 160 GB, all of it a hole in the file
+    shape = 10**10, 4  # 160 GB in a sparse file
     path = tmp_path / "holes.bin"
     try:
         with path.open("wb") as file:

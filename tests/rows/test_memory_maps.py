@@ -15,7 +15,7 @@ ROWS = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 
 
 class Logged(np.memmap):
-    """A memory map that notes which rows are asked for."""
+    """A memory map that records which rows are read."""
 
     log = None
 
@@ -50,7 +50,7 @@ WHERE = [
 
 
 @pytest.mark.parametrize("where", WHERE, ids=str)
-def test_rows_come_in_the_order_asked_for(mapped, tmp_path, where):
+def test_rows_are_returned_in_the_requested_order(mapped, tmp_path, where):
     for array in (mapped, joined(tmp_path)):
         np.testing.assert_array_equal(gather(array, where), ROWS[where])
         np.testing.assert_array_equal(DenseRows(array, name="t").take(where), ROWS[where])
@@ -106,7 +106,7 @@ def test_only_parts_that_hold_the_rows_are_read():
             return 5
 
         def __getitem__(self, where):
-            raise AssertionError("nobody asked for these rows")
+            raise AssertionError("these rows were not requested")
 
     array = Joined([ROWS[:10], Untouched(), ROWS[10:]])
     np.testing.assert_array_equal(array[np.array([3, 15])], ROWS[[3, 10]])
@@ -123,7 +123,7 @@ def test_views_of_maps_are_mapped(mapped):
 
 def test_pages_under_rows(tmp_path):
     path = tmp_path / "rows.npy"
-    np.save(path, np.ones((4096, 64), dtype=np.float32))  # 256 bytes a row, from byte 128 on
+    np.save(path, np.ones((4096, 64), dtype=np.float32))  # 256 bytes per row, from byte 128 on
     array = np.load(path, mmap_mode="r")
     file = array._mmap
     assert pages_under(array, file) == (0, path.stat().st_size)
@@ -135,7 +135,7 @@ def test_pages_under_rows(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="this system does not say")
-def test_the_system_knows_that_rows_are_read_at_random(tmp_path):
+def test_the_system_is_advised_that_rows_are_read_at_random(tmp_path):
     def is_random(path):
         maps = Path("/proc/self/smaps").read_text().split(str(path))
         flags = next(line for line in maps[1].splitlines() if line.startswith("VmFlags"))

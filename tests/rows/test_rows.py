@@ -36,7 +36,7 @@ def dense(block):
     [slice(0, N), slice(5, 6), slice(0, 0), slice(N - 3, N), np.array([4]), np.array([9, 2, 9, 0])],
     ids=str,
 )
-def test_take_returns_the_rows_asked_for(make, where):
+def test_take_returns_the_requested_rows(make, where):
     rows = make(NUMBERS)
     block = rows.take(where)
     n_wanted = len(NUMBERS[where])
@@ -66,7 +66,7 @@ def test_other_rows_have_other_fingerprints(make, change):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int64", ">f8"])
-def test_fingerprints_are_of_numbers_not_of_their_type(dtype):
+def test_fingerprints_do_not_depend_on_the_dtype(dtype):
     plain = DenseRows(NUMBERS, name="source").fingerprint()
     for array in (NUMBERS.astype(dtype), np.asfortranarray(NUMBERS.astype(dtype))):
         assert DenseRows(array, name="other").fingerprint() == plain
@@ -79,7 +79,7 @@ def test_zero_has_one_fingerprint():
     assert signed.fingerprint() == DenseRows(np.array([[0.0, 1.0]]), name="source").fingerprint()
 
 
-def test_sparse_fingerprints_see_numbers_not_their_storage():
+def test_sparse_fingerprints_do_not_depend_on_the_storage():
     plain = SparseRows(sp.csr_array([[0.0, 2.0], [1.0, 0.0]]), name="source").fingerprint()
     stored_zero = sp.csr_array(([0.0, 2.0, 1.0], [0, 1, 0], [0, 2, 3]), shape=(2, 2))
     wide = sp.csr_array([[0, 2], [1, 0]])
@@ -95,7 +95,7 @@ def test_long_arrays_are_fingerprinted_to_the_middle():
     assert ObjectRows(rows, name="source").fingerprint() != before
 
 
-def test_a_fingerprint_can_be_had_of_any_text():
+def test_any_text_has_a_fingerprint():
     assert ObjectRows(["\udc80", "é"], name="source").fingerprint()
 
 
@@ -132,7 +132,7 @@ def test_working_types_are_float32_or_float64():
         assert working_dtype(dtype) == (np.float32 if is_exact else np.float64)
 
 
-def test_require_finite_without_a_place_numbers_rows_of_the_block():
+def test_require_finite_without_where_numbers_rows_of_the_block():
     require_finite(np.ones((2, 2)), name="rows")
     with pytest.raises(ValueError, match="rows contains nan at row 1, column 0"):
         require_finite(np.array([[1.0, 1.0], [np.nan, 1.0]]), name="rows")

@@ -16,7 +16,7 @@ SOURCE = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 
 
 class Feed:
-    """Endless batches of rows, counted."""
+    """An endless iterator of batches that counts them."""
 
     def __init__(self, size=100, n_columns=4, seed=1, last=None):
         self.random = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ def read(batches, n_rows, n_fresh, **options):
     return take_stream_rows(Stream(batches), n_rows, n_fresh, **given)
 
 
-# -- how far it is read ---------------------------------------------------------------------------
+# -- number of rows read --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("effort", [0.5, "balanced"])
@@ -57,11 +57,11 @@ def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
     assert len(chosen.problem.fresh) == 4096
     assert feed.n_batches == -(-(n_rows + 4096) // 100)
     assert f"first {n_rows:,} rows of a stream, in order of arrival" in chosen.status
-    assert "caller's claim" in chosen.status
+    assert "assumed to be exchangeable" in chosen.status
 
 
 @pytest.mark.parametrize("method", ["lazygreedy", "protobandit", "random"])
-def test_other_methods_read_as_many_rows_as_they_are_told(method):
+def test_other_methods_read_the_given_number_of_rows(method):
     feed = Feed()
     chosen = select(Stream(feed, rows=730), method=method)
     assert len(chosen.problem.target) == 730
@@ -76,13 +76,13 @@ def test_other_methods_read_fifty_thousand_by_default():
 
 
 @pytest.mark.parametrize("rows", [200, 10**6])
-def test_rows_are_a_cap_for_the_race(rows):
+def test_rows_limit_the_race(rows):
     chosen = select(Stream(Feed(), rows=rows))
     needed = LazyBandit().stream_rows(n_source=300, k=5, is_expensive=False, limits=Limits())
     assert len(chosen.problem.target) == min(rows, needed)
 
 
-def test_limits_make_it_read_less():
+def test_limits_reduce_the_rows_read():
     chosen = select(Stream(Feed()), k=5, limits=Limits(evaluations=100_000))
     assert len(chosen.problem.target) < len(select(Stream(Feed())).problem.target)
     assert sum(chosen.evaluations_by_phase[p] for p in ("build", "swap")) <= 100_000
@@ -90,7 +90,7 @@ def test_limits_make_it_read_less():
 
 BAD = {
     "weights": ({"weights": np.ones(3)}, "weights are given for a Stream"),
-    "precomputed": ({"metric": "precomputed"}, "takes no target rows"),
+    "precomputed": ({"metric": "precomputed"}, "does not support a Stream"),
     "k": ({"k": 301}, "k=301 exceeds the 300 source rows"),
     "metric": ({"metric": "nonsense"}, "metric='nonsense' is not known"),
     "method": ({"method": "nonsense"}, "method='nonsense'"),
@@ -106,16 +106,16 @@ def test_a_bad_call_reads_nothing(options, expected):
     assert feed.n_batches == 0
 
 
-def test_only_select_takes_a_stream():
+def test_only_select_accepts_a_stream():
     for call in (lambda t: pb.plan(SOURCE, t, k=3), lambda t: select(pb.Target(t, weights=[1]))):
         with pytest.raises(pb.InvalidInput, match="target is a Stream"):
             call(Stream(Feed()))
 
 
-# -- what comes of it -----------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
-def test_cost_and_mass_are_measured_on_rows_that_came_later():
+def test_cost_and_mass_are_measured_on_later_rows():
     batches = [next(Feed(size=5000)), next(Feed(size=4096, seed=9)) + 3]
     chosen = select(Stream(batches, rows=5000), method="lazygreedy")
     nearest = chosen.distances(batches[1])
@@ -129,14 +129,14 @@ def test_cost_and_mass_are_measured_on_rows_that_came_later():
     assert chosen.evaluations_by_phase["assign"] == 5 * 4096
 
 
-def test_a_short_target_is_still_no_exact_cost():
+def test_the_cost_of_a_short_stream_is_not_exact():
     chosen = select(Stream(Feed(), rows=100), method="lazygreedy")
     assert chosen.cost_error > 0
     assert "exact" not in chosen.status
     assert "the rows of the stream that were read" in str(chosen.guarantee)
 
 
-def test_the_race_meets_rows_in_order_of_arrival(monkeypatch):
+def test_the_race_reads_rows_in_order_of_arrival(monkeypatch):
     orders = []
     original = lazybandit._order
 
@@ -168,34 +168,37 @@ def test_a_stream_that_ends_is_all_of_the_target(n_batches):
     assert len(chosen.problem.target) == 100 * n_batches
     assert chosen.problem.fresh is None
     assert chosen.cost_error == 0
-    assert f"The stream ended after {100 * n_batches} rows, and all of them are" in chosen.status
+    assert (
+        f"The stream ended after {100 * n_batches} rows; all of them are the target"
+        in chosen.status
+    )
 
 
-def test_a_stream_that_ends_among_the_fresh_rows_is_all_target():
+def test_a_stream_that_ends_within_the_fresh_rows_is_all_target():
     chosen = select(Stream(Feed(last=30), rows=2000))
     assert len(chosen.problem.target) == 3000
     assert "ended after 3,000 rows" in chosen.status
 
 
-def test_a_stream_without_rows_is_refused():
+def test_a_stream_without_rows_raises():
     for batches in ([], [np.empty((0, 4))]):
         with pytest.raises(pb.InvalidInput, match="ended before its first row"):
             select(Stream(batches))
 
 
-def test_certificates_and_members_speak_of_the_stream_rows():
+def test_certificates_and_members_refer_to_the_rows_read():
     chosen = select(Stream(Feed(), rows=500))
     assert sum(len(chosen.members(i)) for i in range(5)) == 500
     assert chosen.certify(random_state=0).cost_ratio >= 1
     assert pb.Selection.from_json(chosen.to_json()).status == chosen.status
 
 
-def test_preparation_is_fitted_on_the_target_and_done_to_fresh_rows_too():
+def test_preparation_is_fitted_on_the_target_and_applied_to_fresh_rows():
     batches = [1000 * next(Feed(size=5096)) + 7]
     chosen = select(Stream(batches, rows=1000), preparation=pb.Preparation(standardize=True))
     nearest = chosen.distances(batches[0][1000:]).min(axis=1)
     assert chosen.cost == pytest.approx(nearest.mean(), rel=1e-4)
-    assert "caller's claim" in chosen.status
+    assert "assumed to be exchangeable" in chosen.status
     assert "standardize=True" in chosen.status
 
 
@@ -234,14 +237,24 @@ def test_batches_of_texts():
     assert chosen.indices.tolist() == [0]
 
 
-def test_batches_that_are_prepared_stay_columns():
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_batches_may_be_files(tmp_path, is_prepared):
+    paths = [tmp_path / f"{at}.npy" for at in range(3)]
+    for path, rows in zip(paths, cut(ROWS), strict=True):
+        np.save(path, rows)
+    found = read(paths, 5, 4, is_prepared=is_prepared)
+    rows = found.rows.numbers if is_prepared else found.rows
+    np.testing.assert_array_equal(rows, ROWS[:5])
+
+
+def test_batches_to_be_prepared_stay_columns():
     found = read(cut(FRAME), 5, 4, is_prepared=True)
     assert isinstance(found.rows, Columns)
     assert found.rows.numbers.ravel().tolist() == [0, 1, 2, 3, 4]
     assert found.fresh.categories["b"].tolist() == list("zxyz")
 
 
-def test_empty_batches_are_passed_over():
+def test_empty_batches_are_ignored():
     found = read([ROWS[:0], ROWS[:3], ROWS[:0], ROWS[3:]], 4, 2)
     np.testing.assert_array_equal(found.rows, ROWS[:4])
 
@@ -257,12 +270,12 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize(("batches", "expected"), UNLIKE.values(), ids=UNLIKE)
-def test_the_batch_that_is_unlike_is_named(batches, expected):
+def test_the_error_names_a_batch_of_another_kind(batches, expected):
     with pytest.raises(pb.InvalidInput, match=expected):
         read(batches, 100, 10)
 
 
-def test_prepared_batches_that_are_unlike_are_named():
+def test_the_error_names_a_prepared_batch_with_other_columns():
     with pytest.raises(pb.InvalidInput, match="batch 1 of the stream holds the columns"):
         read([FRAME, FRAME[["a"]]], 100, 10, is_prepared=True)
 
@@ -270,23 +283,23 @@ def test_prepared_batches_that_are_unlike_are_named():
 def test_errors_of_the_iterator_propagate():
     def broken():
         yield ROWS
-        raise ConnectionError("the line is dead")
+        raise ConnectionError("connection lost")
 
-    with pytest.raises(ConnectionError, match="the line is dead"):
+    with pytest.raises(ConnectionError, match="connection lost"):
         pb.select(ROWS, Stream(broken), k=1)
 
 
-# -- how often ------------------------------------------------------------------------------------
+# -- repeated use ---------------------------------------------------------------------------------
 
 
 def test_an_iterator_can_be_used_once():
     stream = Stream(Feed(), rows=100)
     select(stream)
-    with pytest.raises(pb.InvalidInput, match=r"has been read already.*function that returns"):
+    with pytest.raises(pb.InvalidInput, match=r"has been used .*function that returns"):
         select(stream)
 
 
-def test_what_an_iterator_has_left_can_be_read_on():
+def test_unread_batches_of_an_iterator_remain():
     feed = Feed(size=5000)
     select(Stream(feed, rows=100))
     assert feed.n_batches == 1
@@ -300,14 +313,14 @@ def test_functions_and_lists_can_be_used_again(batches):
 
 
 @pytest.mark.parametrize("batches", [None, 3, "rows.npy", b"rows"])
-def test_what_gives_no_batches_is_refused(batches):
-    with pytest.raises(pb.InvalidInput, match="gives no batches"):
+def test_input_that_is_not_an_iterator_of_batches_raises(batches):
+    with pytest.raises(pb.InvalidInput, match="is not an iterator of batches"):
         Stream(batches)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, "all", True])
-def test_rows_must_be_a_number(rows):
-    with pytest.raises(pb.InvalidInput, match="is no number of rows"):
+def test_rows_must_be_a_positive_integer(rows):
+    with pytest.raises(pb.InvalidInput, match=r"rows=.* is not allowed\. Pass an integer >= 1"):
         Stream([], rows=rows)
 
 

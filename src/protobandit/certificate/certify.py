@@ -57,7 +57,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import optional_count, require_choice, require_number
 from protobandit.foundation.generators import as_generator
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import draw_rows
+from protobandit.oracle.target_orders import draw_rows, rows_at_shares
 from protobandit.problem.problem import Problem
 
 _LEAST_ROWS = 16  # below this number nothing is computed
@@ -212,7 +212,7 @@ def _asymptotic(
     unit, cost_share = solution.cost or 1.0, 0.0 if solution.is_exact else _COST_SHARE
     # The finite population correction: rows of equal weight are drawn without replacement.
     unseen = 1 - n_rows / problem.n_target if problem.weights is None else 1.0
-    z = max(_normal_quantile(1 - (1 - cost_share) * (1 - confidence)), 0.0)
+    z = max(NormalDist().inv_cdf(1 - (1 - cost_share) * (1 - confidence)), 0.0)
     penalty = z**2 / 2 * unseen / n_rows
     bet = _best_bet(penalty, _VARIANCE)
     drawn = draw_rows(problem.n_target, problem.weights, n_rows, random)
@@ -224,7 +224,7 @@ def _asymptotic(
     if not solution.is_exact:
         cost = table.cost
         variance = float(table.weights @ (table.nearest - cost) ** 2)
-        z = _normal_quantile(1 - cost_share * (1 - confidence) / 2)
+        z = NormalDist().inv_cdf(1 - cost_share * (1 - confidence) / 2)
         margin = z * math.sqrt(variance * unseen / n_rows)
     return _Bound(
         kind="asymptotic",
@@ -246,10 +246,6 @@ KINDS: Final[dict[str, Callable[..., _Bound]]] = {
 def _zero_cost(n_rows: int) -> _Bound:
     """Return the bound of a selection that costs 0: no set costs less."""
     return _Bound(kind="exact", confidence=1.0, cost=0.0, drop=0.0, n_rows=n_rows)
-
-
-def _normal_quantile(probability: float) -> float:
-    return NormalDist().inv_cdf(probability)
 
 
 def _best_bet(penalty: float, variance: float) -> float:
@@ -310,11 +306,8 @@ class _Assignment:
         """Return ``n`` rows, one from each stratum of the sorted target."""
         order = np.lexsort((self.nearest, self.labels))
         cumulative = np.cumsum((self.weights * self.units)[order])
-        positions = (np.arange(n) + random.random(n)) / n * cumulative[-1]
-        # A position may be rounded up to the total; rows after the last with weight are excluded.
-        last = int(np.searchsorted(cumulative, cumulative[-1]))
-        drawn = np.searchsorted(cumulative, positions, side="right")
-        rows: Ids = order[np.minimum(drawn, last)]
+        shares = (np.arange(n) + random.random(n)) / n
+        rows: Ids = order[rows_at_shares(cumulative, shares)]
         return rows
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 
 
@@ -18,8 +19,9 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
     if random_state is None:
         return np.random.default_rng()
-    if is_integer(random_state) and random_state >= 0:
-        return np.random.default_rng(int(random_state))
+    with suppress(TypeError, ValueError):  # not an integer, or a negative one
+        if not isinstance(random_state, bool):
+            return np.random.default_rng(operator.index(random_state))
     raise InvalidInput(
         f"random_state={random_state!r:.60} is not a valid random_state. Pass None, an int >= 0, a "
         f"NumPy Generator or a RandomState."

@@ -11,7 +11,7 @@ from protobandit.foundation.array_types import Ids, Where
 
 def cuts(n: int, size: int) -> Iterator[slice]:
     """Yield consecutive slices of length ``size`` that cover ``n``; the last may be shorter."""
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+    return cuts_of(slice(0, n), size)
 
 
 def cuts_of(whole: slice, size: int) -> Iterator[slice]:

@@ -14,16 +14,17 @@ Rules
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
-from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 
 Task = TypeVar("Task")
@@ -64,19 +65,28 @@ def worker_count(n_jobs: int | None) -> int:
     None and -1 mean every core this process may use, within its CPU affinity and the quota of its
     container. Other negative numbers count back from there, as in joblib.
     """
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+    requested = _as_integer(n_jobs)
+    if requested == 0:
         raise InvalidInput(
             f"n_jobs={n_jobs!r:.60} is not allowed. Pass an integer >= 1, -1 for all cores, or "
             f"None."
         )
     if getattr(_inside, "pool", False) or _is_joblib_worker():
         return 1
-    requested = -1 if n_jobs is None else int(n_jobs)
     if requested < 0:
         import joblib
 
         requested = max(1, int(joblib.cpu_count()) + 1 + requested)
     return min(requested, _MOST_THREADS)
+
+
+def _as_integer(n_jobs: Any) -> int:
+    """Return ``n_jobs`` as an int, -1 for None, 0 for anything that is not an integer."""
+    if n_jobs is None:
+        return -1
+    with suppress(TypeError):
+        return 0 if isinstance(n_jobs, bool) else operator.index(n_jobs)
+    return 0
 
 
 def _is_joblib_worker() -> bool:
@@ -98,50 +108,30 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
         for task in remaining:
             function(task)
         return
-    queue = _Queue(remaining)
+    queue = deque(remaining)
     futures = [_pool().submit(_work, function, queue) for _ in range(helpers)]
     try:
         _work(function, queue)
     finally:
-        queue.close()
+        queue.clear()
         started = [future for future in futures if not future.cancel()]
         wait(started)
     for future in started:
         future.result()
 
 
-class _Queue:
-    """Yield each task to one thread; after `close`, yield no more."""
-
-    def __init__(self, tasks: list[Any]) -> None:
-        self._tasks: Iterator[Any] = iter(tasks)
-        self._lock = threading.Lock()
-        self._is_open = True
-
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            with self._lock:
-                if not self._is_open:
-                    return
-                try:
-                    task = next(self._tasks)
-                except StopIteration:
-                    return
-            yield task
-
-    def close(self) -> None:
-        with self._lock:
-            self._is_open = False
-
-
-def _work(function: Callable[[Any], None], queue: _Queue) -> None:
+def _work(function: Callable[[Any], None], queue: deque[Any]) -> None:
     was_inside = getattr(_inside, "pool", False)
     _inside.pool = True
     try:
-        for task in queue:
+        while True:
+            try:
+                task = queue.popleft()  # atomic: each task goes to one thread
+            except IndexError:
+                return
             function(task)
     except BaseException:
-        queue.close()
+        queue.clear()
         raise
     finally:
         _inside.pool = was_inside

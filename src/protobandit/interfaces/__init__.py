@@ -1,1 +1,1 @@
-"""How people use the library besides `select`: estimators, the command line, and its jobs."""
+"""Ways to use the library other than `select`: estimators, the command line and its jobs."""

@@ -130,17 +130,9 @@ def _distances_from_products_reference(
 
 
 @kernel(_distances_from_products_reference)
-def _distances_from_products(
-    sources: Floats,
-    targets: Floats,
-    source_at: Ids,
-    target_at: Ids,
-    source_norms: Doubles,
-    target_norms: Doubles,
-    guard: tuple[float, float],
-    is_root: bool,
-    out: Floats,
-) -> None:
+def _distances_from_products(  # type: ignore[no-untyped-def]
+    sources, targets, source_at, target_at, source_norms, target_norms, guard, is_root, out
+):
     # `out` holds products on entry and distances on return. The first two loops over a row have no
     # branches, which SIMD lanes require.
     tolerance, floor = guard
@@ -204,10 +196,7 @@ def _pairs_reference(
 
 
 @kernel(_pairs_reference)
-def squares_of_pairs(
-    sources: Floats, targets: Floats, source_at: Ids, target_at: Ids, is_root: bool, out: Floats
-) -> None:
-    """Fill ``out[n]`` with the distance of source ``source_at[n]`` and target ``target_at[n]``."""
+def squares_of_pairs(sources, targets, source_at, target_at, is_root, out):  # type: ignore[no-untyped-def]
     for n in range(len(out)):
         source, target = sources[source_at[n]], targets[target_at[n]]
         total = 0.0

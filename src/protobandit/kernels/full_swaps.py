@@ -43,7 +43,6 @@ def find_two_nearest_reference(
 
 @kernel(find_two_nearest_reference)
 def find_two_nearest(matrix, members, rows, near, second, D, E):  # type: ignore[no-untyped-def]
-    """Fill in the two nearest prototypes of these rows; a single one does not modify ``E``."""
     is_single = len(members) == 1
     for a in range(len(rows)):
         j = rows[a]
@@ -72,7 +71,12 @@ def find_two_nearest(matrix, members, rows, near, second, D, E):  # type: ignore
 def update_two_nearest_reference(
     line: Floats, slot: int, near: Any, second: Any, D: Floats, E: Floats, rows: Any
 ) -> int:
-    """Replace the prototype in ``slot`` by an arm; list the rows to search again in ``rows``."""
+    """Replace the prototype in ``slot`` by an arm; list the rows to search again in ``rows``.
+
+    ``line`` holds the distances of the arm. Returns the number of rows to search again. Only rows
+    that lose one of their two nearest for something farther than the second may have a third
+    prototype among their new two nearest.
+    """
     was_near, was_second = near == slot, second == slot
     is_open = (was_near & (line >= E)) | (was_second & ~was_near & (line > E))
     first = ~is_open & ~was_near & (line < D)
@@ -88,12 +92,6 @@ def update_two_nearest_reference(
 
 @kernel(update_two_nearest_reference)
 def update_two_nearest(line, slot, near, second, D, E, rows):  # type: ignore[no-untyped-def]
-    """Replace the prototype in ``slot`` by an arm; list the rows to search again in ``rows``.
-
-    ``line`` holds the distances of the arm. Returns the number of rows to search again. Only rows
-    that lose one of their two nearest for something farther than the second may have a third
-    prototype among their new two nearest.
-    """
     n_open = 0
     for j in range(len(D)):
         d = line[j]
@@ -150,7 +148,6 @@ def slot_changes_reference(
 def slot_changes(  # type: ignore[no-untyped-def]
     matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
 ):
-    """Fill in the change of the summed cost by the best swap of each arm from ``first`` on."""
     n, k = len(D), len(losses)
     by_slot = np.empty(k)
     flags = np.zeros(_RUN, dtype=np.uint8)
@@ -222,7 +219,6 @@ def pair_changes_reference(
 def pair_changes(  # type: ignore[no-untyped-def]
     matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
 ):
-    """Compute `slot_changes` by the definition: a sum over all rows for each arm and slot."""
     n, k = len(D), len(losses)
     stays, leaves = np.empty(n), np.empty(n)
     for i in range(len(changes)):
@@ -255,7 +251,6 @@ def nearest_arms_reference(matrix: Floats, start: int, nearest: Floats, arms: Id
 
 @kernel(nearest_arms_reference)
 def nearest_arms(matrix, start, nearest, arms):  # type: ignore[no-untyped-def]
-    """Fill in the nearest arm of each row from ``start`` on, and its distance."""
     for j in range(len(arms)):
         nearest[j] = np.inf
         arms[j] = 0
@@ -276,7 +271,10 @@ def cell_costs_reference(
     weights: Doubles,
     costs: Doubles,
 ) -> None:
-    """Fill in the summed distance of each arm from ``first`` on to the rows of its home cell."""
+    """Fill in the summed distance of each arm from ``first`` on to the rows of its home cell.
+
+    The rows of cell m are ``rows[starts[m]:starts[m + 1]]``.
+    """
     for i in range(len(costs)):
         home = homes[first + i]
         own = rows[starts[home] : starts[home + 1]]
@@ -285,10 +283,6 @@ def cell_costs_reference(
 
 @kernel(cell_costs_reference)
 def cell_costs(matrix, first, homes, rows, starts, weights, costs):  # type: ignore[no-untyped-def]
-    """Fill in the summed distance of each arm from ``first`` on to the rows of its home cell.
-
-    The rows of cell m are ``rows[starts[m]:starts[m + 1]]``.
-    """
     for i in range(len(costs)):
         home = homes[first + i]
         total = 0.0

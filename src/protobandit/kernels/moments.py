@@ -37,16 +37,7 @@ def gain_moments_reference(
 
 
 @kernel(gain_moments_reference)
-def gain_moments(
-    matrix: Floats,
-    rows: Ids,
-    nearest: Floats,
-    level: Floats,
-    weights: Doubles,
-    total: Doubles,
-    squares: Doubles,
-) -> None:
-    """Add for each arm the weighted sum of level - min(d, nearest), and the sum of squares."""
+def gain_moments(matrix, rows, nearest, level, weights, total, squares):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         line = matrix[rows[i]]
         reward_sum = 0.0
@@ -80,17 +71,7 @@ def swap_moments_reference(
 
 
 @kernel(swap_moments_reference)
-def swap_moments(
-    matrix: Floats,
-    rows: Ids,
-    near: Ids,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    total: Doubles,
-    squares: Doubles,
-) -> None:
-    """Add to ``total[i, m]`` what arm i saves in slot m, and to ``squares`` the squares."""
+def swap_moments(matrix, rows, near, D, E, weights, total, squares):  # type: ignore[no-untyped-def]
     k = total.shape[1]
     for i in range(len(rows)):
         line = matrix[rows[i]]

@@ -44,10 +44,6 @@ def replace_prototype_reference(
 
 @kernel(replace_prototype_reference)
 def replace_prototype(row, slot, nearby, near, second, D, E, weights, losses):  # type: ignore[no-untyped-def]
-    """Replace the prototype in ``slot``; return the change of the summed cost.
-
-    ``row`` holds the distances of the arm that replaces it.
-    """
     k = nearby.shape[1]
     change = 0.0
     for j in range(len(D)):
@@ -117,7 +113,6 @@ def next_improving_swap_reference(
 def next_improving_swap(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, start, least, is_open, near, D, E, weights, losses, scratch
 ):
-    """Do as the reference does."""
     k, by_slot = len(losses), scratch
     for place in range(start, len(arms)):
         for m in range(k):

@@ -36,7 +36,6 @@ def removal_losses_reference(
 
 @kernel(removal_losses_reference)
 def removal_losses(near, D, E, weights, losses):  # type: ignore[no-untyped-def]
-    """Fill ``losses`` with the increase of the summed cost if each prototype were removed."""
     for m in range(len(losses)):
         losses[m] = 0.0
     for j in range(len(D)):
@@ -69,7 +68,6 @@ def replace_prototype_reference(
 
 @kernel(replace_prototype_reference)
 def replace_prototype(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
-    """Do as the reference does."""
     k = members.shape[0]
     for j in range(len(D)):
         members[slot, j] = row[j]
@@ -141,7 +139,6 @@ def swap_changes(  # type: ignore[no-untyped-def]
     changes,
     slots,
 ):
-    """Do as the reference does."""
     k, by_slot = len(losses), scratch
     for i in range(len(arms)):
         for m in range(k):
@@ -197,7 +194,6 @@ def home_cells_reference(
 def home_cells(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, near, E, weights, scratch, homes
 ):
-    """Do as the reference does."""
     n_homes, n_cells, affinities = homes.shape[1], len(scratch), scratch
     for i in range(len(arms)):
         for m in range(n_cells):
@@ -259,7 +255,6 @@ def keep_within_reference(
 def keep_within(  # type: ignore[no-untyped-def]
     starts, columns, values, arms, limits, counts, places, to, at
 ):
-    """Do as the reference does."""
     is_copied = len(to) > 0
     for i in range(len(arms)):
         first, last = starts[arms[i]], starts[arms[i] + 1]
@@ -286,7 +281,6 @@ def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Float
 
 @kernel(scatter_reference)
 def scatter(block, first, places, to, at):  # type: ignore[no-untyped-def]
-    """Write row i of ``block``, the columns from ``first`` on, to ``places[i]`` onwards."""
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
             to[places[i] + j] = first + j

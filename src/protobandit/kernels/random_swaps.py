@@ -47,20 +47,9 @@ def first_improving_swap_reference(
 
 
 @kernel(first_improving_swap_reference)
-def first_improving_swap(
-    matrix: Floats,
-    places: Ids,
-    arms: Ids,
-    slots: Ids,
-    is_member: Any,
-    near: Ids,
-    D: Floats,
-    E: Floats,
-    weights: Doubles,
-    least: float,
-    found: Ids,
-) -> None:
-    """Find the first swap that changes the summed cost by less than ``least``."""
+def first_improving_swap(  # type: ignore[no-untyped-def]
+    matrix, places, arms, slots, is_member, near, D, E, weights, least, found
+):
     found[0], found[1] = len(arms), 0
     for p in range(len(arms)):
         if is_member[arms[p]]:

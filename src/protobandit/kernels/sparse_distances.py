@@ -122,14 +122,7 @@ def _reference(
 
 
 @kernel(_reference)
-def _loops(
-    sides: tuple[Parts, Parts, Parts],
-    sizes: tuple[Doubles, Doubles],
-    power: int,
-    is_root: bool,
-    scratch: tuple[Doubles, Doubles],
-    out: Floats,
-) -> None:
+def _loops(sides, sizes, power, is_root, scratch, out):  # type: ignore[no-untyped-def]
     # `line` holds a source row as a dense row while it is needed, and zeros otherwise. `shared`
     # holds its sums over shared columns, one per target row.
     (starts, columns, values), (row_starts, row_columns, row_values), target_columns = sides

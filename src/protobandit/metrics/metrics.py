@@ -28,10 +28,9 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
 from protobandit.metrics.operands import Operand
-from protobandit.metrics.text import fill_edits, prepare_texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,14 +87,15 @@ class Metric:
         return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
 
 
-def _prepare(block: Any, centre: Doubles | None, *, form: str) -> Operand:
+def prepare(block: Any, centre: Doubles | None, *, form: str) -> Operand:
+    """Return rows, not centred, in a form of `dense_rows` or `sparse_distances`."""
     home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
     return Operand(*home.FORMS[form](block))
 
 
 def _prepare_squares(block: Any, centre: Doubles | None) -> Operand:
     if centre is None or len(centre) <= distances.FEW_COLUMNS:
-        return _prepare(block, centre, form="with_norms")
+        return prepare(block, centre, form="with_norms")
     rows, _ = dense_rows.FORMS["plain"](block)
     near = dense_rows.shifted(rows, centre)
     return Operand(rows, dense_rows.squared_norms(near), near)
@@ -201,6 +201,35 @@ def _invalid_value_message(name: str, value: Any, i: int, j: int) -> str:
     )
 
 
+def prepare_texts(block: Any, centre: Doubles | None, *, name: str) -> Operand:
+    """Return the texts; raise if a row is not a str."""
+    for text in block:
+        if not isinstance(text, str):
+            raise InvalidInput(
+                f"metric={name!r} compares texts, and one row is {text!r:.40} "
+                f"({type(text).__name__}). Pass rows of type str, or use another metric."
+            )
+    return Operand(list(block))
+
+
+def fill_edits(sources: Operand, targets: Operand, out: Floats, *, is_normalized: bool) -> None:
+    """Write the number of edits between texts, divided by the longer length if normalized."""
+    try:
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+    except ImportError:
+        raise NotAvailable(
+            "metric='levenshtein' requires rapidfuzz, which is not installed. Run "
+            "pip install 'protobandit[text]', or pass your own function as metric."
+        ) from None
+    out[...] = process.cdist(
+        sources.rows,
+        targets.rows,
+        scorer=Levenshtein.normalized_distance if is_normalized else Levenshtein.distance,
+        dtype=np.float64 if is_normalized else np.int32,
+    )
+
+
 def block_metric(function: Callable[[Any, Any], Any]) -> Metric:
     """Return a metric that calls a function of many rows at once.
 
@@ -243,7 +272,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
 
 def _with_kernel(name: str, form: str = "plain", **properties: Any) -> Metric:
     defaults: dict[str, Any] = {
-        "prepare": partial(_prepare, form=form),
+        "prepare": partial(prepare, form=form),
         "fill": partial(_fill, name=name),
         "kinds": frozenset({"dense", "sparse"} if name in sparse_distances.FILLS else {"dense"}),
         "is_of_sets": form in ("sets", "flags"),
@@ -372,7 +401,7 @@ def _prepare_mapped(block: Floats, centre: Doubles | None, *, by: Doubles) -> Op
             f"{block.shape[1]}. Pass one parameter per column of the rows."
         )
     rows = block if centre is None else dense_rows.shifted(block, centre)
-    return _prepare(dense_rows.mapped(rows, by), None, form="with_norms")
+    return prepare(dense_rows.mapped(rows, by), None, form="with_norms")
 
 
 _MAKERS: dict[str, tuple[str, Callable[[Any], Metric]]] = {

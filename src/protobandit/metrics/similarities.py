@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Floats
+from protobandit.foundation.array_types import Floats
 from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.errors import InvalidInput
-from protobandit.kernels import dense_rows, sparse_distances
-from protobandit.metrics.metrics import METRICS, Metric, call_on_block, prepare_any
+from protobandit.metrics.metrics import METRICS, Metric, call_on_block, prepare, prepare_any
 from protobandit.metrics.operands import Operand
 
 SQUARES = METRICS["sqeuclidean"]
@@ -88,7 +87,8 @@ def _polynomial(*, gamma: float, degree: int, coef0: float) -> Similarity:
 
 def _of_products(name: str, pairs: Callable[..., None], alone: Callable[..., None]) -> Similarity:
     kinds = frozenset({"dense", "sparse"})
-    record = Metric(name=name, prepare=_prepare, fill=pairs, kinds=kinds, is_product=True)
+    form = partial(prepare, form="with_norms")
+    record = Metric(name=name, prepare=form, fill=pairs, kinds=kinds, is_product=True)
     return Similarity(pairs=record, alone=replace(record, fill=alone))
 
 
@@ -97,11 +97,6 @@ KERNELS: dict[str, Callable[..., Similarity]] = {
     "linear": _linear,
     "polynomial": _polynomial,
 }
-
-
-def _prepare(block: Any, centre: Doubles | None) -> Operand:
-    home = dense_rows if isinstance(block, np.ndarray) else sparse_distances
-    return Operand(*home.FORMS["with_norms"](block))
 
 
 def _fill_rbf(sources: Operand, targets: Operand, out: Floats, *, gamma: float) -> None:

@@ -68,7 +68,7 @@ class WeightedOrder:
             self._drawn = np.append(self._drawn, self._lottery.draw(missing, self._random))
         return self._drawn[start:stop]
 
-    def recall(self, drawn: Ids) -> None:
+    def restore(self, drawn: Ids) -> None:
         """Continue after the draws of an earlier run."""
         self._drawn = drawn
 
@@ -85,11 +85,15 @@ class WeightedSampler:
 
     def draw(self, n: int, random: np.random.Generator) -> Ids:
         """Return ``n`` independent draws."""
-        ladder = self._ladder
-        last = int(np.searchsorted(ladder, ladder[-1]))  # rounding must not go beyond this row
-        drawn = np.searchsorted(ladder, random.random(n) * ladder[-1], side="right")
-        rows: Ids = np.minimum(drawn, last).astype(np.int64)
-        return rows
+        return rows_at_shares(self._ladder, random.random(n))
+
+
+def rows_at_shares(cumulative: Doubles, shares: Doubles) -> Ids:
+    """Return the rows at these shares of the total of cumulative weights."""
+    last = int(np.searchsorted(cumulative, cumulative[-1]))  # rounding must not go beyond this row
+    found = np.searchsorted(cumulative, shares * cumulative[-1], side="right")
+    rows: Ids = np.minimum(found, last).astype(np.int64)
+    return rows
 
 
 def draw_rows(n_rows: int, weights: Doubles | None, n: int, random: np.random.Generator) -> Ids:

@@ -208,20 +208,17 @@ class Feasibility:
                 f"{self.capacity}, or raise at_most."
             )
         counts = self.counts(self.fixed)
-        self._require_fixed_within_maxima(counts)
+        for group in np.flatnonzero(counts > self.most):
+            raise InvalidInput(
+                f"constraints: {counts[group]} fixed rows belong to group {self.names[group]!r}, "
+                f"but at_most allows {self.most[group]}. Fix fewer rows, or raise at_most."
+            )
         missing = int(np.maximum(self.least - counts, 0).sum())
         if missing > k - len(self.fixed):
             raise InvalidInput(
                 f"constraints: at_least requires {missing} rows in addition to the "
                 f"{len(self.fixed)} fixed rows, but k={k}. Pass k >= {missing + len(self.fixed)}, "
                 f"or fix fewer rows."
-            )
-
-    def _require_fixed_within_maxima(self, counts: Ids) -> None:
-        for group in np.flatnonzero(counts > self.most):
-            raise InvalidInput(
-                f"constraints: {counts[group]} fixed rows belong to group {self.names[group]!r}, "
-                f"but at_most allows {self.most[group]}. Fix fewer rows, or raise at_most."
             )
 
     def _require_budget(self) -> None:

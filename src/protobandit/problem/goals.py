@@ -8,7 +8,7 @@ its nearest prototype. `Coverage` and `MinGain` end the search as soon as they a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +19,20 @@ from protobandit.foundation.errors import InvalidInput
 MOST_TRIED = 100  # prototypes of the curve from which k="auto" determines the knee
 
 
-class Goal(Protocol):
-    """What ends a search."""
+class Goal:
+    """What ends a search; this one lets it run."""
 
     def kept(self, gains: Doubles) -> int:
         """Return how many arms of a pick to keep; fewer than all ends the search."""
-        ...
+        return len(gains)
 
     def is_met(self, nearest: Floats, weights: Doubles) -> bool:
         """Return whether these distances to the nearest prototype meet the goal."""
-        ...
+        return False
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(Goal):
     """Search until ``share`` of the target's weight lies within ``radius`` of a prototype.
 
     Prototypes are still chosen to lower the cost, not to cover rows. If even all source rows
@@ -61,9 +61,6 @@ class Coverage:
         require_number(self.share, "Coverage(share)", above=0, at_most=1)
         require_number(self.radius, "Coverage(radius)", at_least=0)
 
-    def kept(self, gains: Doubles) -> int:
-        return len(gains)
-
     def is_met(self, nearest: Floats, weights: Doubles) -> bool:
         return self.covered(nearest, weights) >= self.share
 
@@ -87,7 +84,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class MinGain:
+class MinGain(Goal):
     """Search while each prototype lowers the cost by at least ``gain``.
 
     Parameters
@@ -112,19 +109,10 @@ class MinGain:
         small = np.flatnonzero(gains < self.gain)
         return int(small[0]) if len(small) else len(gains)
 
-    def is_met(self, nearest: Floats, weights: Doubles) -> bool:
-        return False
-
 
 @dataclass(frozen=True)
-class Knee:
+class Knee(Goal):
     """Choose ``MOST_TRIED`` prototypes, then keep those up to the knee of the cost curve."""
-
-    def kept(self, gains: Doubles) -> int:
-        return len(gains)
-
-    def is_met(self, nearest: Floats, weights: Doubles) -> bool:
-        return False
 
 
 def as_goal(k: Any, until: Any) -> Goal | None:
@@ -139,5 +127,4 @@ def as_goal(k: Any, until: Any) -> Goal | None:
                 f"until={until} is given with k='auto', but both end the search. Pass one of them."
             )
         return Knee()
-    goal: Goal | None = until
-    return goal
+    return until

@@ -15,12 +15,12 @@ from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
 from protobandit.rows.column_names import matched, names_of
-from protobandit.rows.convert import as_rows, opened
+from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.frames import as_numbers
-from protobandit.rows.preparation.prepared_rows import PreparedRows
-from protobandit.rows.preparation.sides import Sides, prepare_sides
-from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, SparseRows
+from protobandit.rows.preparation.prepared_rows import Sides, prepare_sides
+from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import Stream, StreamRows
 
 
@@ -50,8 +50,8 @@ def pose(
             "Pass the rows of the stream instead."
         )
     is_same, is_prepared = target is None or target is source, preparation is not None
-    source = opened(source, name="source", has_categories=is_prepared)
-    target = source if is_same else opened(target, name="target", has_categories=is_prepared)
+    source = open_if_path(source, name="source", has_categories=is_prepared)
+    target = source if is_same else open_if_path(target, name="target", has_categories=is_prepared)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
@@ -92,7 +92,7 @@ def _fresh_rows(
         return None
     rows = stream.fresh if sides is None else sides.preparation.transform(stream.fresh)
     fresh = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
-    return _with_dtype(fresh, targets.dtype)
+    return fresh.with_dtype(targets.dtype)
 
 
 def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
@@ -138,34 +138,15 @@ def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
             f"target has {targets.n_columns} columns but source has {sources.n_columns}. "
             f"Pass rows of the same features, in the same order."
         )
-    return _with_common_dtype(sources, targets)
+    wide = np.promote_types(sources.dtype, targets.dtype)
+    if targets is sources or sources.dtype == targets.dtype:
+        return sources, targets
+    return sources.with_dtype(wide), targets.with_dtype(wide)
 
 
 def _as_objects(rows: Rows, data: Any) -> Rows:
     """Return a list that was read as a table of numbers as a list of objects again."""
     return ObjectRows(data, name=rows.name) if isinstance(data, (list, tuple)) else rows
-
-
-def _with_common_dtype(sources: Rows, targets: Rows) -> tuple[Rows, Rows]:
-    wide = np.promote_types(sources.dtype, targets.dtype)
-    if targets is sources or sources.dtype == targets.dtype:
-        return sources, targets
-    return _with_dtype(sources, wide), _with_dtype(targets, wide)
-
-
-def _with_dtype(rows: Rows, dtype: np.dtype[Any]) -> Rows:
-    if rows.dtype == dtype:
-        return rows
-    if isinstance(rows, DenseRows):
-        return DenseRows(rows.array, name=rows.name, dtype=dtype, is_checked=rows.is_checked)
-    if isinstance(rows, SparseRows):
-        return SparseRows(rows.matrix, name=rows.name, dtype=dtype)
-    if isinstance(rows, PreparedRows):
-        return rows.widened(dtype)
-    raise InvalidInput(
-        f"{rows.name} has dtype {rows.dtype} and the other rows have {dtype}. Convert both to the "
-        f"same dtype."
-    )
 
 
 def _matrix_sides(matrix: Any, target: Any) -> tuple[Rows, Rows]:

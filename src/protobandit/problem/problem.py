@@ -16,7 +16,7 @@ from protobandit.foundation.checks import weights_or_ones
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import Goal
-from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows, SparseRows
+from protobandit.rows.rows import Rows
 
 
 class Target:
@@ -137,8 +137,8 @@ class Problem:
         """Return the problem of choosing ``k`` of the source rows ``sources`` for ``targets``."""
         is_same = self.target is self.source and np.array_equal(sources, targets)
         columns = sources if self.metric.name == "precomputed" else None
-        source = _rows_of(self.source, sources)
-        target = source if is_same else _rows_of(self.target, targets, columns)
+        source = self.source.subset(sources)
+        target = source if is_same else self.target.subset(targets, columns)
         weights = None if self.weights is None else self.weights[targets]
         return Problem(
             source=source,
@@ -164,17 +164,3 @@ class Problem:
 def none_if_equal(weights: Doubles | None) -> Doubles | None:
     """Return the weights, or None where all are equal; if all are 0, no row counts more either."""
     return None if weights is None or (weights == weights[0]).all() else weights
-
-
-def _rows_of(rows: Rows, ids: Ids, columns: Ids | None = None) -> Rows:
-    """Return the rows ``ids``, and of these only some columns if ``columns`` is given."""
-    if isinstance(rows, DenseRows):
-        array = rows.array[ids] if columns is None else rows.array[np.ix_(ids, columns)]
-        return DenseRows(array, name=rows.name, dtype=rows.dtype, is_checked=rows.is_checked)
-    if isinstance(rows, SparseRows):
-        return SparseRows(rows.matrix[ids], name=rows.name, dtype=rows.dtype)
-    if isinstance(rows, NumberedRows):
-        return NumberedRows(len(ids), name=rows.name)
-    if rows.kind == "dense":
-        return DenseRows(rows.take(ids), name=rows.name, dtype=rows.dtype)
-    return ObjectRows(rows.take(ids), name=rows.name)

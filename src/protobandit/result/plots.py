@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
+from protobandit.result.queries import Queries
 from protobandit.run.knee import find_knee
 
 if TYPE_CHECKING:
@@ -18,14 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Plots:
-    """The figures of a `Selection`, which has the attributes declared here."""
-
-    indices: Ids
-    costs: Doubles
-    mass: Doubles
-    curve: Doubles | None
-    problem: Any
+class Plots(Queries):
+    """The figures of a `Selection`."""
 
     @property
     def knee(self) -> int | None:
@@ -166,8 +161,7 @@ class Plots:
             The axes to draw on; those of a new figure by default.
         """
         from protobandit.result.report import figures
-        from protobandit.result.report.distances import summarize_distances
-        from protobandit.result.report.sample import draw_sample
+        from protobandit.result.report.sample import draw_sample, summarize_distances
 
         selection, target = self._with_target(rows)
         sample = draw_sample(
@@ -202,7 +196,7 @@ class Plots:
         first = self.indices[:n]
         return figures.draw_gallery(np.asarray(images[first]), self.mass[:n], k=len(self.indices))
 
-    def _with_target(self, rows: Any) -> tuple[Any, Any]:
+    def _with_target(self, rows: Any) -> tuple[Queries, Any]:
         """Return the selection to query and the target rows.
 
         Rows of the problem are prepared already, so the selection must not prepare them again.
@@ -213,7 +207,7 @@ class Plots:
             raise NotAvailable(
                 "This selection was loaded and does not hold the target rows. Pass them as rows=."
             )
-        return replace(cast(Any, self), preparation=None), self.problem.target
+        return replace(self, preparation=None), self.problem.target
 
     def _weights(self, weights: Any) -> Any:
         return self.problem.weights if weights is None and self.problem is not None else weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,10 @@ from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
+from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
-from protobandit.rows.convert import opened
-from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.sides import rows_by
+from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.preparation.prepared_rows import prepare_rows
 
 
 class Assignment(NamedTuple):
@@ -63,15 +63,8 @@ class Silhouette(NamedTuple):
     evaluations: int
 
 
-class Queries:
-    """The queries of a `Selection`, which has the attributes declared here."""
-
-    indices: Ids
-    metric: Metric | str
-    prototypes: Any
-    preparation: FittedPreparation | None
-    columns: tuple[str, ...] | None
-    problem: Problem | None
+class Queries(SelectionRecord):
+    """The questions about rows that a `Selection` answers."""
 
     def assign(self, rows: Any, *, n_jobs: int | None = None) -> Assignment:
         """Return the nearest prototype of each row.
@@ -109,7 +102,7 @@ class Queries:
         Parameters are those of `assign`.
         """
         oracle, chosen = self._oracle_for(rows, n_jobs)
-        out = np.empty((len(oracle.problem.target), len(self.indices)), dtype=oracle.dtype)
+        out = np.empty((len(oracle.problem.target), self.k), dtype=oracle.dtype)
 
         def visit(block: Floats, cut: slice) -> None:
             out[cut] = block.T
@@ -122,10 +115,10 @@ class Queries:
 
         The other parameters are those of `assign`.
         """
-        n = min(3, len(self.indices)) if n is None else n
-        if not (is_integer(n) and 1 <= n <= len(self.indices)):
+        n = min(3, self.k) if n is None else n
+        if not (is_integer(n) and 1 <= n <= self.k):
             raise InvalidInput(
-                f"n={n!r} is not between 1 and the {len(self.indices)} prototypes. Pass an integer "
+                f"n={n!r} is not between 1 and the {self.k} prototypes. Pass an integer "
                 f"in this range."
             )
         oracle, chosen = self._oracle_for(rows, n_jobs)
@@ -139,6 +132,96 @@ class Queries:
 
         _visit_blocks(oracle, chosen, visit)
         return Explanation(nearest, self.indices[nearest], distances)
+
+    def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
+        """Return the medoid silhouette, a measure of how clearly rows belong to their prototypes.
+
+        It is the weighted mean over target rows of 1 - D/E, where D and E are the distances to the
+        nearest and second nearest prototype: 0 if they are equal, 1 if the row is at its prototype
+        (also if D = E = 0, because it cannot be nearer). Cost: k evaluations per target row, which
+        the result counts.
+
+        References
+        ----------
+        Van der Laan, Pollard, Bryan (2003), A new partitioning around medoids algorithm; Lenssen,
+        Schubert (2022), Clustering by direct optimization of the medoid silhouette.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+        >>> round(pb.select(rows, k=2).silhouette().mean, 3)
+        0.933
+        """
+        if self.k < 2:
+            raise InvalidInput("silhouette needs 2 prototypes or more, not 1. Select with k >= 2.")
+        oracle = Oracle(self._solved("Compute it before saving."), n_jobs=n_jobs)
+        n = len(oracle.problem.target)
+        labels, values = np.empty(n, dtype=np.int64), np.empty(n)
+
+        def visit(block: Floats, cut: slice) -> None:
+            labels[cut] = block.argmin(axis=0)
+            near, second = np.partition(block, 1, axis=0)[:2].astype(np.float64)
+            ratio = np.divide(near, second, out=np.zeros_like(near), where=second > 0)
+            values[cut] = 1 - ratio
+
+        _visit_blocks(oracle, self.indices, visit)
+        share = weights_or_ones(oracle.problem.weights, n)
+        sums = np.bincount(labels, share * values, minlength=self.k)
+        mass = np.bincount(labels, share, minlength=self.k)
+        return Silhouette(
+            mean=float(share @ values / share.sum()),
+            by_prototype=np.divide(sums, mass, out=np.full(self.k, np.nan), where=mass > 0),
+            evaluations=oracle.evaluations.total(),
+        )
+
+    def members(self, i: int) -> Ids:
+        """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.
+
+        Cost: k evaluations per target row; for several prototypes, call `assign` once instead.
+        """
+        if not (is_integer(i) and -self.k <= i < self.k):
+            raise InvalidInput(
+                f"i={i!r} is not one of the prototypes 0 to {self.k - 1}. Pass an integer in this "
+                f"range."
+            )
+        labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
+        own = np.flatnonzero(labels == i % self.k)
+        return own[np.argsort(distances[own], kind="stable")]
+
+    def take(self, frame: Any) -> Any:
+        """Return the rows of ``frame`` at the prototypes, with index and columns.
+
+        ``frame`` has one row per source row: a DataFrame, an array or a list.
+        """
+        self._require_source_length(frame)
+        if hasattr(frame, "iloc"):
+            return frame.iloc[self.indices]
+        if isinstance(frame, (list, tuple)):
+            return [frame[i] for i in self.indices]
+        return frame[self.indices]
+
+    def _require_source_length(self, frame: Any) -> None:
+        if not hasattr(frame, "__getitem__") or isinstance(frame, (str, bytes, Mapping)):
+            raise InvalidInput(
+                f"frame is a {type(frame).__name__}, which has no rows to take. Pass a DataFrame, "
+                f"an array or a list."
+            )
+        n = frame.shape[0] if hasattr(frame, "shape") else len(frame)
+        least = int(self.indices.max()) + 1
+        if n < least or (self.problem is not None and n != len(self.problem.source)):
+            wanted = f"at least {least}" if self.problem is None else len(self.problem.source)
+            raise InvalidInput(
+                f"frame has {n} rows but the source has {wanted}. Pass one row per source row."
+            )
+
+    def _solved(self, advice: str) -> Problem:
+        if self.problem is None:
+            raise NotAvailable(
+                f"This selection was loaded and does not hold the target rows. {advice} Or attach "
+                f"its rows: selection.attached(source, target)."
+            )
+        return self.problem
 
     def _oracle_for(self, rows: Any, n_jobs: int | None) -> tuple[Oracle, Ids]:
         if isinstance(self.metric, str):
@@ -163,7 +246,7 @@ class Queries:
             source, target = self.prototypes, self._prepared(rows)
             if isinstance(source, list):
                 source, target = _as_objects(source), _as_objects(rows)
-            return pose(source, target, k=1, metric=metric), np.arange(len(self.indices))
+            return pose(source, target, k=1, metric=metric), np.arange(self.k)
         problem = pose(rows, k=1, metric=metric)
         if len(problem.source) <= self.indices.max():
             raise InvalidInput(
@@ -177,38 +260,11 @@ class Queries:
         """Return rows prepared as the source was; those of the problem are prepared already."""
         if self.problem is not None and rows is self.problem.target:
             return rows
-        if self.preparation is None:
-            return matched(opened(rows, name="rows"), self.columns, name="rows")
-        return rows_by(self.preparation, rows, name="rows")
-
-
-def silhouette(oracle: Oracle, prototypes: Ids) -> Silhouette:
-    """Return the weighted mean of 1 - D/E over the oracle's target rows.
-
-    D and E are the distances to the nearest and the second nearest prototype. A row with D = E = 0
-    counts as 1, because it cannot be nearer to its prototype.
-    Cost: k evaluations per target row, in the phase "assign".
-    """
-    weights = oracle.problem.weights
-    n = len(oracle.problem.target)
-    labels, values = np.empty(n, dtype=np.int64), np.empty(n)
-
-    def visit(block: Floats, cut: slice) -> None:
-        labels[cut] = block.argmin(axis=0)
-        near, second = np.partition(block, 1, axis=0)[:2].astype(np.float64)
-        ratio = np.divide(near, second, out=np.zeros_like(near), where=second > 0)
-        values[cut] = 1 - ratio
-
-    _visit_blocks(oracle, prototypes, visit)
-    share = weights_or_ones(weights, n)
-    sums = np.bincount(labels, share * values, minlength=len(prototypes))
-    mass = np.bincount(labels, share, minlength=len(prototypes))
-    by_prototype = np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0)
-    return Silhouette(
-        mean=float(share @ values / share.sum()),
-        by_prototype=by_prototype,
-        evaluations=oracle.evaluations.total(),
-    )
+        fitted = self.preparation
+        opened = open_if_path(rows, name="rows", has_categories=fitted is not None)
+        if fitted is None:
+            return matched(opened, self.columns, name="rows")
+        return prepare_rows(fitted, opened, name="rows")
 
 
 def _visit_blocks(oracle: Oracle, prototypes: Ids, visit: Callable[[Floats, slice], None]) -> None:

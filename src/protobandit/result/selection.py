@@ -2,63 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from inspect import signature
-from typing import Any, Concatenate, ParamSpec, cast
-
-import numpy as np
+from typing import Any, cast
 
 from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Solution, certify
-from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import as_generator
-from protobandit.metrics.metrics import Metric
+from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
-from protobandit.problem.problem import Problem
+from protobandit.problem.posing import pose
 from protobandit.result import serialization
-from protobandit.result.attach import Attachable
 from protobandit.result.plots import Plots
-from protobandit.result.queries import Queries, Silhouette, silhouette
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.extend import extend
 from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
-from protobandit.search.drivers.greedy import SwapPasses
+from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
-_P = ParamSpec("_P")
-
-
-def _stores_certificate(
-    certify: Callable[Concatenate[Selection, _P], Certificate],
-) -> Callable[Concatenate[Selection, _P], Selection]:
-    """Return the method with the parameters of ``certify`` that stores the certificate."""
-
-    def certified(self: Selection, /, *args: _P.args, **options: _P.kwargs) -> Selection:
-        """Return this selection with the result of `certify`, whose evaluations are counted.
-
-        The parameters are those of `certify`.
-        """
-        certificate = certify(self, *args, **options)
-        evaluations = dict(self.evaluations_by_phase)
-        evaluations["certify"] = evaluations.get("certify", 0) + certificate.evaluations
-        return replace(self, certificate=certificate, evaluations_by_phase=evaluations)
-
-    certified.__qualname__ = "Selection.certified"
-    certified.__signature__ = signature(certify).replace(  # type: ignore[attr-defined]
-        return_annotation="Selection"
-    )
-    return certified
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Selection(Plots, Attachable, Queries):
+class Selection(Plots):
     """Prototypes, best first, and what is known about them.
 
     Attributes
@@ -115,29 +85,7 @@ class Selection(Plots, Attachable, Queries):
         methods without passes, and after loading.
     """
 
-    indices: Ids
-    costs: Doubles
-    mass: Doubles
-    cost_error: float
-    evaluations_by_phase: Mapping[str, int]
-    lookups: int
-    guarantee: Guarantee | None
-    status: str
     steps: tuple[Step, ...]
-    method: str
-    parameters: Mapping[str, Any]
-    metric: Metric | str
-    prototypes: Any
-    fingerprints: Mapping[str, str]
-    coefficients: Doubles | None = None
-    criticisms: Ids | None = None
-    problem: Problem | None = None
-    certificate: Certificate | None = None
-    curve: Doubles | None = None
-    spent: float | None = None
-    prototype_labels: Any = None
-    preparation: FittedPreparation | None = None
-    columns: tuple[str, ...] | None = None
     passes: SwapPasses | None = None
 
     @staticmethod
@@ -171,34 +119,9 @@ class Selection(Plots, Attachable, Queries):
         )
 
     @property
-    def k(self) -> int:
-        """Return the number of prototypes."""
-        return len(self.indices)
-
-    @property
-    def cost(self) -> float:
-        """Return the weighted mean distance of the target to its nearest prototype."""
-        return float(self.costs[-1])
-
-    @property
-    def gains(self) -> Doubles:
-        """Return how much each prototype lowered the cost; NaN for the first."""
-        return np.concatenate([[np.nan], -np.diff(self.costs)])
-
-    @property
-    def evaluations(self) -> int:
-        """Return the number of dissimilarities computed."""
-        return sum(self.evaluations_by_phase.values())
-
-    @property
     def seconds(self) -> float:
         """Return the duration of the search."""
         return self.steps[-1].seconds
-
-    @property
-    def budget(self) -> float | None:
-        """Return the budget of the constraints; None without one, and after loading."""
-        return None if self.problem is None else self.problem.feasibility.budget
 
     def at(self, k: int, *, random_state: Any = None, n_jobs: int | None = None) -> Selection:
         """Return the selection of the first ``k`` prototypes, with their cost and mass.
@@ -303,44 +226,6 @@ class Selection(Plots, Attachable, Queries):
         settings = as_run_settings(random_state, limits, n_jobs, callback)
         return Selection.from_result(extend(self, problem, k, method, settings))
 
-    def silhouette(self, *, n_jobs: int | None = None) -> Silhouette:
-        """Return the medoid silhouette, a measure of how clearly rows belong to their prototypes.
-
-        It is the weighted mean over target rows of 1 - D/E, where D and E are the distances to the
-        nearest and second nearest prototype: 0 if they are equal, 1 if the row is at its prototype.
-        Cost: k evaluations per target row, which the result counts.
-
-        References
-        ----------
-        Van der Laan, Pollard, Bryan (2003), A new partitioning around medoids algorithm; Lenssen,
-        Schubert (2022), Clustering by direct optimization of the medoid silhouette.
-
-        Examples
-        --------
-        >>> import protobandit as pb
-        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
-        >>> round(pb.select(rows, k=2).silhouette().mean, 3)
-        0.933
-        """
-        if self.k < 2:
-            raise InvalidInput("silhouette needs 2 prototypes or more, not 1. Select with k >= 2.")
-        problem = self._solved("Compute it before saving.")
-        return silhouette(Oracle(problem, n_jobs=n_jobs), self.indices)
-
-    def members(self, i: int) -> Ids:
-        """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.
-
-        Cost: k evaluations per target row; for several prototypes, call `assign` once instead.
-        """
-        if not (is_integer(i) and -self.k <= i < self.k):
-            raise InvalidInput(
-                f"i={i!r} is not one of the prototypes 0 to {self.k - 1}. Pass an integer in this "
-                f"range."
-            )
-        labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
-        own = np.flatnonzero(labels == i % self.k)
-        return own[np.argsort(distances[own], kind="stable")]
-
     def certify(
         self,
         *,
@@ -399,7 +284,63 @@ class Selection(Plots, Attachable, Queries):
             n_jobs=n_jobs,
         )
 
-    certified = _stores_certificate(certify)
+    def certified(self, **options: Any) -> Selection:
+        """Return this selection with the result of `certify`, whose evaluations are counted.
+
+        The parameters are those of `certify`.
+        """
+        certificate = self.certify(**options)
+        evaluations = dict(self.evaluations_by_phase)
+        evaluations["certify"] = evaluations.get("certify", 0) + certificate.evaluations
+        return replace(self, certificate=certificate, evaluations_by_phase=evaluations)
+
+    def attached(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        weights: Any = None,
+        metric: Any = None,
+    ) -> Selection:
+        """Return the selection with its rows, so that certify, members and extended work again.
+
+        Rows are compared with the saved digests. Weights are not checked: pass those the selection
+        was made with. Constraints are not saved, so later calls do not apply them.
+
+        Parameters
+        ----------
+        source, target
+            The arguments of `select`, before any preparation; ``target`` is None if it was.
+        weights
+            The weights of the target rows.
+        metric
+            The metric, if the selection was made with a callable.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+        >>> saved = pb.select(rows, k=2).to_json()
+        >>> pb.Selection.from_json(saved).attached(rows).members(0)
+        array([1, 0, 2])
+        """
+        problem = pose(
+            source,
+            target,
+            k=len(self.indices),
+            weights=weights,
+            metric=_required_metric(self.metric, metric),
+            preparation=self.preparation,
+        )
+        found = fingerprints(problem)
+        for side, digest in self.fingerprints.items():
+            if found[side] != digest:
+                n = len(problem.source if side == "source" else problem.target)
+                raise InvalidInput(
+                    f"{side} is not what this selection was made from: its {n:,} rows have another "
+                    f"digest. Pass the rows it was made from, or select again."
+                )
+        return replace(self, problem=problem, metric=problem.metric)
 
     def to_json(self) -> str:
         """Return the selection as JSON text; NaN is written as null."""
@@ -416,22 +357,13 @@ class Selection(Plots, Attachable, Queries):
         metric
             The metric, if the selection was made with a callable and `assign` is needed.
         """
-        return Selection(**vars(serialization.load(text, metric=metric)))
-
-    def _solved(self, advice: str) -> Problem:
-        if self.problem is None:
-            raise NotAvailable(
-                f"This selection was loaded and does not hold the target rows. {advice} Or attach "
-                f"its rows: selection.attached(source, target)."
-            )
-        return self.problem
+        return serialization.load(text, Selection, metric=metric)
 
     def __repr__(self) -> str:
-        name = self.metric if isinstance(self.metric, str) else self.metric.name
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
         number = f"{self.k} prototype{'' if self.k == 1 else 's'}"
         lines = (
-            f"Selection of {number} by {self.method} ({name})",
+            f"Selection of {number} by {self.method} ({self.metric_name})",
             f"  indices      {_first_few(map(str, self.indices))}",
             f"  cost         {self.cost:.6g}{error}",
             f"  mass         {self.mass.max():.3g} largest, {self.mass.min():.3g} smallest",
@@ -465,3 +397,21 @@ class Selection(Plots, Attachable, Queries):
 def _first_few(items: Iterable[str]) -> str:
     texts = list(items)
     return ", ".join(texts[:_N_SHOWN]) + (", …" if len(texts) > _N_SHOWN else "")
+
+
+def _required_metric(saved: Metric | str, passed: Any) -> Metric:
+    if passed is not None:
+        measure = as_metric(passed)
+        name = saved if isinstance(saved, str) else saved.name
+        if measure.name != name:
+            raise InvalidInput(
+                f"metric={measure.name!r} is not the {name!r} this selection was made with. Pass "
+                f"{name!r}."
+            )
+        return measure
+    if isinstance(saved, str):
+        raise NotAvailable(
+            f"This selection was made with your own metric {saved!r}, which is not part of the "
+            f"JSON text. Pass metric=your_function."
+        )
+    return saved

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from protobandit.foundation.labels import as_labels
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
+from protobandit.result.record import SelectionRecord
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.outcome import Step
 
@@ -23,32 +24,7 @@ FORMAT = "protobandit selection"
 VERSION = 1
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SavedSelection:
-    """The fields of a `Selection` that JSON contains: all but the problem."""
-
-    indices: Ids
-    costs: Doubles
-    mass: Doubles
-    coefficients: Doubles | None
-    criticisms: Ids | None
-    cost_error: float
-    evaluations_by_phase: Mapping[str, int]
-    lookups: int
-    guarantee: Guarantee | None
-    certificate: Certificate | None
-    status: str
-    steps: tuple[Step, ...]
-    method: str
-    parameters: Mapping[str, Any]
-    metric: Metric | str
-    prototypes: Any
-    preparation: FittedPreparation | None
-    columns: tuple[str, ...] | None
-    fingerprints: Mapping[str, str]
-    curve: Doubles | None
-    spent: float | None
-    prototype_labels: Any
+Loaded = TypeVar("Loaded", bound=SelectionRecord)
 
 
 def dump(selection: Any) -> str:
@@ -59,32 +35,28 @@ def dump(selection: Any) -> str:
         "method": selection.method,
         "parameters": dict(selection.parameters),
         "metric": _dump_metric(selection.metric),
-        "indices": selection.indices.tolist(),
-        "costs": selection.costs.tolist(),
+        "indices": selection.indices,
+        "costs": selection.costs,
         "gains": [None, *selection.gains[1:].tolist()],
         "cost": selection.cost,
         "cost_error": _null_for_nan(selection.cost_error),
-        "mass": selection.mass.tolist(),
-        "coefficients": _list_or_none(selection.coefficients),
-        "criticisms": _list_or_none(selection.criticisms),
+        "mass": selection.mass,
+        "coefficients": selection.coefficients,
+        "criticisms": selection.criticisms,
         "evaluations": selection.evaluations,
         "evaluations_by_phase": dict(selection.evaluations_by_phase),
         "lookups": selection.lookups,
-        "guarantee": None if selection.guarantee is None else asdict(selection.guarantee),
-        "certificate": _dump_certificate(selection.certificate),
+        "guarantee": selection.guarantee,
+        "certificate": _optional(_dump_certificate, selection.certificate),
         "status": selection.status,
         "steps": [{**asdict(step), "gain": _null_for_nan(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
-        "preparation": None
-        if selection.preparation is None
-        else selection.preparation.to_document(),
-        "columns": None if selection.columns is None else list(selection.columns),
+        "preparation": _optional(FittedPreparation.to_document, selection.preparation),
+        "columns": selection.columns,
         "fingerprints": dict(selection.fingerprints),
-        "curve": _list_or_none(selection.curve),
+        "curve": selection.curve,
         "spent": selection.spent,
-        "prototype_labels": (
-            None if selection.prototype_labels is None else list(selection.prototype_labels)
-        ),
+        "prototype_labels": selection.prototype_labels,
     }
     try:
         return json.dumps(document, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -95,43 +67,45 @@ def dump(selection: Any) -> str:
         ) from None
 
 
-def load(text: str, *, metric: Any = None) -> SavedSelection:
-    """Return the fields of the `Selection` that ``text`` contains.
+def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loaded:
+    """Return the `Selection` that ``text`` contains, without its problem.
 
     Parameters
     ----------
     text
         What `dump` returned.
+    kind
+        `Selection`, which imports this module.
     metric
         The metric, if the selection was made with a callable.
     """
     document = _parse(text)
     try:
-        saved = SavedSelection(
-            indices=np.asarray(document["indices"], dtype=np.int64),
-            costs=np.asarray(document["costs"], dtype=np.float64),
-            mass=np.asarray(document["mass"], dtype=np.float64),
-            coefficients=_array_or_none(document.get("coefficients"), np.float64),
-            criticisms=_array_or_none(document.get("criticisms"), np.int64),
+        saved = kind(
+            indices=_ids(document["indices"]),
+            costs=_doubles(document["costs"]),
+            mass=_doubles(document["mass"]),
+            coefficients=_optional(_doubles, document.get("coefficients")),
+            criticisms=_optional(_ids, document.get("criticisms")),
             cost_error=_nan_for_null(document["cost_error"]),
             evaluations_by_phase={k: int(v) for k, v in document["evaluations_by_phase"].items()},
             lookups=int(document["lookups"]),
-            guarantee=_load_guarantee(document["guarantee"]),
-            certificate=_load_certificate(document.get("certificate")),
+            guarantee=_optional(_load_guarantee, document["guarantee"]),
+            certificate=_optional(_load_certificate, document.get("certificate")),
             status=str(document["status"]),
             steps=tuple(_load_step(step) for step in document["steps"]),
             method=str(document["method"]),
             parameters=dict(document["parameters"]),
             metric=_load_metric(document["metric"], metric),
             prototypes=_load_rows(document["prototypes"]),
-            preparation=_load_preparation(document.get("preparation")),
-            columns=_load_columns(document.get("columns")),
+            preparation=_optional(FittedPreparation.from_document, document.get("preparation")),
+            columns=_optional(_load_columns, document.get("columns")),
             fingerprints=dict(document["fingerprints"]),
-            curve=_array_or_none(document.get("curve"), np.float64),
+            curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
-            prototype_labels=_load_labels(document.get("prototype_labels")),
+            prototype_labels=_optional(as_labels, document.get("prototype_labels")),
         )
-        _require_one_length(saved)
+        _require_one_length(saved, len(document["steps"]))
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -142,35 +116,20 @@ def load(text: str, *, metric: Any = None) -> SavedSelection:
     return saved
 
 
-def _load_columns(names: Any) -> tuple[str, ...] | None:
-    if names is None:
-        return None
+def _load_columns(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must be a list of names, got {names!r}")
     return tuple(names)
 
 
-def _require_one_length(saved: SavedSelection) -> None:
-    k = len(saved.steps)
-    shapes = {
-        "indices": saved.indices.shape,
-        "costs": saved.costs.shape,
-        "mass": saved.mass.shape,
-    }
-    if saved.coefficients is not None:
-        shapes["coefficients"] = saved.coefficients.shape
+def _require_one_length(saved: SelectionRecord, k: int) -> None:
+    names = ("indices", "costs", "mass", "coefficients")
+    arrays = {name: getattr(saved, name) for name in names}
+    shapes = {name: array.shape for name, array in arrays.items() if array is not None}
     prototypes = saved.prototypes
     n_rows = len(prototypes) if isinstance(prototypes, list) else prototypes.shape[0]
     if k == 0 or set(shapes.values()) != {(k,)} or n_rows != k:
         raise ValueError(f"{k} steps and {n_rows} prototypes, but shapes {shapes}")
-
-
-def _load_preparation(stored: dict[str, Any] | None) -> FittedPreparation | None:
-    return None if stored is None else FittedPreparation.from_document(stored)
-
-
-def _load_labels(stored: list[Any] | None) -> Any:
-    return None if stored is None else as_labels(stored)
 
 
 def _load_step(stored: dict[str, Any]) -> Step:
@@ -182,22 +141,16 @@ def _load_step(stored: dict[str, Any]) -> Step:
     )
 
 
-def _load_guarantee(stored: dict[str, Any] | None) -> Guarantee | None:
-    if stored is None:
-        return None
+def _load_guarantee(stored: dict[str, Any]) -> Guarantee:
     return Guarantee(**{**stored, "conditions": tuple(stored["conditions"])})
 
 
-def _dump_certificate(certificate: Certificate | None) -> dict[str, Any] | None:
-    if certificate is None:
-        return None
+def _dump_certificate(certificate: Certificate) -> dict[str, Any]:
     ratio = certificate.cost_ratio
     return {**asdict(certificate), "cost_ratio": ratio if np.isfinite(ratio) else None}
 
 
-def _load_certificate(stored: dict[str, Any] | None) -> Certificate | None:
-    if stored is None:
-        return None
+def _load_certificate(stored: dict[str, Any]) -> Certificate:
     ratio = float("inf") if stored["cost_ratio"] is None else stored["cost_ratio"]
     return Certificate(**{**stored, "cost_ratio": ratio, "conditions": tuple(stored["conditions"])})
 
@@ -278,12 +231,16 @@ def _load_rows(stored: dict[str, Any]) -> Any:
     return csr_array((values, stored["columns"], stored["starts"]), shape=tuple(stored["shape"]))
 
 
-def _list_or_none(values: Any) -> list[Any] | None:
-    return None if values is None else values.tolist()
+def _optional(convert: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else convert(value)
 
 
-def _array_or_none(stored: list[Any] | None, dtype: Any) -> Any:
-    return None if stored is None else np.asarray(stored, dtype=dtype)
+def _ids(stored: list[int]) -> Ids:
+    return np.asarray(stored, dtype=np.int64)
+
+
+def _doubles(stored: list[float]) -> Doubles:
+    return np.asarray(stored, dtype=np.float64)
 
 
 def _null_for_nan(value: float) -> float | None:
@@ -295,8 +252,10 @@ def _nan_for_null(value: float | None) -> float:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     if callable(value):  # a user's kernel function: JSON contains only its name
         return getattr(value, "__name__", type(value).__name__)
     raise TypeError(f"a value of type {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""Arrow's types and arrays, as NumPy has them.
+"""Types and arrays of Arrow as types and arrays of NumPy.
 
-pyarrow's own conversions, in either direction, import pandas wherever it is installed, which takes
-most of a second; numbers are therefore read from the buffers.
+pyarrow's own conversions, in either direction, import pandas where it is installed, which takes
+most of a second. Numbers are therefore read from the buffers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _TEXTS = ("string", "large_string", "string_view", "dictionary")
 
 
 def arrow() -> Any:
-    """Return pyarrow, or say what to install."""
+    """Return pyarrow, or raise an error that says what to install."""
     try:
         import pyarrow
     except ImportError:
         raise NotAvailable(
-            "CSV, JSON, Parquet and Arrow files need pyarrow. Install it by pip install "
-            "'protobandit[files]', or pass a .npy file."
+            "CSV, JSON, Parquet and Arrow files need pyarrow, which is not installed. Run pip "
+            "install 'protobandit[files]', or pass a .npy file."
         ) from None
     return pyarrow
 
@@ -33,7 +33,7 @@ def arrow() -> Any:
 
 
 def kind_of(dtype: Any) -> str:
-    """Return what a column holds: number, vector (of numbers), text or other."""
+    """Return the kind of a column: "number", "vector" (of numbers), "text" or "other"."""
     if _is_any(dtype, _NUMBERS):
         return "number"
     if is_vector(dtype) and _is_any(dtype.value_type, _NUMBERS):
@@ -42,12 +42,12 @@ def kind_of(dtype: Any) -> str:
 
 
 def is_vector(dtype: Any) -> bool:
-    """Tell whether a column holds several values a row."""
+    """Return whether a column holds several values per row."""
     return _is_any(dtype, ("fixed_size_list", "list", "large_list"))
 
 
 def number_type(dtype: Any) -> np.dtype[Any]:
-    """Return the type in which NumPy has these numbers, alone or in vectors."""
+    """Return the NumPy type of a column of numbers or of vectors."""
     types = arrow().types
     dtype = dtype.value_type if is_vector(dtype) else dtype
     if types.is_null(dtype):
@@ -64,34 +64,35 @@ def _is_any(dtype: Any, kinds: tuple[str, ...]) -> bool:
 
 
 def as_floats(column: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return numbers of any type as floats, NaN where one is missing."""
+    """Return numbers of any type as floats, with NaN for missing ones."""
     pa = arrow()
-    column = _whole(column)
+    column = _one_chunk(column)
     if column.null_count == len(column):
         return np.full(len(column), np.nan, dtype)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     floats = _buffered(column.cast(pa.from_numpy_dtype(dtype), safe=False), dtype)
-    return np.where(_known(column), floats, np.nan) if column.null_count else floats
+    return np.where(_is_valid(column), floats, np.nan) if column.null_count else floats
 
 
 def as_values(column: Any, *, as_written: bool = False) -> np.ndarray[Any, Any]:
-    """Return a column as NumPy has it; texts and what is missing among them as objects.
+    """Return a column as a NumPy array; texts are objects, with None for missing ones.
 
-    Of whole numbers some of which are missing, floats; or objects, if every digit counts.
+    Integers become floats where some are missing. With ``as_written`` they become objects instead,
+    which keeps every digit.
     """
     types = arrow().types
-    column = _whole(column)
+    column = _one_chunk(column)
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    is_whole = types.is_integer(column.type)
-    if column.null_count and (types.is_boolean(column.type) or (is_whole and as_written)):
+    is_integer = types.is_integer(column.type)
+    if column.null_count and (types.is_boolean(column.type) or (is_integer and as_written)):
         return _objects(column)
     if types.is_boolean(column.type):
         return as_floats(column, np.dtype(np.float32)).astype(np.bool_)
-    if (is_whole or types.is_floating(column.type)) and not column.null_count:
+    if (is_integer or types.is_floating(column.type)) and not column.null_count:
         return _buffered(column, number_type(column.type))
-    if is_whole or types.is_floating(column.type):
+    if is_integer or types.is_floating(column.type):
         return as_floats(column, np.dtype(np.float64))
     if kind_of(column.type) == "text":
         return _objects(column)
@@ -99,22 +100,22 @@ def as_values(column: Any, *, as_written: bool = False) -> np.ndarray[Any, Any]:
 
 
 def lengths_of(vectors: Any) -> Ids:
-    """Return how long each vector is; -1 where there is none."""
+    """Return the length of each vector, -1 for missing ones."""
     from pyarrow import compute
 
     lengths = compute.list_value_length(vectors)
     found = _buffered(lengths, number_type(lengths.type)).astype(np.int64)
-    return np.where(_known(vectors), found, -1) if vectors.null_count else found
+    return np.where(_is_valid(vectors), found, -1) if vectors.null_count else found
 
 
 def as_indices(ids: Ids) -> Any:
-    """Return row numbers as Arrow has them."""
+    """Return row numbers as an Arrow array."""
     pa = arrow()
     plain = np.ascontiguousarray(ids, dtype=np.int64)
     return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])
 
 
-def _whole(column: Any) -> Any:
+def _one_chunk(column: Any) -> Any:
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
@@ -122,15 +123,15 @@ def _objects(column: Any) -> np.ndarray[Any, Any]:
     return np.fromiter(column.to_pylist(), dtype=object, count=len(column))
 
 
-def _known(column: Any) -> np.ndarray[Any, Any]:
-    """Tell of each value whether it is there."""
+def _is_valid(column: Any) -> np.ndarray[Any, Any]:
+    """Return for each value whether it is present."""
     flags = column.is_valid().cast(arrow().int8())
     return _buffered(flags, np.dtype(np.int8)).astype(np.bool_)
 
 
 def _buffered(column: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return the numbers of an array's buffer; where one is missing there is any number."""
+    """Return the numbers in the buffer of an array; missing ones are arbitrary."""
     values = column.buffers()[1]
-    if values is None:  # of an empty array
+    if values is None:  # an empty array has no buffer
         return np.empty(0, dtype)
     return np.frombuffer(values, dtype, len(column), column.offset * dtype.itemsize)

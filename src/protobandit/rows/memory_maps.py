@@ -1,8 +1,8 @@
-"""Arrays on disk: read as little as possible, in the order in which it lies there.
+"""Arrays on disk: read as few bytes as possible, in the order of the file.
 
-A memory map reads ahead by default, so that a few thousand random rows read the whole file. Maps
-are therefore told that rows are asked for at random, random rows are gathered in ascending order,
-and runs of rows are announced before they are read.
+A memory map reads ahead by default, so reading a few thousand random rows would read the whole
+file. Three measures avoid this: maps are opened with the advice "random access", random rows are
+gathered in ascending order, and long runs of rows are announced before they are read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids, Where
 
-_LEAST_AHEAD = 1 << 16  # bytes of a run that is worth announcing
+_LEAST_AHEAD = 1 << 16  # bytes; shorter runs are not announced
 
 
 def is_mapped(array: Any) -> bool:
-    """Tell whether an array lies on disk, whatever it is a view of."""
+    """Return whether an array lies on disk, also if it is a view of a memory map."""
     return isinstance(array, Joined) or _map_under(array) is not None
 
 
@@ -30,19 +30,19 @@ def _map_under(array: Any) -> np.memmap[Any, Any] | None:
 
 
 def read_at_random(array: np.ndarray[Any, Any]) -> None:
-    """Tell the system that rows of a map will be asked for at random."""
+    """Advise the system that rows of a map are read in random order."""
     _advise(array, "MADV_RANDOM")
 
 
 def _advise(array: np.ndarray[Any, Any], advice: str) -> None:
-    """Advise the system about the bytes under ``array``; without effect where it takes none."""
+    """Advise the system about the bytes of ``array``; do nothing where it takes no advice."""
     file = getattr(_map_under(array), "_mmap", None)
     if file is not None and hasattr(mmap, advice) and array.size:
         file.madvise(getattr(mmap, advice), *pages_under(array, file))
 
 
 def pages_under(array: np.ndarray[Any, Any], file: mmap.mmap) -> tuple[int, int]:
-    """Return where the pages under an array start in the map, and how many bytes they span."""
+    """Return the offset in the map of the first page of an array, and the bytes to its end."""
     first = np.frombuffer(file, dtype=np.uint8).ctypes.data
     steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
     at = array.__array_interface__["data"][0] - first
@@ -53,7 +53,7 @@ def pages_under(array: np.ndarray[Any, Any], file: mmap.mmap) -> tuple[int, int]
 
 
 def gather(array: Any, where: Where) -> np.ndarray[Any, Any]:
-    """Return these rows of an array on disk."""
+    """Return some rows of an array on disk."""
     if isinstance(where, slice):
         run = array[where]
         if isinstance(run, np.ndarray) and run.nbytes >= _LEAST_AHEAD:
@@ -66,8 +66,13 @@ def gather(array: Any, where: Where) -> np.ndarray[Any, Any]:
     return found
 
 
+def rows_at(array: Any, where: Where) -> Any:
+    """Return some rows of an array, in memory or on disk."""
+    return gather(array, where) if is_mapped(array) else array[where]
+
+
 class Joined:
-    """Arrays of one width as one array, of which only the rows asked for are gathered."""
+    """Several arrays of one width as one array; only the requested rows are read."""
 
     def __init__(self, parts: Sequence[np.ndarray[Any, Any]]) -> None:
         self.parts = tuple(parts)
@@ -109,8 +114,8 @@ class Joined:
 
     def _rows(self, ids: Ids) -> np.ndarray[Any, Any]:
         out = np.empty((len(ids), *self.shape[1:]), dtype=self.dtype)
-        home = np.searchsorted(self.starts, ids, side="right") - 1
-        for at in np.unique(home):
-            mine = np.flatnonzero(home == at)
-            out[mine] = gather(self.parts[at], ids[mine] - self.starts[at])
+        part_of_row = np.searchsorted(self.starts, ids, side="right") - 1
+        for part in np.unique(part_of_row):
+            at = np.flatnonzero(part_of_row == part)
+            out[at] = gather(self.parts[part], ids[at] - self.starts[part])
         return out

@@ -1,34 +1,36 @@
-"""Rows that arrive batch by batch, and may never end."""
+"""Streams: rows that arrive in batches, possibly without end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
+from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.preparation.tables import as_table
 from protobandit.rows.rows import DenseRows, SparseRows
 
 
 class Stream:
-    """An endless target: batches of rows, read as they come and no further than needed.
+    """A target without a known end: batches of rows, read in order and only as far as needed.
 
-    The order of arrival is the order in which the search meets the rows. That later rows are like
-    earlier ones, exchangeable with them, is the caller's claim; ``Selection.status`` says so.
+    The search reads the rows in order of arrival. It assumes that later rows are exchangeable with
+    earlier ones. This is not checked; ``Selection.status`` states the assumption.
 
     Parameters
     ----------
     batches
-        An iterator of batches, each of which is anything `select` takes as rows, or a function that
-        returns such an iterator. An iterator can be used once; what it has left can be read on.
+        An iterator of batches, or a function that returns one. A batch is anything that `select`
+        accepts as rows. An iterator can be used once; its unread batches remain available.
     rows
-        How many rows are the target. None leaves that to "lazybandit", which reads as many as its
-        race needs; for other methods it means 50,000. Up to 4,096 further rows are read, on which
-        cost and mass are measured.
+        Number of rows of the target. If None, "lazybandit" reads as many as its race needs, and
+        other methods read 50,000. Up to 4,096 further rows are read to measure cost and mass.
 
     Examples
     --------
@@ -51,14 +53,10 @@ class Stream:
         is_text = isinstance(batches, (str, bytes))
         if is_text or not (callable(batches) or isinstance(batches, Iterable)):
             raise InvalidInput(
-                f"Stream got {batches!r:.40}, which gives no batches. Pass an iterator of batches "
-                f"of rows, or a function that returns one."
+                f"Stream got {batches!r:.40}, which is not an iterator of batches. Pass an "
+                f"iterator of batches of rows, or a function that returns one."
             )
-        is_count = isinstance(rows, (int, np.integer)) and not isinstance(rows, bool)
-        if rows is not None and (not is_count or rows < 1):
-            raise InvalidInput(
-                f"rows={rows!r:.40} is no number of rows. Pass an int >= 1, or None."
-            )
+        require_integer(rows, "rows", allows_none=True)
         self.rows = None if rows is None else int(rows)
         self._batches = batches
         self._is_used = False
@@ -67,15 +65,15 @@ class Stream:
         return f"Stream({type(self._batches).__name__}, rows={self.rows})"
 
     def batches(self) -> Iterator[Any]:
-        """Return the batches from their beginning."""
+        """Return an iterator over the batches from the first one."""
         if callable(self._batches):
             return iter(self._batches())
         batches = iter(self._batches)
         if batches is self._batches:
             if self._is_used:
                 raise InvalidInput(
-                    "This Stream has been read already, and an iterator cannot start again. Pass a "
-                    "function that returns a new one: Stream(lambda: iterator())."
+                    "The iterator of this Stream has been used and cannot be restarted. Pass a "
+                    "function that returns a new iterator: Stream(lambda: iterator())."
                 )
             self._is_used = True
         return batches
@@ -83,9 +81,10 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamRows:
-    """What was read of a stream: the target, and further rows on which to judge.
+    """The rows read from a stream: the target, and further rows for the assessment.
 
-    ``fresh`` is None where the stream ended before there were any.
+    ``fresh`` are the further rows, None if the stream ended before them. ``remark`` is a sentence
+    for the status.
     """
 
     rows: Any
@@ -96,9 +95,9 @@ class StreamRows:
 def take_stream_rows(
     stream: Stream, n_rows: int, n_fresh: int, *, takes_objects: bool, is_prepared: bool
 ) -> StreamRows:
-    """Read the target and the fresh rows behind it, and no batch beyond.
+    """Read the target and the fresh rows after it, and no further batch.
 
-    ``is_prepared`` tells whether batches are tables that will be prepared.
+    ``is_prepared`` is whether the rows will be prepared, so that batches are kept as `Columns`.
     """
     found: list[Any] = []
     n_found = 0
@@ -107,31 +106,23 @@ def take_stream_rows(
             continue
         rows = _rows(batch, f"batch {number} of the stream", takes_objects, is_prepared)
         if found:
-            _require_alike(found[0], rows, number)
+            _require_same_kind(found[0], rows, number)
         found.append(rows)
         n_found += len(rows)
         if n_found >= n_rows + n_fresh:
             break
     if not found:
-        raise InvalidInput("The stream ended before its first row. Pass one that has rows.")
+        raise InvalidInput("The stream ended before its first row. Pass a stream with rows.")
     if n_found < n_rows + n_fresh:
-        whole = _joined(found, 0, n_found)
-        return StreamRows(rows=whole, fresh=None, remark=_ended(n_found))
+        remark = f"The stream ended after {n_found:,} rows; all of them are the target."
+        return StreamRows(rows=_joined(found, 0, n_found), fresh=None, remark=remark)
     return StreamRows(
         rows=_joined(found, 0, n_rows),
         fresh=_joined(found, n_rows, n_rows + n_fresh),
-        remark=_endless(n_rows),
-    )
-
-
-def _ended(n: int) -> str:
-    return f"The stream ended after {n:,} rows, and all of them are the target."
-
-
-def _endless(n: int) -> str:
-    return (
-        f"The target is the first {n:,} rows of a stream, in order of arrival; that those to come "
-        f"are like them (exchangeable) is the caller's claim."
+        remark=(
+            f"The target is the first {n_rows:,} rows of a stream, in order of arrival; later rows "
+            f"are assumed to be exchangeable with them."
+        ),
     )
 
 
@@ -141,20 +132,24 @@ def _is_empty(batch: Any) -> bool:
 
 
 def _rows(batch: Any, name: str, takes_objects: bool, is_prepared: bool) -> Any:
-    if is_prepared and not hasattr(batch, "tocsr"):
-        return Columns.of(batch, name=name)
+    batch = open_if_path(batch, name=name, has_categories=is_prepared)
+    if is_prepared:
+        table = as_table(batch, name=name)
+        if isinstance(table, Columns):  # and not a sparse matrix
+            return table
     return as_rows(batch, name=name, takes_objects=takes_objects)
 
 
-def _require_alike(first: Any, rows: Any, number: int) -> None:
-    a, b = _likeness(first), _likeness(rows)
+def _require_same_kind(first: Any, rows: Any, number: int) -> None:
+    a, b = _description(first), _description(rows)
     if a != b:
         raise InvalidInput(
-            f"batch {number} of the stream holds {b}, the first one {a}. Make them alike."
+            f"batch {number} of the stream holds {b}, but the first batch holds {a}. Pass batches "
+            f"of the same kind and columns."
         )
 
 
-def _likeness(rows: Any) -> str:
+def _description(rows: Any) -> str:
     if isinstance(rows, Columns):
         return f"the columns {list(rows.features)!s:.80}"
     width = "" if rows.n_columns is None else f" of {rows.n_columns} column(s)"
@@ -162,7 +157,7 @@ def _likeness(rows: Any) -> str:
 
 
 def _joined(found: list[Any], start: int, stop: int) -> Any:
-    """Return the rows from ``start`` to ``stop`` of all batches, as one."""
+    """Return the rows from ``start`` to ``stop`` of all batches as one set."""
     parts, first = [], 0
     for rows in found:
         low, high = max(start - first, 0), min(stop - first, len(rows))
@@ -176,13 +171,10 @@ def _joined(found: list[Any], start: int, stop: int) -> Any:
 
         return vstack(parts, format="csr")
     if isinstance(found[0], Columns):
-        return Columns(
-            numbers=np.concatenate([part.numbers for part in parts]),
-            names=parts[0].names,
-            categories={
-                name: np.concatenate([part.categories[name] for part in parts])
-                for name in parts[0].categories
-            },
-            is_named=parts[0].is_named,
-        )
+        numbers = np.concatenate([part.numbers for part in parts])
+        texts = {
+            name: np.concatenate([part.categories[name] for part in parts])
+            for name in parts[0].categories
+        }
+        return replace(parts[0], numbers=numbers, categories=texts)
     return [item for part in parts for item in part]

@@ -63,7 +63,7 @@ def assess(
     with oracle.during("assign"):
         oracle.each_chunk(prototypes, visit, ids if is_sample else None)
     sums, mass = (np.sum([parts[at][i] for at in sorted(parts)], axis=0) for i in (0, 1))
-    costs = sums / weights.sum()
+    costs = np.minimum.accumulate(sums / weights.sum())  # equal sums may round differently
     return Assessment(
         costs=costs,
         mass=mass / mass.sum(),

@@ -29,8 +29,9 @@ from protobandit.run.progress.combined import CombinedProgress
 from protobandit.run.search import identity, logs_evaluations, search
 from protobandit.run.settings import Callback, RunSettings
 from protobandit.search.control import INTERRUPTED, StopKind, StopReason
-from protobandit.search.methods.method import Extras, Method
+from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import as_method
+from protobandit.search.objectives.objective import ExtraResults
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -313,14 +314,16 @@ def _joined(
     )
 
 
-def _extras(classes: list[ClassProblem], results: list[SearchResult], order: list[int]) -> Extras:
+def _extras(
+    classes: list[ClassProblem], results: list[SearchResult], order: list[int]
+) -> ExtraResults:
     """Return coefficients, which hold within a class, and criticisms, as rows of the target."""
     coefficients = [result.extras.coefficients for result in results]
     criticisms = [
         None if result.extras.criticisms is None else each.targets[result.extras.criticisms]
         for each, result in zip(classes, results, strict=False)
     ]
-    return Extras(
+    return ExtraResults(
         coefficients=_concatenated(coefficients, order), criticisms=_concatenated(criticisms)
     )
 

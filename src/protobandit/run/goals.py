@@ -17,6 +17,7 @@ from protobandit.problem.goals import MinGain
 from protobandit.problem.problem import Problem
 from protobandit.run.knee import KneePoint, find_knee, prune, ranked
 from protobandit.search.objectives.coverage import ExactCoverage
+from protobandit.search.objectives.objective import CoverageObjective
 
 _CURVE_ROWS = 1 << 14  # target rows on which the knee is searched
 
@@ -30,7 +31,7 @@ class AtKnee:
     remark: str
 
 
-def at_knee(oracle: Oracle, coverage: ExactCoverage, random: np.random.Generator) -> AtKnee:
+def at_knee(oracle: Oracle, coverage: CoverageObjective, random: np.random.Generator) -> AtKnee:
     """Return as many of the built prototypes as the knee of the curve says.
 
     They are the first ones built, or those left after the others were removed one by one, whichever
@@ -58,7 +59,7 @@ def require_reachable(oracle: Oracle) -> None:
         problem.goal.require_reachable(_nearest_of_all(oracle), _weights(problem))
 
 
-def remark_on(problem: Problem, coverage: ExactCoverage) -> str:
+def remark_on(problem: Problem, coverage: CoverageObjective) -> str:
     """Return how a goal was met; raise if not even all feasible rows together meet it."""
     goal, k = problem.goal, len(coverage.prototypes)
     if isinstance(goal, MinGain):

@@ -12,8 +12,8 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
 from protobandit.search.control import StopReason
-from protobandit.search.drivers.greedy import SwapPasses
-from protobandit.search.methods.method import Extras
+from protobandit.search.drivers.pick import SwapPasses
+from protobandit.search.objectives.objective import ExtraResults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class SearchResult:
     end: RunEnd
     remarks: tuple[str, ...] = ()
     passes: SwapPasses | None = None
-    extras: Extras
+    extras: ExtraResults
     curve: Doubles | None = None
     labels: Any = None
 

@@ -32,14 +32,11 @@ from protobandit.search.control import (
     StopKind,
     StopReason,
 )
-from protobandit.search.drivers.greedy import Pick, SwapPasses
+from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
 from protobandit.search.methods.table import METHODS, as_method
-from protobandit.search.objectives.coverage import ExactCoverage
-from protobandit.search.objectives.discrepancy import Discrepancy
-from protobandit.search.objectives.mixture import Mixture
-from protobandit.search.objectives.objective import Objective
+from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
 
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
@@ -298,19 +295,21 @@ class _SearchRun:
         goal = self.problem.goal
         if goal is None:
             return False
-        assert isinstance(objective, ExactCoverage), "goals need the exact coverage of the target"
-        return goal.is_met(objective.nearest, objective.weights)
+        coverage = _exact_coverage(objective)
+        assert coverage is not None, "goals need the exact coverage of the target"
+        return goal.is_met(coverage.nearest, coverage.weights)
 
     def _at_goal(self, objective: Objective | None) -> Objective | None:
         """Describe how the goal was met, and return the objective of what belongs to it."""
         goal = self.problem.goal
         if goal is None or self.has_ended:
             return objective
-        assert isinstance(objective, ExactCoverage)
+        coverage = _exact_coverage(objective)
+        assert coverage is not None
         if not isinstance(goal, Knee):
-            self.remarks["goal"] = remark_on(self.problem, objective)
+            self.remarks["goal"] = remark_on(self.problem, coverage)
             return objective
-        knee = at_knee(self.oracle, objective, self.settings.random)
+        knee = at_knee(self.oracle, coverage, self.settings.random)
         self.curve, self.remarks["goal"] = knee.curve, knee.remark
         gains = np.diff(-np.array(knee.coverage.costs), prepend=np.nan)
         self.steps = self._steps(knee.coverage.prototypes, gains)
@@ -323,13 +322,13 @@ class _SearchRun:
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
         assessment = self._assessed(indices, objective)
         outcome = Outcome(
+            problem=problem,
             objective=objective,
             is_proven=self.is_proven,
             cost=float(assessment.costs[-1]),
             k=len(indices),
-            feasibility=problem.feasibility,
         )
-        extras = self.method.extras(objective)
+        extras = ExtraResults() if objective is None else objective.finish()
         return SearchResult(
             problem=problem,
             method=self.method.name,
@@ -384,19 +383,23 @@ class _SearchRun:
             return assess_or_refuse(
                 fresh, indices, n_rows=len(problem.fresh), random=random, is_endless=True
             )
-        n_target = len(problem.target)
-        if isinstance(objective, ExactCoverage):
-            costs = np.array(objective.costs)
-            return Assessment(costs=costs, mass=objective.mass, error=0.0, n_rows=n_target)
-        has_read_all = isinstance(objective, (Discrepancy, Mixture))
+        n_target, coverage = len(problem.target), _exact_coverage(objective)
+        if coverage is not None:
+            costs = np.array(coverage.costs)
+            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target)
+        has_read_all = objective is not None and objective.has_read_target
         n_rows = n_target if has_read_all else ASSESSED_ROWS
         return assess_or_refuse(self.oracle, indices, n_rows=n_rows, random=random)
 
 
+def _exact_coverage(objective: Objective | None) -> CoverageObjective | None:
+    return None if objective is None else objective.exact_coverage
+
+
 def _cost(pick: Pick) -> float:
     """Return the cost after a pick, as far as its objective knows it."""
-    coverage = pick.objective
-    return coverage.costs[-1] if isinstance(coverage, ExactCoverage) else float("nan")
+    coverage = _exact_coverage(pick.objective)
+    return float("nan") if coverage is None else coverage.costs[-1]
 
 
 def _is_true(answer: Any) -> bool:

@@ -8,7 +8,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
-from protobandit.rows.convert import opened
+from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
 from protobandit.run.assessment import ASSESSED_ROWS
 from protobandit.search.methods.method import Method
@@ -41,7 +41,7 @@ def read_stream(
         raise InvalidInput(
             "metric='precomputed' does not support a Stream as target. Pass another metric."
         )
-    source = opened(source, name="source", has_categories=preparation is not None)
+    source = open_if_path(source, name="source", has_categories=preparation is not None)
     most = _rows_needed(source, k, measure, as_method(method), limits)
     n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
     arrived = take_stream_rows(

@@ -4,26 +4,26 @@ import shutil
 import numpy as np
 import pytest
 
-from interfaces.cli.calling import call
+from interfaces.cli.run_cli import call
 
 
 @pytest.fixture(autouse=True)
-def plain(monkeypatch):
-    """Keep the tests' surroundings from asking for colour."""
+def no_forced_colour(monkeypatch):
+    """Remove environment variables that force colour."""
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Stand in an empty folder."""
+    """Make an empty folder the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def flowers(folder):
-    """Write a table of 30 rows in three clumps: name, two numbers, kind, weight."""
+    """Write a table of 30 rows in three clusters: name, two numbers, kind, weight."""
     return write_flowers(folder / "flowers.csv")
 
 
@@ -48,18 +48,18 @@ def points(folder):
 
 @pytest.fixture(scope="session")
 def selected_flowers(tmp_path_factory):
-    """Select of the flowers by two columns, standardized, with ids and labels."""
+    """Select from the flowers by two standardized columns, with ids and labels."""
     home = tmp_path_factory.mktemp("flowers")
     write_flowers(home / "flowers.csv")
-    asked = ["--id", "name", "--label", "kind", "--weights", "times", "--standardize"]
+    options = ["--id", "name", "--label", "kind", "--weights", "times", "--standardize"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        assert call("select", "flowers.csv", "-k", 3, *asked, "--out", "out", "-q") == 0
+        assert call("select", "flowers.csv", "-k", 3, *options, "--out", "out", "-q") == 0
     return home
 
 
 @pytest.fixture
 def saved(folder, selected_flowers):
-    """Stand in a folder with flowers.csv and what was selected of it, in out."""
+    """Copy flowers.csv and its saved selection, ``out``, to the current folder."""
     shutil.copytree(selected_flowers, folder, dirs_exist_ok=True)
     return folder / "out"

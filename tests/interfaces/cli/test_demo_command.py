@@ -5,13 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from interfaces.cli.calling import call, contents, process
+from interfaces.cli.run_cli import call, file_texts, run_process
 from protobandit.interfaces.jobs import demo
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = [*demo.METHODS, "random"]
 PICTURE = "protobandit-demo.svg"
-RUN = demo.run
+RUN_DEMO = demo.run_demo
 SCORE = demo.DemoScore(
     cost=25.5, cost_error=0.0, evaluations=1234567, seconds=0.25, by_nearest=0.9, by_barycentre=0.8
 )
@@ -19,21 +19,21 @@ SCORE = demo.DemoScore(
 
 @pytest.fixture(autouse=True)
 def quick(folder, monkeypatch):
-    """Have a demo that takes no time."""
+    """Replace the demo by one without computation."""
 
-    def run(k, *, seed, tell):
-        tell("Working …")
-        picture = demo.stamped(f"<svg><!-- k={k} seed={seed} --></svg>\n")
+    def run_demo(k, *, seed, notify):
+        notify("Working …")
+        picture = demo.signed(f"<svg><!-- k={k} seed={seed} --></svg>\n")
         return demo.Demo(scores=dict.fromkeys(NAMES, SCORE), picture=picture, n_images=1797)
 
-    monkeypatch.setattr(demo, "run", run)
+    monkeypatch.setattr(demo, "run_demo", run_demo)
 
 
-# -- as a process ---------------------------------------------------------------------------------
+# -- in a process --------------------------------------------------------------------------------
 
 
-def test_the_demo_as_a_user_runs_it(tmp_path):
-    done = process("demo", "-k", "10", cwd=tmp_path)
+def test_the_demo_in_a_process(tmp_path):
+    done = run_process("demo", "-k", "10", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     rows = {line.split()[0]: re.findall(r"[\d.,]+(?= |%|$)", line) for line in lines if "%" in line}
@@ -51,73 +51,73 @@ def test_the_demo_as_a_user_runs_it(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == [PICTURE]
 
 
-def test_more_images_than_there_are(folder, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "run", RUN)
+def test_k_exceeds_the_number_of_images(folder, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "run_demo", RUN_DEMO)
     assert call("demo", "-k", "9999") == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    last = shown.err.splitlines()[-1]
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    last = printed.err.splitlines()[-1]
     assert last.startswith("protobandit: k=9999 ")
     assert "1797" in last
     assert not list(folder.iterdir())
 
 
-def test_the_table_is_all_that_reaches_stdout(folder, capsys):
+def test_the_table_is_the_only_output_on_stdout(folder, capsys):
     assert call("demo", "-k", "7", "--seed", "3") == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith("7 of 1,797 digits, seed 3\n")
-    row = next(line for line in shown.out.splitlines() if line.startswith("protobandit"))
+    printed = capsys.readouterr()
+    assert printed.out.startswith("7 of 1,797 digits, seed 3\n")
+    row = next(line for line in printed.out.splitlines() if line.startswith("protobandit"))
     assert row.split() == ["protobandit", "25.50", "1,234,567", "0.250", "90.0%", "80.0%"]
-    assert "Working …" in shown.err
-    assert f"Picture: {PICTURE}\n" in shown.err
-    assert "protobandit select " in shown.err
-    assert "k=7 seed=3" in contents(folder)[PICTURE]
+    assert "Working …" in printed.err
+    assert f"Picture: {PICTURE}\n" in printed.err
+    assert "protobandit select " in printed.err
+    assert "k=7 seed=3" in file_texts(folder)[PICTURE]
 
 
-# -- what is written ------------------------------------------------------------------------------
+# -- the picture ---------------------------------------------------------------------------------
 
 
-def test_its_own_picture_is_replaced(folder):
+def test_an_unchanged_picture_is_replaced(folder):
     assert call("demo", "-k", "1") == 0
     assert call("demo", "-k", "2") == 0
-    assert "k=2" in contents(folder)[PICTURE]
+    assert "k=2" in file_texts(folder)[PICTURE]
 
 
-@pytest.mark.parametrize("edit", ["mine", "edited"])
-def test_a_file_that_is_not_ours_is_kept(folder, edit, capsys):
+@pytest.mark.parametrize("edit", ["other", "edited"])
+def test_another_file_is_kept(folder, edit, capsys):
     assert call("demo", "-k", "1") == 0
-    ours = contents(folder)[PICTURE]
-    kept = {"mine": "notes", "edited": ours.replace("svg", "svg ")}[edit]
+    picture = file_texts(folder)[PICTURE]
+    kept = {"other": "notes", "edited": picture.replace("svg", "svg ")}[edit]
     (folder / PICTURE).write_text(kept, encoding="utf-8")
     capsys.readouterr()
     assert call("demo", "-k", "2") == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert re.fullmatch(r"protobandit: .*exists.*--force.*\n", shown.err)
-    assert contents(folder) == {PICTURE: kept}
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"protobandit: .*exists.*--force.*\n", printed.err)
+    assert file_texts(folder) == {PICTURE: kept}
     assert call("demo", "-k", "2", "--force") == 0
-    assert "k=2" in contents(folder)[PICTURE]
+    assert "k=2" in file_texts(folder)[PICTURE]
 
 
-def test_an_explicit_name_is_never_replaced_unasked(folder):
+def test_an_explicit_name_is_replaced_only_with_force(folder):
     assert call("demo", "--out", "a.svg") == 0
-    before = contents(folder)
+    before = file_texts(folder)
     assert call("demo", "--out", "a.svg", "--seed", "1") == 2
-    assert contents(folder) == before
+    assert file_texts(folder) == before
     assert call("demo", "--out", "a.svg", "--seed", "1", "--force") == 0
-    assert "seed=1" in contents(folder)["a.svg"]
+    assert "seed=1" in file_texts(folder)["a.svg"]
 
 
-def test_a_file_that_appears_during_the_work_is_kept(folder, monkeypatch):
-    quick = demo.run
+def test_a_file_that_appears_during_the_computation_is_kept(folder, monkeypatch):
+    quick = demo.run_demo
 
-    def run(k, **options):
+    def run_demo(k, **options):
         (folder / "a.svg").write_text("notes", encoding="utf-8")
         return quick(k, **options)
 
-    monkeypatch.setattr(demo, "run", run)
+    monkeypatch.setattr(demo, "run_demo", run_demo)
     assert call("demo", "--out", "a.svg") == 2
-    assert contents(folder) == {"a.svg": "notes"}
+    assert file_texts(folder) == {"a.svg": "notes"}
 
 
 def test_a_link_stays_a_link(folder):
@@ -125,10 +125,10 @@ def test_a_link_stays_a_link(folder):
     try:
         (folder / "link.svg").symlink_to("real.svg")
     except OSError:
-        pytest.skip("no permission to make links here")
+        pytest.skip("requires permission to make links")
     assert call("demo", "--out", "link.svg", "--force") == 0
     assert (folder / "link.svg").is_symlink()
-    assert "<svg>" in contents(folder)["real.svg"]
+    assert "<svg>" in file_texts(folder)["real.svg"]
 
 
 @pytest.mark.parametrize("failing", ["replace", "write"])
@@ -144,28 +144,28 @@ def test_a_failure_leaves_nothing_behind(folder, failing, monkeypatch, capsys):
         monkeypatch.setattr(Path, "open", refuse)
     assert call("demo", "--force") == 1
     monkeypatch.undo()
-    shown = capsys.readouterr().err.splitlines()
+    printed = capsys.readouterr().err.splitlines()
     assert re.fullmatch(
         rf"protobandit: cannot write '{PICTURE}': Permission denied\. Nothing was written\.",
-        shown[-1],
+        printed[-1],
     )
-    assert contents(folder) == {PICTURE: "old"}
+    assert file_texts(folder) == {PICTURE: "old"}
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
-def test_what_is_no_regular_file_is_never_replaced(folder):
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="requires named pipes")
+def test_a_special_file_is_never_replaced(folder):
     os.mkfifo(folder / "pipe")
     assert call("demo", "--out", "pipe", "--force") == 2
     assert (folder / "pipe").is_fifo()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are kept otherwise there")
-def test_a_folder_that_takes_no_files(folder, capsys):
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
+def test_a_folder_that_cannot_be_written(folder, capsys):
     closed = folder / "closed"
     closed.mkdir()
     closed.chmod(0o500)
     try:
-        # The superuser may write anywhere, but nobody to a name this long.
+        # The superuser may write to any folder, but not to a name this long.
         name = "picture.svg" if os.geteuid() else "x" * 300
         assert call("demo", "--out", f"closed/{name}") == 1
         assert capsys.readouterr().err.splitlines()[-1].startswith("protobandit: ")
@@ -187,9 +187,9 @@ def test_a_folder_that_takes_no_files(folder, capsys):
     ],
     ids=" ".join,
 )
-def test_a_bad_call_exits_with_2(arguments, folder, capsys):
+def test_an_invalid_call_exits_with_2(arguments, folder, capsys):
     assert call(*arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err != ""
-    assert contents(folder) == {}
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err != ""
+    assert file_texts(folder) == {}

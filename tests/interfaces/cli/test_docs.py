@@ -1,11 +1,11 @@
-"""docs/cli.md says what the commands say."""
+"""docs/cli.md holds the help of the commands."""
 
 import importlib.util
 from pathlib import Path
 
 import pytest
 
-from interfaces.cli.test_app import COMMANDS
+from interfaces.cli.test_main import COMMANDS
 
 SCRIPT = Path(__file__).parents[3] / "docs" / "make_cli.py"
 

@@ -1,4 +1,4 @@
-"""Every example in the help does what it says."""
+"""Every example in the help runs."""
 
 import shlex
 import shutil
@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from interfaces.cli.calling import call, names
-from interfaces.cli.test_demo_command import quick  # noqa: F401  (a demo that takes no time)
+from interfaces.cli.run_cli import call, file_names
+from interfaces.cli.test_demo_command import quick  # noqa: F401  (a demo without computation)
 from protobandit.interfaces.cli import (
     assign_command,
     certify_command,
@@ -51,7 +51,7 @@ def write_files(folder):
 
 @pytest.fixture(scope="module")
 def example_files(tmp_path_factory):
-    """Write the files, and the results that examples of other commands begin with."""
+    """Write the files, and the selections that examples of other commands read."""
     home = tmp_path_factory.mktemp("examples")
     write_files(home)
     with pytest.MonkeyPatch.context() as patch:
@@ -62,7 +62,7 @@ def example_files(tmp_path_factory):
 
 
 def commands(*examples):
-    """Return what comes before a pipe, once for each example."""
+    """Return the part of each example before a pipe."""
     return [example.partition(" | ")[0] for example in examples]
 
 
@@ -76,11 +76,11 @@ def test_select(example, example_files, folder):
     "example",
     commands(*assign_command.EXAMPLES, *report_command.EXAMPLES, *certify_command.EXAMPLES),
 )
-def test_what_begins_with_a_result(example, example_files, folder, capsys):
+def test_commands_on_a_saved_selection(example, example_files, folder, capsys):
     shutil.copytree(example_files, folder, dirs_exist_ok=True)
-    before = names(folder)
+    before = file_names(folder)
     assert call(*shlex.split(example)[1:]) == 0
-    assert "--out" not in example or names(folder) != before
+    assert "--out" not in example or file_names(folder) != before
     assert capsys.readouterr().err == ""
 
 
@@ -97,5 +97,5 @@ def test_compare(example, example_files, folder, capsys):
         *list_commands.METHODS_EXAMPLES, *list_commands.METRICS_EXAMPLES, *demo_command.EXAMPLES
     ),
 )
-def test_what_needs_no_files(example, folder):
+def test_commands_without_input(example, folder):
     assert call(*shlex.split(example)[1:]) == 0

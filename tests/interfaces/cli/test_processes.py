@@ -1,4 +1,4 @@
-"""The command line as a process on real files: every format, every way to fail, Ctrl-C, kill -9."""
+"""The command line on real files: every format, unreadable files, full disks, Ctrl-C, kill -9."""
 
 import csv
 import json
@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from interfaces.cli.calling import call, names, only_line, process, started
+from interfaces.cli.run_cli import call, file_names, only_line, run_process, start_process
 from locking import unprivileged
 
-N = 24  # rows of each file: three clumps, one after the other
+N = 24  # rows of each file: three clusters, interleaved
 
 
 def rows_of(n=N):
@@ -102,17 +102,17 @@ FORMATS = {
 }
 
 
-AS_PROCESS = ("csv", "parquet")  # the others are the same but for the file
+AS_PROCESS = ("csv", "parquet")  # the other formats differ only in the file
 
 
 @pytest.fixture(scope="module")
 def selected(tmp_path_factory):
-    """Run a process for each of some formats, both at a time."""
+    """Run one process per format of AS_PROCESS, two at a time."""
     folders = {form: tmp_path_factory.mktemp(form) for form in AS_PROCESS}
 
     def run(form):
         arguments = FORMATS[form](folders[form])
-        return process("select", *arguments, "-k", "3", "--out", "out", cwd=folders[form])
+        return run_process("select", *arguments, "-k", "3", "--out", "out", cwd=folders[form])
 
     with ThreadPoolExecutor(2) as pool:
         done = dict(zip(AS_PROCESS, pool.map(run, AS_PROCESS), strict=True))
@@ -120,35 +120,35 @@ def selected(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", AS_PROCESS)
-def test_a_format_as_a_user_has_it(selected, form):
+def test_a_format_in_a_process(selected, form):
     folder, done = selected[form]
     assert done.returncode == 0, done.stderr
     assert "protobandit:" not in done.stderr
     assert "Selected 3 prototypes" in done.stdout
-    require_one_of_each(folder)
+    require_one_per_cluster(folder)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form not in AS_PROCESS])
-def test_the_other_formats(form, tmp_path, monkeypatch):
+def test_other_formats(form, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert call("select", *FORMATS[form](tmp_path), "-k", 3, "--out", "out", "-q") == 0
-    require_one_of_each(tmp_path)
+    require_one_per_cluster(tmp_path)
 
 
-def require_one_of_each(folder):
-    """Check that each clump has its prototype, and that rows and ids belong together."""
+def require_one_per_cluster(folder):
+    """Check that each cluster has a prototype, and that rows match ids."""
     with (folder / "out/prototypes.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {int(row["row"]) % 3 for row in rows} == {0, 1, 2}
-    assert names(folder / "out") == ["prototypes.csv", "selection.json"]
+    assert file_names(folder / "out") == ["prototypes.csv", "selection.json"]
     for row in rows:
         if "id" in row:
             assert int(re.sub(r"\D", "", row["id"])) == int(row["row"])
 
 
-def test_the_journey_of_a_user(selected, monkeypatch, capsys):
+def test_assign_and_report_after_select(selected, monkeypatch, capsys):
     folder, _ = selected["csv"]
-    done = process("assign", "out", "rows.csv", cwd=folder)
+    done = run_process("assign", "out", "rows.csv", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     near = list(csv.DictReader(done.stdout.splitlines()))
     assert all(int(row["row"]) % 3 == int(row["prototype"]) % 3 for row in near)
@@ -159,12 +159,12 @@ def test_the_journey_of_a_user(selected, monkeypatch, capsys):
     assert page.lower().startswith("<!doctype html>")
 
 
-def test_a_reader_of_assign_who_leaves_early(selected):
+def test_assign_to_a_closed_pipe(selected):
     folder, _ = selected["csv"]
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = process("assign", "out", "rows.csv", cwd=folder, stdout=writing)
+        done = run_process("assign", "out", "rows.csv", cwd=folder, stdout=writing)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
@@ -176,10 +176,10 @@ BAD = {
     "missing": ("missing.parquet", None, "does not exist"),
     "empty": ("empty.csv", b"", "empty"),
     "folder": ("rows.npy", "folder", "rows.npy"),
-    "truncated npy": ("cut.npy", "npy", "cut short"),
+    "truncated npy": ("cut.npy", "npy", "is incomplete"),
     "wrong type": ("song.mp3", b"ID3", "'.mp3'"),
     "truncated parquet": ("cut.parquet", b"PAR1 and then nothing", "cut.parquet"),
-    "not what it says": ("text.npy", b"a,b\n1,2\n", "text.npy"),
+    "wrong content": ("text.npy", b"a,b\n1,2\n", "text.npy"),
     "words": ("words.csv", b"a,b\n1,x\n2,y\n", "'b' (string)"),
     "gaps": ("gaps.csv", b"a,b\n1,2\n3,\n4,5\n6,7\n", "1 in 'b'"),
     "huge header": ("big.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "big.npy"),
@@ -197,68 +197,68 @@ def write_bad(path, content):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_one_clear_line(name, tmp_path, monkeypatch, capsys):
+def test_an_unreadable_file_is_one_line(name, tmp_path, monkeypatch, capsys):
     file, content, words = BAD[name]
     write_bad(tmp_path / file, content)
-    before = names(tmp_path)
+    before = file_names(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert call("select", file, "-k", 2, "--out", "out") == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert words in only_line(shown.err)
-    assert names(tmp_path) == before
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in only_line(printed.err)
+    assert file_names(tmp_path) == before
 
 
-def test_a_bad_file_as_a_user_has_it(tmp_path):
+def test_an_unreadable_file_in_a_process(tmp_path):
     write_bad(tmp_path / "cut.npy", "npy")
-    done = process("select", "cut.npy", "-k", "2", "--out", "out", cwd=tmp_path)
+    done = run_process("select", "cut.npy", "-k", "2", "--out", "out", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "cut short" in only_line(done.stderr)
-    assert names(tmp_path) == ["cut.npy"]
+    assert "is incomplete" in only_line(done.stderr)
+    assert file_names(tmp_path) == ["cut.npy"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="files are locked otherwise there")
-def test_a_locked_file(capsys):
-    with TemporaryDirectory() as folder:  # not pytest's own, into which only its user may look
-        _refuse_a_locked_file(Path(folder), capsys)
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
+def test_a_file_without_permission(capsys):
+    with TemporaryDirectory() as folder:  # pytest's folder is readable by its user only
+        _require_permission_error(Path(folder), capsys)
 
 
-def _refuse_a_locked_file(folder, capsys):
+def _require_permission_error(folder, capsys):
     folder.chmod(0o777)
     write_npy(folder)
     path = folder / "rows.npy"
     arguments = ["select", path, "-k", "2", "--out", folder / "out"]
-    assert call(*arguments, "--dry-run") == 0  # loads what the next call needs
+    assert call(*arguments, "--dry-run") == 0  # imports modules that the next call cannot read
     capsys.readouterr()
     path.chmod(0)
     with unprivileged():
         code = call(*arguments)
-    shown = capsys.readouterr()
-    assert (code, shown.out) == (2, "")
-    assert "Permission denied" in only_line(shown.err)
-    assert names(folder) == ["rows.npy"]
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert "Permission denied" in only_line(printed.err)
+    assert file_names(folder) == ["rows.npy"]
 
 
-# -- disks that take nothing ----------------------------------------------------------------------
+# -- full disks -----------------------------------------------------------------------------------
 
 
-def small_files():
+def limit_file_size():
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="no such limits there")
+@pytest.mark.skipif(os.name != "posix", reason="requires resource limits")
 def test_a_full_disk_leaves_nothing_behind(tmp_path):
     arguments = ["select", *write_npy(tmp_path), "-k", "2", "--report", "--out", "out", "-q"]
-    # Compiled code would be written to a cache.
-    done = process(*arguments, cwd=tmp_path, before=small_files, NUMBA_DISABLE_JIT="1")
+    # Without compilation, whose cache could not be written either.
+    done = run_process(*arguments, cwd=tmp_path, before=limit_file_size, NUMBA_DISABLE_JIT="1")
     assert (done.returncode, done.stdout) == (1, "")
     assert only_line(done.stderr) == "cannot write 'out': File too large. Nothing was written."
-    assert names(tmp_path) == ["rows.npy"]
+    assert file_names(tmp_path) == ["rows.npy"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device there")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="requires /dev/full")
 def test_assign_to_a_full_disk(selected, monkeypatch, capsys):
     monkeypatch.chdir(selected["csv"][0])
     assert call("assign", "out", "rows.csv", "--out", "/dev/full") == 1
@@ -266,14 +266,14 @@ def test_assign_to_a_full_disk(selected, monkeypatch, capsys):
     assert line == "cannot write '/dev/full': No space left on device. Nothing was written."
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no such file system there")
-def test_a_folder_that_takes_no_files(tmp_path, monkeypatch, capsys):
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="requires /proc")
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert call("select", *write_npy(tmp_path), "-k", 2, "--out", "/proc/out") == 1
     assert only_line(capsys.readouterr().err).startswith("cannot write '/proc/out': ")
 
 
-# -- runs that are ended --------------------------------------------------------------------------
+# -- interrupted runs ----------------------------------------------------------------------------
 
 LONG = ["select", "long.npy", "-k", "40", "--method", "spotgreedy", "--param", "memoize=false"]
 KEPT = [*LONG, "--out", "out", "--checkpoint", "--checkpoint-every", "0", "--json", "-q"]
@@ -287,19 +287,19 @@ def long(tmp_path):
 
 
 def wait_for_picks(running, folder, n=3):
-    """Wait until a checkpoint has been replaced some times."""
+    """Wait until the checkpoint has been written ``n`` times."""
     seen, waits = set(), 0
     path = folder / "out.checkpoint"
     while len(seen) < n:
-        with suppress(OSError):  # not there yet
+        with suppress(OSError):  # it does not exist yet
             seen.add(path.stat().st_mtime_ns)
         try:
-            said = running.communicate(timeout=0.005)
+            printed = running.communicate(timeout=0.005)
         except subprocess.TimeoutExpired:
             waits += 1
             assert waits < 12_000, "no checkpoint within a minute"
         else:
-            pytest.fail(f"it ended too early: {said}")
+            pytest.fail(f"it ended too early: {printed}")
 
 
 def end(running, how):
@@ -313,38 +313,40 @@ def outcome(folder):
     return document["indices"], document["costs"], [step["gain"] for step in document["steps"]]
 
 
-def test_after_a_kill_the_rest_is_as_if_nothing_had_been(long, monkeypatch, capsys):
-    running = started(*KEPT, cwd=long)
+def test_resuming_after_a_kill_gives_the_same_result(long, monkeypatch, capsys):
+    running = start_process(*KEPT, cwd=long)
     wait_for_picks(running, long)
     assert end(running, signal.SIGKILL)[0] == -signal.SIGKILL
-    assert "out" not in names(long)
+    assert "out" not in file_names(long)
     monkeypatch.chdir(long)
     assert call(*KEPT, "--resume") == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    assert "anew" not in json.loads(shown.out)["status"]
-    assert names(long) == ["long.npy", "out"]
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "anew" not in json.loads(printed.out)["status"]
+    assert file_names(long) == ["long.npy", "out"]
     assert call(*LONG, "--out", "whole", "-q") == 0
     assert outcome(long / "out") == outcome(long / "whole")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are others there")
-def test_ctrl_c_writes_nothing_or_the_best_so_far(long):
-    running = started(*KEPT, cwd=long)
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX signals")
+def test_ctrl_c_writes_nothing_or_the_best_result_so_far(long):
+    running = start_process(*KEPT, cwd=long)
     wait_for_picks(running, long)
     code, out, err = end(running, signal.SIGINT)
     assert (code, out) == (1, "")
     assert only_line(err) == (
-        "Interrupted; nothing was written. Run the same with --resume to go on."
+        "Interrupted; nothing was written. Run the same command with --resume to continue."
     )
-    assert "out" not in names(long)
-    assert not [name for name in names(long) if name.endswith(".part")]
-    running = started(*KEPT, "--resume", "--keep-partial", cwd=long)
+    assert "out" not in file_names(long)
+    assert not [name for name in file_names(long) if name.endswith(".part")]
+    running = start_process(*KEPT, "--resume", "--keep-partial", cwd=long)
     wait_for_picks(running, long)
     code, out, err = end(running, signal.SIGINT)
     assert code == 0, err
-    assert err.strip() == "Stopping with the best so far; Ctrl-C again ends at once."
+    assert err.strip() == (
+        "Stopping with the best result so far; press Ctrl-C again to end at once."
+    )
     assert "Stopped by an interruption after" in json.loads(out)["status"]
     n_kept = len(outcome(long / "out")[0])
     assert 1 <= n_kept < 40
-    assert "out.checkpoint" in names(long)
+    assert "out.checkpoint" in file_names(long)

@@ -1,4 +1,4 @@
-"""What is shown while a search goes on."""
+"""The progress display."""
 
 import io
 import math
@@ -9,14 +9,14 @@ import pytest
 
 from protobandit.interfaces.cli import progress as progress_module
 from protobandit.interfaces.cli.progress import (
-    count,
-    duration,
-    in_short,
-    in_words,
+    format_count,
+    format_duration,
+    long_line,
+    progress_display,
     seconds_left,
-    watching,
+    short_line,
 )
-from protobandit.run.progress.watch import Progress
+from protobandit.run.progress.reporter import Progress
 
 
 def progress(**fields):
@@ -33,19 +33,19 @@ def progress(**fields):
     return Progress(**{**given, **fields})
 
 
-def test_in_words():
-    assert in_words(progress()) == (
+def test_long_line():
+    assert long_line(progress()) == (
         "racing: 3 of 20 prototypes, cost 1.25, 1,234,567 evaluations, about 30 s left"
     )
     bare = progress(cost=math.nan, share=0.0, doing="")
-    assert in_words(bare) == "3 of 20 prototypes, 1,234,567 evaluations"
+    assert long_line(bare) == "3 of 20 prototypes, 1,234,567 evaluations"
 
 
-def test_in_short():
-    shown = in_short(progress())
+def test_short_line():
+    shown = short_line(progress())
     assert shown == "3 of 20, 30 s left, cost 1.25, 1.23M evaluations: racing"
     bare = progress(cost=math.nan, share=0.0, doing="")
-    assert in_short(bare) == "3 of 20, 1.23M evaluations"
+    assert short_line(bare) == "3 of 20, 1.23M evaluations"
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_in_short():
     [(0, "0"), (98_765, "98,765"), (999_999, "1M"), (999_900_000, "1G"), (10**12 - 1, "1T")],
 )
 def test_counts(number, words):
-    assert count(number) == words
+    assert format_count(number) == words
 
 
-def test_the_time_left_is_not_guessed_too_early():
+def test_the_remaining_time_is_not_estimated_too_early():
     assert seconds_left(progress(seconds=0.5)) is None
     assert seconds_left(progress(share=1.0)) is None
     assert seconds_left(progress(share=0.8)) == pytest.approx(2.5)
@@ -66,7 +66,7 @@ def test_the_time_left_is_not_guessed_too_early():
     ("seconds", "words"), [(3.2, "3 s"), (99, "99 s"), (300, "5 min"), (9000, "2 h 30 min")]
 )
 def test_durations(seconds, words):
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 @pytest.fixture
@@ -76,21 +76,21 @@ def clock(monkeypatch):
     return now
 
 
-def test_lines_come_now_and_then(clock, capsys):
-    with watching(is_quiet=False) as watch:
+def test_lines_are_printed_every_few_seconds(clock, capsys):
+    with progress_display(is_quiet=False) as display:
         for second in range(12):
             clock[0] = float(second)
-            watch.show(progress(n_picked=second))
-        watch.tell("unseen")
+            display.show(progress(n_picked=second))
+        display.notify("unseen")
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" of ")[0] for line in lines] == ["racing: 5", "racing: 10"]
 
 
 def test_nothing_is_shown_when_quiet(clock, capsys):
-    with watching(is_quiet=True) as watch:
+    with progress_display(is_quiet=True) as display:
         clock[0] = 100.0
-        watch.show(progress())
-        watch.tell("unseen")
+        display.show(progress())
+        display.notify("unseen")
     assert capsys.readouterr().err == ""
 
 
@@ -100,16 +100,16 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("width", "n_bar"), [(140, 24), (80, 8), (60, 0)])
-def test_a_terminal_gets_a_bar_that_goes_away(width, n_bar, monkeypatch):
+def test_a_terminal_shows_a_bar_and_clears_it(width, n_bar, monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    with watching(is_quiet=False) as watch:
-        watch.tell("Reading [a] file")
-        watch.bar.refresh()
-        watch.show(progress())
-        watch.bar.refresh()
+    with progress_display(is_quiet=False) as display:
+        display.notify("Reading [a] file")
+        display.bar.refresh()
+        display.show(progress())
+        display.bar.refresh()
     shown = screen.getvalue()
     assert "Reading [a] file" in shown
     assert "3 of 20, 30 s left, cost 1.25, 1.23M evaluations" in shown

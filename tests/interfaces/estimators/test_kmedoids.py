@@ -1,4 +1,4 @@
-"""What users of scikit-learn-extra's KMedoids rely on."""
+"""The behaviour that users of scikit-learn-extra's KMedoids expect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table():
 
 
 def is_split(labels, at=50):
-    """Tell whether the first rows have one label and the others another."""
+    """Return whether the first rows have one label and the others another."""
     return set(labels[:at]) != set(labels[at:]) and len(set(labels[:at])) == 1
 
 
@@ -45,7 +45,7 @@ def is_split(labels, at=50):
 @methods
 @inits
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_clusters_are_found_whatever_the_start(blobs, method, init, dtype):
+def test_clusters_are_found_with_every_init(blobs, method, init, dtype):
     rows = blobs.astype(dtype)
     model = pb.KMedoids(2, method=method, init=init, random_state=0).fit(rows)
     assert is_split(model.labels_)
@@ -62,7 +62,7 @@ def test_all_medoids_are_distinct(blobs, method, init):
     assert len(set(model.medoid_indices_.tolist())) == 50
 
 
-def test_parameters_stand_where_they_do_elsewhere():
+def test_parameters_have_the_positions_of_scikit_learn_extra():
     model = pb.KMedoids(3, "manhattan", "pam", "random", 20, 7)
     assert model.get_params() == {
         "n_clusters": 3,
@@ -76,7 +76,7 @@ def test_parameters_stand_where_they_do_elsewhere():
 
 
 @pytest.mark.parametrize("name", sorted(pb.methods.METHODS))
-def test_every_method_of_the_table_clusters(blobs, name):
+def test_every_method(blobs, name):
     model = pb.KMedoids(2, method=name, random_state=0).fit(blobs)
     assert model.selection_.method == name
     assert model.labels_.shape == (100,)
@@ -96,24 +96,30 @@ def test_every_method_of_the_table_clusters(blobs, name):
         ({"init": "invalid"}, "init needs to be one of"),
         ({"init": None}, r"init needs to be one of the following: .*random.*heuristic.*-medoids\+"),
         ({"init": 5, "method": "pam"}, "init needs to be one of"),
-        ({"init": "build", "method": "lazybandit"}, r"init='build' is not for method='lazybandit'"),
-        ({"init": "build", "method": pb.methods.PAM()}, r"is not for method=PAM.* by name"),
-        ({"init": [0, 99], "n_clusters": 2}, "init names row 99, which X has not"),
+        (
+            {"init": "build", "method": "lazybandit"},
+            r"method='lazybandit' does not support init='build'",
+        ),
+        (
+            {"init": "build", "method": pb.methods.PAM()},
+            r"method=PAM.* does not support init=.* by name",
+        ),
+        ({"init": [0, 99], "n_clusters": 2}, "init names row 99, which is missing from X"),
         ({"init": [0, 0], "n_clusters": 2}, "init names row 0 more than once"),
         ({"init": np.ones((2, 4)), "n_clusters": 2}, "which is not a row of X"),
         ({"init": np.ones((2, 3)), "n_clusters": 2}, "which is not a row of X"),
         ({"init": csc_array(np.eye(2, 4)), "n_clusters": 2}, "init needs to be one of"),
     ],
 )
-def test_what_is_refused(X, given, message):
+def test_invalid_parameters(X, given, message):
     with pytest.raises(ValueError, match=message):
         pb.KMedoids(**given).fit(X)
 
 
-# -- starts ----------------------------------------------------------------------------------------
+# -- init ------------------------------------------------------------------------------------------
 
 
-def test_a_start_by_itself_means_eager_swaps(X):
+def test_the_default_method_depends_on_init(X):
     assert pb.KMedoids(3, init="heuristic").fit(X).selection_.method == "fasterpam"
     assert pb.KMedoids(3).fit(X).selection_.method == "lazybandit"
     chosen = pb.KMedoids(3, method="alternate", init="heuristic", max_iter=9).fit(X).selection_
@@ -121,7 +127,7 @@ def test_a_start_by_itself_means_eager_swaps(X):
 
 
 @methods
-def test_central_rows_do_not_depend_on_the_seed(X, method):
+def test_heuristic_init_does_not_depend_on_the_seed(X, method):
     runs = [
         pb.KMedoids(5, method=method, init="heuristic", random_state=seed).fit(X) for seed in (1, 2)
     ]
@@ -129,7 +135,7 @@ def test_central_rows_do_not_depend_on_the_seed(X, method):
 
 
 @pytest.mark.parametrize("max_iter", [0, 300])
-def test_rows_serve_as_a_start(blobs, max_iter):
+def test_rows_as_init(blobs, max_iter):
     start = blobs[[0, 50]]
     model = pb.KMedoids(2, method="alternate", init=start, max_iter=max_iter).fit(blobs)
     assert is_split(model.labels_)
@@ -140,21 +146,21 @@ def test_rows_serve_as_a_start(blobs, max_iter):
     np.testing.assert_array_equal(by_number.medoid_indices_, model.medoid_indices_)
 
 
-def test_rows_that_serve_as_a_start_say_how_many_clusters_there_are(blobs):
+def test_rows_as_init_replace_n_clusters(blobs):
     model = pb.KMedoids(4, method="alternate", init=blobs[[0, 50]])
-    with pytest.warns(UserWarning, match="init holds 2 rows, so n_clusters=4 is taken as 2"):
+    with pytest.warns(UserWarning, match="init holds 2 rows: n_clusters=4 is replaced by 2"):
         model.fit(blobs)
     assert len(model.cluster_centers_) == 2
     assert model.n_clusters == 4
 
 
-def test_a_selection_serves_as_a_start(X):
+def test_a_selection_as_init(X):
     first = pb.select(X, k=4, method="random", random_state=0)
     model = pb.KMedoids(4, method="pam", init=first, max_iter=0).fit(X)
     assert sorted(model.medoid_indices_) == sorted(first.indices)
 
 
-def test_numbers_of_rows_count_those_without_weight_in(X):
+def test_row_numbers_as_init_include_rows_of_zero_weight(X):
     weights = np.ones(60)
     weights[::2] = 0
     given = {"method": "fasterpam", "max_iter": 0}
@@ -162,17 +168,19 @@ def test_numbers_of_rows_count_those_without_weight_in(X):
     assert sorted(model.medoid_indices_) == [1, 5, 33]
     by_rows = pb.KMedoids(3, init=X[[5, 1, 33]], **given).fit(X, sample_weight=weights)
     np.testing.assert_array_equal(by_rows.medoid_indices_, model.medoid_indices_)
-    with pytest.raises(pb.InvalidInput, match="row 2, which X has not, or with zero sample_weight"):
+    with pytest.raises(
+        pb.InvalidInput, match="row 2, which is missing from X or has zero sample_weight"
+    ):
         pb.KMedoids(2, init=[2, 5], **given).fit(X, sample_weight=weights)
 
 
-def test_a_clone_keeps_the_start(X):
+def test_a_clone_keeps_init(X):
     model = pb.KMedoids(2, method="pam", init=X[:2], max_iter=0)
     np.testing.assert_array_equal(clone(model).init, X[:2])
     assert sorted(clone(model).fit(X).medoid_indices_) == [0, 1]
 
 
-def test_build_alone_is_a_start_worth_having(X):
+def test_build_without_passes_equals_greedy(X):
     built = pb.KMedoids(10, "precomputed", init="build", max_iter=0).fit(cdist(X, X))
     assert len(set(built.labels_)) == 10
     greedy = pb.select(X, k=10, method="spotgreedy")
@@ -183,7 +191,7 @@ def test_build_alone_is_a_start_worth_having(X):
 
 
 @pytest.mark.parametrize("method", ["alternate", "pam", "fasterpam"])
-def test_too_few_passes_warn(method):
+def test_too_few_passes_issue_a_warning(method):
     rows = load_iris().data
     model = pb.KMedoids(10, method=method, init="random", max_iter=1, random_state=0)
     with pytest.warns(ConvergenceWarning, match="Maximum number of iteration reached before"):
@@ -194,7 +202,7 @@ def test_too_few_passes_warn(method):
     assert settled.inertia_ < model.inertia_
 
 
-def test_empty_clusters_warn():
+def test_empty_clusters_issue_a_warning():
     with pytest.warns(UserWarning, match="Cluster 1 is empty!"):
         pb.KMedoids(2, method="alternate").fit([[1], [1], [1]])
 
@@ -239,7 +247,7 @@ def test_as_many_clusters_as_rows(method):
 
 
 @methods
-def test_one_far_row_does_not_make_a_cluster(method):
+def test_an_outlier_is_not_a_cluster(method):
     rows = [[-11, 0], [-10, 0], [-9, 0], [0, 0], [1, 0], [2, 0], [1000, 0]]
     assert is_split(pb.KMedoids(2, method=method).fit(rows).labels_, at=3)
 
@@ -253,7 +261,7 @@ def test_sparse_rows_by_column(method):
 
 
 @methods
-def test_a_function_as_metric(X, method):
+def test_a_callable_metric(X, method):
     def euclidean(a, b):
         return np.sqrt(((a - b) ** 2).sum())
 
@@ -263,8 +271,8 @@ def test_a_function_as_metric(X, method):
     np.testing.assert_array_equal(model.labels_, plain.labels_)
 
 
-def test_standardised_distances():
-    """The variances are asked for: those of new rows would not be those of the medoids."""
+def test_seuclidean():
+    """Variances must be passed: those of new rows would differ from those of the medoids."""
     rows = np.array([[0.0], [0.0], [0.0], [1.0]])
     with pytest.raises(pb.InvalidInput, match=r"metric=protobandit.metric\('seuclidean', {'V'"):
         pb.KMedoids(2, metric="seuclidean", method="pam").fit(rows)

@@ -3,6 +3,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from protobandit import InvalidInput, select
 from protobandit.interfaces.jobs.demo import (
@@ -13,11 +14,10 @@ from protobandit.interfaces.jobs.demo import (
     average,
     barycentres,
     draw,
-    is_ours,
-    load,
-    run,
-    stamped,
-    trial,
+    is_unchanged,
+    run_demo,
+    select_digits,
+    signed,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -27,16 +27,16 @@ SCORE = DemoScore(
 
 
 @pytest.fixture(scope="module")
-def told() -> list[str]:
+def sentences() -> list[str]:
     return []
 
 
 @pytest.fixture(scope="module")
-def demo(told) -> Demo:
-    return run(20, seed=0, tell=told.append)
+def demo(sentences) -> Demo:
+    return run_demo(20, seed=0, notify=sentences.append)
 
 
-def test_every_method_has_its_line_beside_random(demo):
+def test_every_method_and_random_have_a_score(demo):
     assert list(demo.scores) == [*METHODS, "random"]
     assert demo.n_images == 1797
 
@@ -49,7 +49,7 @@ def test_every_method_costs_less_than_random_rows(demo):
     assert all(demo.scores[name].cost_error == 0 for name in METHODS)
 
 
-def test_prototypes_label_far_better_than_chance_and_than_random_rows(demo):
+def test_prototypes_label_better_than_random_rows(demo):
     random = demo.scores["random"]
     assert 0.5 < random.by_nearest < 0.8
     for name in METHODS:
@@ -62,22 +62,25 @@ def test_the_bandit_evaluates_less_than_the_exact_scan(demo):
     assert demo.scores["protobandit"].evaluations < 1797**2 / 2
 
 
-def test_the_exact_line_agrees_with_a_plain_computation(demo):
-    digits = load()
-    selection = select(digits.rows, k=20, method="lazygreedy")
-    chosen = digits.rows[selection.indices]
-    distances = np.linalg.norm(digits.rows[:, None, :] - chosen[None], axis=2)
+def test_the_exact_score_agrees_with_numpy(demo):
+    digits = load_digits()
+    selection = select(digits.data, k=20, method="lazygreedy")
+    chosen = digits.data[selection.indices]
+    distances = np.linalg.norm(digits.data[:, None, :] - chosen[None], axis=2)
     nearest = distances.argmin(axis=1)
-    kinds = digits.labels[selection.indices]
-    score, few = demo.scores["lazygreedy"], 3 / 1797  # some images are as near to two prototypes
+    labels = digits.target[selection.indices]
+    score, few = (
+        demo.scores["lazygreedy"],
+        3 / 1797,
+    )  # some images are equally near to two prototypes
     assert score.cost == pytest.approx(distances.min(axis=1).mean())
-    assert score.by_nearest == pytest.approx(np.mean(kinds[nearest] == digits.labels), abs=few)
-    means = np.array([digits.rows[nearest == i].mean(axis=0) for i in range(20)])
-    to_means = np.linalg.norm(digits.rows[:, None, :] - means[None], axis=2).argmin(axis=1)
-    assert score.by_barycentre == pytest.approx(np.mean(kinds[to_means] == digits.labels), abs=few)
+    assert score.by_nearest == pytest.approx(np.mean(labels[nearest] == digits.target), abs=few)
+    means = np.array([digits.data[nearest == i].mean(axis=0) for i in range(20)])
+    to_means = np.linalg.norm(digits.data[:, None, :] - means[None], axis=2).argmin(axis=1)
+    assert score.by_barycentre == pytest.approx(np.mean(labels[to_means] == digits.target), abs=few)
 
 
-def test_the_picture_holds_k_images_and_what_they_cost(demo):
+def test_the_picture_holds_k_images_and_their_cost(demo):
     root = ElementTree.fromstring(demo.picture)
     assert len(list(root.iter(f"{SVG}image"))) == 20
     lines = " ".join(element.text or "" for element in root.iter(f"{SVG}text"))
@@ -85,29 +88,29 @@ def test_the_picture_holds_k_images_and_what_they_cost(demo):
     assert f"{1797**2:,} evaluations" in lines
 
 
-def test_it_tells_that_the_first_run_compiles_before_it_times(demo, told):
-    sentences = [line for line in told if "compiles" in line or "Selecting" in line]
-    assert "compiles" in sentences[0]
-    assert len(sentences) == 1 + len(METHODS) + 1
-    assert f"{N_RANDOM} times" in sentences[-1]
+def test_compilation_is_announced_before_the_timed_runs(demo, sentences):
+    steps = [line for line in sentences if "compiles" in line or "Selecting" in line]
+    assert "compiles" in steps[0]
+    assert len(steps) == 1 + len(METHODS) + 1
+    assert f"{N_RANDOM} times" in steps[-1]
 
 
-def test_the_seed_decides():
-    digits = load()
-    a, b, c = (trial(digits, 5, method="random", seed=seed).selection for seed in (3, 3, 4))
+def test_the_seed_determines_the_selection():
+    digits = load_digits()
+    a, b, c = (select_digits(digits, 5, method="random", seed=seed).selection for seed in (3, 3, 4))
     np.testing.assert_array_equal(a.indices, b.indices)
     assert set(a.indices) != set(c.indices)
 
 
 @pytest.mark.parametrize("k", [0, 1798])
-def test_an_impossible_k_is_refused_before_the_work(k):
-    told = []
+def test_an_invalid_k_raises_before_the_computation(k):
+    sentences = []
     with pytest.raises(InvalidInput, match=f"k={k} .* 1797"):
-        run(k, seed=0, tell=told.append)
-    assert not any("compiles" in line for line in told)
+        run_demo(k, seed=0, notify=sentences.append)
+    assert not any("compiles" in line for line in sentences)
 
 
-def test_barycentres_are_means_and_lonely_prototypes_stay():
+def test_barycentres_are_means_and_prototypes_without_rows_stay():
     rows = np.array([[0.0, 0.0], [2.0, 4.0], [9.0, 9.0]])
     prototypes = np.array([[1.0, 1.0], [8.0, 8.0], [5.0, 5.0]])
     moved = barycentres(rows, np.array([0, 0, 1]), prototypes)
@@ -120,18 +123,25 @@ def test_the_average_and_its_standard_error():
     assert mean.cost_error == pytest.approx(1.0)
 
 
-def test_names_in_the_picture_follow_the_choice():
-    digits = load()
-    selection = trial(digits, 2, method="lazygreedy", seed=0).selection
+def test_names_in_the_picture_match_the_selection():
+    digits = load_digits()
+    selection = select_digits(digits, 2, method="lazygreedy", seed=0).selection
     titles = [e.text for e in ElementTree.fromstring(draw(digits, selection)).iter(f"{SVG}title")]
     for i, (row, title) in enumerate(zip(selection.indices, titles[1:], strict=True)):
         assert title is not None
-        assert title.startswith(f"{i + 1}. digit {digits.labels[row]}, row {row}: ")
+        assert title.startswith(f"{i + 1}. digit {digits.target[row]}, row {row}: ")
 
 
-def test_our_picture_is_known_again_until_somebody_changes_it():
-    ours = stamped("<svg/>\n")
-    ElementTree.fromstring(ours)
-    assert is_ours(ours)
-    for other in ("", "<svg/>\n", ours.replace("svg", "svg "), ours + " ", ours[:-1], ours + ours):
-        assert not is_ours(other)
+def test_a_picture_is_recognised_until_it_is_edited():
+    picture = signed("<svg/>\n")
+    ElementTree.fromstring(picture)
+    assert is_unchanged(picture)
+    for other in (
+        "",
+        "<svg/>\n",
+        picture.replace("svg", "svg "),
+        picture + " ",
+        picture[:-1],
+        picture + picture,
+    ):
+        assert not is_unchanged(other)

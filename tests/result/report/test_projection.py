@@ -88,7 +88,7 @@ def test_one_or_two_prototypes_of_a_matrix_are_enough(k):
 def test_a_prototype_without_members_is_at_the_mean():
     selection = SimpleNamespace(
         indices=np.arange(2),
-        metric="precomputed",
+        metric_name="precomputed",
         prototypes=[0, 1],
         preparation=None,
         distances=np.asarray,

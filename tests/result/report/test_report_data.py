@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 import protobandit as pb
-from protobandit.result.report.distances import SHARES
 from protobandit.result.report.page import page as render_page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
+from protobandit.result.report.sample import SHARES
 
 SOURCE = np.random.default_rng(1).normal(size=(30, 3))
 TARGET = np.random.default_rng(2).normal(size=(200, 3))
@@ -226,17 +226,17 @@ def test_loaded_selections_have_reports():
 
 def test_the_summary_matches_the_selection():
     summary = REPORT.summary
-    assert (summary.k, summary.n_source, summary.n_target) == (6, 30, 200)
+    assert (summary.selection.k, summary.n_source, summary.n_target) == (6, 30, 200)
     assert summary.n_pairs == 6000
     assert summary.n_exact == 36000
-    assert summary.cost == SELECTION.cost
-    assert summary.evaluations == SELECTION.evaluations
+    assert summary.selection.cost == SELECTION.cost
+    assert summary.selection.evaluations == SELECTION.evaluations
     assert summary.certified is None
     certified = report(SELECTION.certified()).summary
     assert certified.certified == SELECTION.certify().cost_ratio
     assert certified.certificate.startswith("For certain")
     assert certified.search_evaluations == summary.search_evaluations == SELECTION.evaluations
-    assert certified.evaluations > SELECTION.evaluations
+    assert certified.selection.evaluations > SELECTION.evaluations
 
 
 def test_the_number_of_source_rows_falls_back_on_the_problem():

@@ -1,4 +1,4 @@
-"""Files of every format with the same rows."""
+"""Write the same rows as files of every format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_csv(path):
     pyarrow.csv.write_csv(columns(), path)
 
 
-def write_packed_csv(path):
+def write_gzipped_csv(path):
     plain = path.with_suffix("")
     write_csv(plain)
     path.write_bytes(gzip.compress(plain.read_bytes()))
@@ -77,13 +77,13 @@ def write_arrow_stream(path):
         writer.write_table(table, max_chunksize=8)
 
 
-# By file name: what writes it, and its format.
+# By file name: the function that writes it, and its format.
 WRITERS = {
     "rows.npy": (write_npy, "npy"),
     "rows.npz": (write_npz, "npz"),
     "sparse.npz": (write_csr, "csr"),
     "rows.csv": (write_csv, "csv"),
-    "rows.csv.gz": (write_packed_csv, "csv"),
+    "rows.csv.gz": (write_gzipped_csv, "csv"),
     "rows.tsv": (write_tsv, "tsv"),
     "rows.jsonl": (write_jsonl, "jsonl"),
     "rows.parquet": (write_parquet, "parquet"),

@@ -39,7 +39,7 @@ def test_a_folder_of_images_in_order_of_names(tmp_path):
     assert pb.select(tmp_path, k=2).k == 2
 
 
-def test_folders_below_are_labels(tmp_path):
+def test_subfolders_are_labels(tmp_path):
     for folder in ("cat", "dog"):
         for at in range(2):
             save(tmp_path / folder / f"{at}.png", grey())
@@ -48,7 +48,7 @@ def test_folders_below_are_labels(tmp_path):
     assert found.column("file").tolist()[3] == str(tmp_path / "dog" / "1.png")
 
 
-def test_colour_is_kept_if_asked_for(tmp_path):
+def test_colour_is_kept_on_request(tmp_path):
     pixels = RANDOM.integers(256, size=(4, 3, 3), dtype=np.uint8)
     save(tmp_path / "a.png", pixels)
     colour, plain = open_rows(tmp_path, is_colour=True), open_rows(tmp_path)
@@ -61,12 +61,12 @@ def test_colour_is_kept_if_asked_for(tmp_path):
 def test_images_of_different_sizes_become_small_squares(tmp_path):
     save(tmp_path / "a.png", np.full((6, 5), 70, np.uint8))
     save(tmp_path / "b.png", np.full((60, 70), 200, np.uint8))
-    told = []
-    found = open_rows(tmp_path, tell=told.append)
+    messages = []
+    found = open_rows(tmp_path, tell=messages.append)
     assert found.image_shape == (32, 32)
-    assert "different sizes: all are resized to 32 x 32 pixels" in told[0]
-    open_rows(tmp_path, tell=told.append, image_size=4)
-    assert len(told) == 1
+    assert "different sizes: all are resized to 32 x 32 pixels" in messages[0]
+    open_rows(tmp_path, tell=messages.append, image_size=4)
+    assert len(messages) == 1
     assert (found.rows[0] == 70).all()
     assert (found.rows[1] == 200).all()
 
@@ -102,7 +102,7 @@ def test_patterns_and_single_files(tmp_path):
 
 @pytest.mark.parametrize("n_left", [0, 20, 60])
 @pytest.mark.parametrize("size", [None, 4])
-def test_an_image_that_cannot_be_decoded_is_named(tmp_path, n_left, size):
+def test_the_error_names_an_image_that_cannot_be_decoded(tmp_path, n_left, size):
     save(tmp_path / "a.png", grey(20, 20))
     path = save(tmp_path / "b.png", grey(20, 20))
     path.write_bytes(path.read_bytes()[:n_left])
@@ -116,7 +116,7 @@ def test_images_have_no_columns_to_choose(tmp_path):
         open_rows(tmp_path, columns="x")
 
 
-def test_many_images_are_spilled(tmp_path, monkeypatch):
+def test_many_images_are_cached_on_disk(tmp_path, monkeypatch):
     pixels = grey()
     save(tmp_path / "images" / "a.png", pixels)
     monkeypatch.setattr("protobandit.rows.files.images.MOST_HELD", 3)
@@ -125,7 +125,7 @@ def test_many_images_are_spilled(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.images([0])[0], pixels)
 
 
-def test_says_what_to_install(tmp_path, monkeypatch):
+def test_the_error_says_what_to_install(tmp_path, monkeypatch):
     save(tmp_path / "a.png", grey())
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(pb.NotAvailable, match=r"protobandit\[files\]"):

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 import protobandit as pb
 from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
-from protobandit.rows.convert import as_rows
 from protobandit.rows.files import table_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.memory_maps import Joined
@@ -21,7 +20,7 @@ from rows.files import files
 
 
 def opened(path, **options):
-    """Open a file of `files`, its ids and labels left out of the features."""
+    """Open a file of `files` without its ids and labels."""
     has_names = path.name in files.NAMED
     without = ("id", "label") if has_names else ()
     return open_rows(path, **{"without": without, **options})
@@ -47,7 +46,7 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", files.NAMED)
-def test_columns_and_records_are_those_of_the_rows(tmp_path, name):
+def test_columns_and_records_match_the_rows(tmp_path, name):
     found = opened(files.write(tmp_path, name))
     assert {"id", "label"} <= set(found.names)
     assert found.column("id").tolist() == files.IDS.tolist()
@@ -69,9 +68,9 @@ def test_formats_without_names_have_no_columns(tmp_path, name):
 
 @pytest.mark.parametrize("name", files.WRITERS)
 @pytest.mark.parametrize("as_path", [str, lambda path: path])
-def test_select_takes_the_path_of_a_file(tmp_path, name, as_path):
+def test_select_accepts_the_path_of_a_file(tmp_path, name, as_path):
     path = files.write(tmp_path, name)
-    if path.name in files.TABLES:  # what is not a number is left out by the one who writes it
+    if path.name in files.TABLES:  # rewrite the file without ids and labels
         table = files.columns().select(list("xyz"))
         path = tmp_path / "plain.parquet"
         pyarrow.parquet.write_table(table, path)
@@ -80,7 +79,7 @@ def test_select_takes_the_path_of_a_file(tmp_path, name, as_path):
     assert chosen.indices.tolist() == truth.indices.tolist()
 
 
-def test_select_takes_two_paths(tmp_path):
+def test_select_accepts_two_paths(tmp_path):
     source = files.write(tmp_path, "rows.npy")
     target = tmp_path / "target.npy"
     np.save(target, files.NUMBERS[:20])
@@ -88,6 +87,23 @@ def test_select_takes_two_paths(tmp_path):
     truth = pb.select(files.NUMBERS, files.NUMBERS[:20], k=3, method="lazygreedy")
     assert chosen.indices.tolist() == truth.indices.tolist()
     assert chosen.assign(target).labels.tolist() == truth.assign(files.NUMBERS[:20]).labels.tolist()
+
+
+@pytest.mark.parametrize("preparation", [None, pb.Preparation(standardize=True)])
+def test_select_opens_each_path_once(tmp_path, monkeypatch, preparation):
+    source, target = files.write(tmp_path, "rows.npy"), tmp_path / "target.npy"
+    np.save(target, files.NUMBERS[:20])
+    paths = []
+
+    def counted(path, **options):
+        paths.append(path)
+        return open_rows(path, **options)
+
+    monkeypatch.setattr("protobandit.rows.files.opening.open_rows", counted)
+    chosen = pb.select(source, target, k=3, preparation=preparation)
+    assert paths == [source, target]
+    chosen.assign(target)
+    assert paths == [source, target, target]
 
 
 # -- features -------------------------------------------------------------------------------------
@@ -98,7 +114,7 @@ def test_select_takes_two_paths(tmp_path):
     ("columns", "expected"),
     [("x", "x"), (["z", "x"], "zx"), ("[xy]", "xy"), ("?", "xyz"), (["y", "?"], "yxz")],
 )
-def test_columns_go_by_name_or_pattern(tmp_path, name, columns, expected):
+def test_columns_are_chosen_by_name_or_pattern(tmp_path, name, columns, expected):
     found = open_rows(files.write(tmp_path, name), columns=columns)
     assert found.features == tuple(expected)
     order = ["xyz".index(letter) for letter in expected]
@@ -121,7 +137,7 @@ def test_list_columns_are_vectors(tmp_path, suffix, is_fixed):
         found.column("v")
 
 
-def test_vectors_stand_beside_numbers(tmp_path):
+def test_vectors_and_numbers_are_combined(tmp_path):
     path = tmp_path / "rows.jsonl"
     lines = [{"a": i, "v": [i, 2.5]} for i in range(4)]
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -150,7 +166,7 @@ def test_numbers_of_every_type_are_floats(tmp_path, column, dtype):
 
 
 @pytest.mark.parametrize("dtype", [pa.int32(), pa.float32(), pa.bool_(), pa.null()])
-def test_what_is_missing_is_nan(tmp_path, dtype):
+def test_missing_numbers_are_nan(tmp_path, dtype):
     path = tmp_path / "rows.parquet"
     values = {pa.null(): None, pa.bool_(): True}
     column = pa.array([values.get(dtype, 1), None], dtype)
@@ -158,11 +174,13 @@ def test_what_is_missing_is_nan(tmp_path, dtype):
     rows = open_rows(path).rows
     assert np.isnan(rows[1, 0])
     n = int(np.isnan(rows).sum())
-    with pytest.raises(pb.InvalidInput, match=f"source has missing values: {n} in 'x'.*impute="):
+    with pytest.raises(
+        pb.InvalidInput, match=rf"source has missing values \(.*\): {n} in 'x'.*impute="
+    ):
         pb.select(path, k=1)
 
 
-def test_texts_are_categories_if_asked_for(tmp_path):
+def test_texts_are_categories_on_request(tmp_path):
     path = files.write(tmp_path, "rows.csv")
     found = open_rows(path, without=["id"], categories=True)
     assert found.kind == "mixed"
@@ -173,7 +191,7 @@ def test_texts_are_categories_if_asked_for(tmp_path):
     assert len(found) == files.N
 
 
-def test_categories_alone_make_rows_without_numbers(tmp_path):
+def test_rows_may_have_categories_only(tmp_path):
     path = files.write(tmp_path, "rows.csv")
     found = open_rows(path, columns="label", categories=True, sample=9, cache=tmp_path)
     assert found.rows.numbers.shape == (9, 0)
@@ -189,13 +207,13 @@ def test_one_column_of_texts_makes_texts(tmp_path):
 
 
 @pytest.mark.parametrize("name", files.WRITERS)
-def test_columns_that_may_be_there_are_no_features_if_they_are(tmp_path, name):
+def test_optional_columns_are_not_features(tmp_path, name):
     found = open_rows(files.write(tmp_path, name), perhaps=["id", "label", "nowhere"])
     assert len(found.features) == 3
     assert len(found) == files.N
 
 
-def test_row_numbers_that_pandas_wrote_are_no_features(tmp_path):
+def test_row_numbers_written_by_pandas_are_not_features(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(",x\n0,1.5\n1,2.5\n")
     assert open_rows(path).features == ("x",)
@@ -214,7 +232,7 @@ def test_large_ids_of_a_table_keep_every_digit(tmp_path):
 
 @pytest.mark.parametrize("preparation", [None, pb.Preparation(standardize=True)])
 @pytest.mark.parametrize("is_target", [True, False])
-def test_what_was_opened_can_be_selected_from_and_says_what_it_is(tmp_path, preparation, is_target):
+def test_opened_rows_can_be_selected_from(tmp_path, preparation, is_target):
     path = files.write(tmp_path, "rows.parquet")
     options = {"columns": ["x", "y", "z"], "cache": tmp_path}
     some = open_rows(path, **options, sample=20, name="target")
@@ -227,98 +245,23 @@ def test_what_was_opened_can_be_selected_from_and_says_what_it_is(tmp_path, prep
     assert found.status.replace(f" {some.remark}", "") == same.status
 
 
-def test_missing_values_are_counted_by_column_whatever_holds_them(tmp_path):
+def test_missing_values_are_counted_by_column_for_files_and_frames(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,\n2,3\n,\n")
-    expected = "source has missing values: 1 in 'a', 2 in 'b' \\(3 rows looked at\\).*impute="
+    expected = r"source has missing values \(3 rows checked\): 1 in 'a', 2 in 'b'.*impute="
     for rows in (path, str(path), open_rows(path)):
         with pytest.raises(pb.InvalidInput, match=expected):
             pb.select(rows, k=1)
     selection = pb.select(path, k=1, preparation=pb.Preparation(impute="mean"))
-    with pytest.raises(pb.InvalidInput, match="missing values: 1 in 'a', 2 in 'b'"):
+    with pytest.raises(pb.InvalidInput, match=r"missing values \(3 .*\): 1 in 'a', 2 in 'b'"):
         pb.select(path, k=1, preparation=pb.Preparation(standardize=True))
     assert selection.assign(path).labels.tolist() == [0, 0, 0]
-
-
-# -- .npy and .npz --------------------------------------------------------------------------------
-
-
-def test_npy_is_mapped_and_not_copied(tmp_path):
-    found = open_rows(files.write(tmp_path, "rows.npy"))
-    assert isinstance(found.rows, np.memmap)
-    assert not found.rows.flags.writeable
-
-
-def test_fortran_order_is_put_right(tmp_path):
-    path = tmp_path / "rows.npy"
-    np.save(path, np.asfortranarray(files.NUMBERS))
-    rows = open_rows(path).rows
-    assert rows.flags.c_contiguous
-    np.testing.assert_array_equal(rows, files.NUMBERS)
-
-
-def test_large_files_in_fortran_order_are_refused(tmp_path, monkeypatch):
-    path = tmp_path / "rows.npy"
-    np.save(path, np.asfortranarray(files.NUMBERS))
-    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 10)
-    with pytest.raises(pb.InvalidInput, match=r"Fortran order.*ascontiguousarray"):
-        open_rows(path)
-
-
-@pytest.mark.parametrize("dtype", [">f4", "<f8", "i2", "u1", "?", "f2"])
-def test_numbers_of_any_order_of_bytes(tmp_path, dtype):
-    rows = (10 * files.NUMBERS).astype(dtype)
-    path = tmp_path / "rows.npy"
-    np.save(path, rows)
-    found = as_rows(path, name="source").take(slice(0, files.N))
-    assert found.dtype.isnative
-    np.testing.assert_array_equal(found, rows)
-
-
-@pytest.mark.parametrize(
-    ("shape", "image"), [((5, 4), (5, 4)), ((5, 4, 3), (5, 4, 3)), ((5, 4, 1), (5, 4))]
-)
-@pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_bytes_of_three_dimensions_are_images(tmp_path, suffix, shape, image):
-    pixels = np.random.default_rng(0).integers(256, size=(6, *shape), dtype=np.uint8)
-    path = tmp_path / f"rows{suffix}"
-    np.save(path, pixels) if suffix == ".npy" else np.savez(path, pixels)
-    found = open_rows(path)
-    assert (found.kind, found.image_shape) == ("images", image)
-    assert found.rows.shape == (6, int(np.prod(shape)))
-    np.testing.assert_array_equal(found.images([4, 1]), pixels[[4, 1]].reshape(2, *image))
-
-
-def test_rows_that_are_no_images_make_none(tmp_path):
-    with pytest.raises(pb.InvalidInput, match="holds numbers, not images"):
-        open_rows(files.write(tmp_path, "rows.npy")).images([0])
-
-
-def test_npz_of_several_tables_wants_a_name(tmp_path):
-    path = tmp_path / "rows.npz"
-    np.savez(path, a=files.NUMBERS, b=2 * files.NUMBERS, y=files.IDS, short=np.arange(3))
-    with pytest.raises(
-        pb.InvalidInput, match=r"holds 'a', 'b'. Name .* by data.open_rows\(path, columns="
-    ):
-        open_rows(path)
-    found = open_rows(path, columns="b")
-    np.testing.assert_array_equal(found.rows, 2 * files.NUMBERS)
-    assert found.names == ("y",)
-
-
-def test_large_members_of_npz_are_spilled(tmp_path, monkeypatch):
-    path = tmp_path / "rows.npz"
-    np.savez_compressed(path, rows=files.NUMBERS)
-    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 10)
-    found = open_rows(path, cache=tmp_path / "cache")
-    assert isinstance(found.rows, np.memmap)
-    np.testing.assert_array_equal(found.rows, files.NUMBERS)
 
 
 # -- texts ----------------------------------------------------------------------------------------
 
 
-def test_a_text_a_line(tmp_path):
+def test_one_text_per_line(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_bytes("\ufeffété\r\n\nc\u2028d\nlast".encode())
     found = open_rows(path)
@@ -363,7 +306,7 @@ def test_several_npy_are_gathered_not_copied(tmp_path):
     assert chosen.fingerprints == truth.fingerprints
 
 
-def test_columns_of_several_files_may_stand_in_any_order(tmp_path):
+def test_columns_of_several_files_may_be_in_any_order(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     (tmp_path / "b.csv").write_text("y,x\n4.5,3\n")
     assert open_rows(tmp_path).rows.tolist() == [[1, 2], [3, 4.5]]
@@ -372,14 +315,14 @@ def test_columns_of_several_files_may_stand_in_any_order(tmp_path):
 # -- without the libraries ------------------------------------------------------------------------
 
 
-def test_says_what_to_install(tmp_path, monkeypatch):
+def test_the_error_says_what_to_install(tmp_path, monkeypatch):
     path = files.write(tmp_path, "rows.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(pb.NotAvailable, match=r"protobandit\[files\]"):
         open_rows(path)
 
 
-def test_whole_tables_too_large_to_hold_are_spilled(tmp_path, monkeypatch):
+def test_tables_too_large_for_memory_are_cached_on_disk(tmp_path, monkeypatch):
     path = files.write(tmp_path, "rows.parquet")
     monkeypatch.setattr(table_rows, "MOST_HELD", 10)
     found = opened(path, cache=tmp_path / "cache")

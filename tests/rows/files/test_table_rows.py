@@ -1,4 +1,4 @@
-"""Samples of tables are uniform, reproducible and bounded, whatever the order of the file."""
+"""Samples of tables are uniform and reproducible for any order of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import stats
 
 import protobandit as pb
 from protobandit.data import open_rows
-from protobandit.rows.files import sample_cache
+from protobandit.rows.files import row_cache
 from protobandit.rows.files.table_rows import distinct
 from protobandit.rows.files.tables import FileTable, Piece
 from rows.files import files
@@ -38,7 +38,7 @@ def write_table(path, rows, labels=None, group=100, **more):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Return a file whose rows are their own numbers, sorted by class."""
+    """Return a file whose rows hold their own numbers, sorted by class."""
     rows = np.repeat(np.arange(N, dtype=np.float32)[:, None], 2, axis=1)
     folder = tmp_path_factory.mktemp("large")
     return write_table(folder / "rows.parquet", rows, labels=np.arange(N) // 1000)
@@ -49,10 +49,10 @@ def opened(path, cache, **options):
     return open_rows(path, **given)
 
 
-# -- the law --------------------------------------------------------------------------------------
+# -- uniformity -----------------------------------------------------------------------------------
 
 
-def test_a_sample_is_of_different_rows_in_random_order(large, tmp_path):
+def test_a_sample_has_distinct_rows_in_random_order(large, tmp_path):
     found = opened(large, tmp_path)
     ids = found.rows[:, 0].astype(int)
     assert found.rows.shape == (M, 2)
@@ -65,7 +65,7 @@ def test_a_sample_is_of_different_rows_in_random_order(large, tmp_path):
     )
 
 
-def test_every_row_and_every_place_is_equally_likely(large, tmp_path):
+def test_every_row_and_every_position_is_equally_likely(large, tmp_path):
     seeds = 40
     counts, halves = np.zeros(N), np.zeros(10)
     for seed in range(seeds):
@@ -86,7 +86,7 @@ def test_every_set_is_equally_likely(n, size):
     assert expected == 1 or stats.chisquare(list(draws.values())).pvalue > 1e-3
 
 
-def test_drawing_takes_no_memory_for_rows_that_are_not_drawn():
+def test_drawing_needs_no_memory_for_other_rows():
     ids = distinct(10**15, 1000, np.random.default_rng(0))
     assert len(np.unique(ids)) == 1000
     assert ids.max() > 9 * 10**14
@@ -108,7 +108,7 @@ def test_a_file_sorted_by_class_gives_the_same_quality_as_a_shuffled_one(tmp_pat
         chosen = pb.select(source, found.rows, k=10, random_state=0)
         costs[name] = chosen.distances(rows).min(axis=1).mean()
     assert costs["sorted"] == pytest.approx(costs["shuffled"], rel=0.02)
-    # Whole groups of a sorted file would miss classes altogether.
+    # Whole groups of a sorted file miss some classes.
     path = tmp_path / "sorted.parquet"
     unfair = opened(path, tmp_path / "cache", sample=2000, assume_shuffled=True)
     assert (np.bincount(unfair.column("label").astype(int), minlength=10) == 0).any()
@@ -118,7 +118,7 @@ def test_a_file_sorted_by_class_gives_the_same_quality_as_a_shuffled_one(tmp_pat
 
 
 @pytest.mark.parametrize("assume_shuffled", [False, True])
-def test_columns_and_records_are_those_of_the_sample(large, tmp_path, assume_shuffled):
+def test_columns_and_records_match_the_sample(large, tmp_path, assume_shuffled):
     found = opened(large, tmp_path, assume_shuffled=assume_shuffled)
     ids = found.rows[:, 0].astype(int)
     assert found.column("id").tolist() == ids.tolist()
@@ -127,7 +127,7 @@ def test_columns_and_records_are_those_of_the_sample(large, tmp_path, assume_shu
 
 
 @pytest.mark.parametrize("name", files.TABLES)
-def test_every_table_is_sampled_alike(tmp_path, name):
+def test_all_formats_give_the_same_sample(tmp_path, name):
     path = files.write(tmp_path, name)
     found = opened(path, tmp_path / "cache", columns=["x", "y", "z"], sample=20)
     ids = (found.column("id") // 7).astype(int)
@@ -190,21 +190,21 @@ def test_records_read_only_their_row_groups(large, tmp_path, groups_read):
     assert groups_read == sorted({i // 100 for i in record["id"]})
 
 
-# -- spills ---------------------------------------------------------------------------------------
+# -- cache ----------------------------------------------------------------------------------------
 
 
 def test_a_sample_is_reused(large, tmp_path, groups_read):
     first = opened(large, tmp_path)
     groups_read.clear()
-    told = []
-    again = opened(large, tmp_path, tell=told.append)
+    messages = []
+    again = opened(large, tmp_path, tell=messages.append)
     assert groups_read == []
-    assert told == [f"Reusing what was read before, in {next(tmp_path.iterdir())}."]
+    assert messages == [f"Reusing the rows cached in {next(tmp_path.iterdir())}."]
     np.testing.assert_array_equal(first.rows, again.rows)
     assert again.column("id").tolist() == again.rows[:, 0].astype(int).tolist()
 
 
-def test_anything_else_is_another_sample(tmp_path):
+def test_other_options_give_another_sample(tmp_path):
     rows = np.arange(2000, dtype=np.float32).reshape(-1, 2)
     path = write_table(tmp_path / "rows.parquet", rows)
     cache = tmp_path / "cache"
@@ -218,7 +218,7 @@ def test_anything_else_is_another_sample(tmp_path):
     np.testing.assert_array_equal(changed.rows, (rows + 1)[changed.column("id")])
 
 
-def test_a_file_that_was_changed_is_read_again(tmp_path):
+def test_a_changed_file_is_read_again(tmp_path):
     path, cache = tmp_path / "rows.csv", tmp_path / "cache"
     for at, digit in enumerate("12"):  # of the same size
         path.write_text("v\n" + f"{digit}.5\n" * 50)
@@ -226,13 +226,13 @@ def test_a_file_that_was_changed_is_read_again(tmp_path):
         assert set(opened(path, cache, sample=20).rows.ravel().tolist()) == {float(digit) + 0.5}
 
 
-def test_nothing_is_read_behind_the_last_row_wanted():
+def test_nothing_is_read_after_the_last_wanted_row():
     batch = pa.record_batch({"x": np.arange(10)})
 
     def read(columns, batch_rows):
         yield batch
         yield batch
-        raise AssertionError("nobody asked for these rows")
+        raise AssertionError("these rows were not requested")
 
     table = FileTable(
         form="csv", schema=batch.schema, pieces=(Piece("p", 30, read),), has_groups=False
@@ -244,23 +244,23 @@ def test_nothing_is_read_behind_the_last_row_wanted():
     ]
 
 
-def test_a_damaged_spill_is_written_again(large, tmp_path):
+def test_a_damaged_cache_file_is_written_again(large, tmp_path):
     truth = np.array(opened(large, tmp_path).rows)
-    spill = next(tmp_path.iterdir())
-    os.truncate(spill, 200)
+    cached = next(tmp_path.iterdir())
+    os.truncate(cached, 200)
     np.testing.assert_array_equal(opened(large, tmp_path).rows, truth)
 
 
-def test_the_cache_is_the_users_own(large, tmp_path, monkeypatch):
+def test_the_default_cache_is_that_of_the_user(large, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     opened(large, None)
     assert len(list((tmp_path / "xdg" / "protobandit").iterdir())) == 1
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert sample_cache.cache_folder(None) == tmp_path / "home" / ".cache" / "protobandit"
+    assert row_cache.cache_folder(None) == tmp_path / "home" / ".cache" / "protobandit"
 
 
-def test_what_goes_wrong_while_reading_leaves_nothing(tmp_path):
+def test_an_error_while_reading_leaves_no_file(tmp_path):
     path = tmp_path / "rows.parquet"
     table = pa.table({"v": [[1.0, 2.0]] * 50 + [[1.0]] * 50})
     pyarrow.parquet.write_table(table, path, row_group_size=10)
@@ -269,7 +269,7 @@ def test_what_goes_wrong_while_reading_leaves_nothing(tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_an_interruption_leaves_nothing(large, tmp_path, monkeypatch):
+def test_an_interruption_leaves_no_file(large, tmp_path, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
@@ -292,17 +292,17 @@ except ProtobanditError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
-def test_a_full_disk_is_said_and_leaves_nothing(large, tmp_path):
+def test_a_full_disk_raises_and_leaves_no_file(large, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", _FULL, str(large), str(tmp_path / "cache")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert done.stdout.startswith("NotAvailable 3,200 bytes read from"), done
     assert "cannot be written to" in done.stdout
-    assert "File too large. Pass cache= a folder with room" in done.stdout
+    assert "File too large. Pass a folder with enough space as cache=" in done.stdout
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_made_is_said(large, tmp_path):
+def test_a_cache_that_cannot_be_created_raises(large, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(pb.NotAvailable, match=r"cannot be written to .*file: (Not a dir|File ex)"):
         opened(large, tmp_path / "file")
@@ -331,7 +331,7 @@ print(max(peak) - before)
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="memory is read from /proc")
 @pytest.mark.parametrize(("group", "most"), [(4096, 60), (120 * 4096, 100)])
-def test_the_pass_takes_bounded_memory(large, tmp_path, group, most):
+def test_sampling_needs_bounded_memory(large, tmp_path, group, most):
     rows = np.random.default_rng(0).normal(size=(4096, 64)).astype(np.float32)
     table = pa.table({"v": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 64)})
     path = tmp_path / "large.parquet"

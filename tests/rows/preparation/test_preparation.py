@@ -1,4 +1,4 @@
-"""Preparation: against scikit-learn and a loop, its laws, and each of its errors."""
+"""Preparation: compared with scikit-learn and a loop, invariants, and errors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 
 import protobandit as pb
 from protobandit import FittedPreparation, InvalidInput, Preparation
+from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
-from protobandit.rows.preparation import block_statistics as learn
-from protobandit.rows.preparation import inputs as tables
-from protobandit.rows.preparation.prepared_rows import PreparedRows
-from protobandit.rows.preparation.sides import prepare_sides
+from protobandit.rows.frames import as_columns
+from protobandit.rows.preparation import column_statistics
+from protobandit.rows.preparation import preparation as fitting
+from protobandit.rows.preparation.prepared_rows import PreparedRows, prepare_sides
+from protobandit.rows.preparation.tables import as_table
 from protobandit.rows.rows import Rows
 
 RANDOM = np.random.default_rng(20)
 NUMBERS = RANDOM.normal(size=(200, 6)) * [1, 10, 100, 0.01, 5, 1] + [0, 5, -300, 0, 0, 7]
 NUMBERS[:, 5] = 7.3  # constant
-GAPS = NUMBERS.copy()
-GAPS[RANDOM.random(NUMBERS.shape) < 0.1] = np.nan
+WITH_MISSING = NUMBERS.copy()
+WITH_MISSING[RANDOM.random(NUMBERS.shape) < 0.1] = np.nan
 FRAME = pd.DataFrame(
     {
         "age": RANDOM.integers(18, 90, 120),
@@ -44,8 +46,8 @@ FRAME = pd.DataFrame(
 )
 
 
-def holed(frame):
-    """Return a frame with gaps in a column of numbers and in one of texts."""
+def with_missing(frame):
+    """Return a frame with missing values in a column of numbers and in one of texts."""
     frame = frame.astype({"age": float, "colour": object})
     frame.loc[[3, 50, 51], "age"] = np.nan
     frame.loc[[7], "colour"] = None
@@ -56,11 +58,11 @@ def select(*rows, k=4, **options):
     return pb.select(*rows, k=k, method="lazygreedy", random_state=0, **options)
 
 
-# -- truth: what scikit-learn computes ------------------------------------------------------------
+# -- compared with scikit-learn -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_standardize_is_scikit_learns(dtype):
+def test_standardize_equals_scikit_learn(dtype):
     rows = NUMBERS.astype(dtype)
     prepared = Preparation(standardize=True).fit(rows).transform(rows)
     expected = StandardScaler().fit(NUMBERS).transform(NUMBERS)
@@ -69,13 +71,13 @@ def test_standardize_is_scikit_learns(dtype):
     np.testing.assert_array_equal(prepared[:, 5], 0)
 
 
-def test_a_column_that_was_constant_is_zero_for_any_rows():
+def test_a_constant_column_is_zero_for_any_rows():
     fitted = Preparation(standardize=True).fit(NUMBERS)
     assert fitted.transform(NUMBERS + 1.0)[:, 5].tolist() == [0.0] * 200
 
 
 @pytest.mark.parametrize("asked", [3, 0.9, 0.999999])
-def test_components_are_scikit_learns_but_for_sign(asked):
+def test_components_equal_scikit_learn_up_to_sign(asked):
     rows = RANDOM.normal(size=(150, 8)) @ RANDOM.normal(size=(8, 8)) + 3
     fitted = Preparation(pca=asked).fit(rows)
     expected = PCA(asked, svd_solver="full").fit(rows)
@@ -88,8 +90,8 @@ def test_components_are_scikit_learns_but_for_sign(asked):
 
 @pytest.mark.parametrize("n", [40, 80])
 def test_components_of_very_wide_rows(n, monkeypatch):
-    monkeypatch.setattr(learn, "_MOST_BY_COVARIANCE", 60)
-    monkeypatch.setattr(learn, "_MOST_BY_SVD", 50)
+    monkeypatch.setattr(column_statistics, "_MOST_BY_COVARIANCE", 60)
+    monkeypatch.setattr(column_statistics, "_MOST_BY_SVD", 50)
     rows = RANDOM.normal(size=(n, 90)) * np.r_[1000, 300, 100, 30, np.full(86, 0.1)]
     fitted = Preparation(pca=4).fit(rows)
     expected = PCA(4, svd_solver="full").fit(rows)
@@ -100,7 +102,7 @@ def test_components_of_very_wide_rows(n, monkeypatch):
     assert fitted.to_document() == Preparation(pca=4).fit(rows).to_document()
 
 
-def test_components_of_rows_that_are_all_the_same():
+def test_components_of_identical_rows():
     fitted = Preparation(pca=0.95).fit(np.ones((5, 3)))
     assert fitted.n_columns == 1
     assert fitted.variance_share == 1.0
@@ -108,7 +110,7 @@ def test_components_of_rows_that_are_all_the_same():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_normalize_is_scikit_learns(dtype):
+def test_normalize_equals_scikit_learn(dtype):
     rows = np.vstack([NUMBERS, np.zeros(6)]).astype(dtype)
     prepared = Preparation(normalize=True).fit(rows).transform(rows)
     assert prepared.dtype == dtype
@@ -117,21 +119,21 @@ def test_normalize_is_scikit_learns(dtype):
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_lengths_neither_overflow_nor_vanish(size):
+def test_lengths_neither_overflow_nor_underflow(size):
     rows = np.array([[3.0, 4.0], [0.0, 2.0]])
     prepared = Preparation(normalize=True).fit(rows * size).transform(rows * size)
     np.testing.assert_allclose(prepared, [[0.6, 0.8], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("impute", ["mean", "median", "most-frequent"])
-def test_impute_is_scikit_learns(impute):
-    rows = np.round(GAPS, 1)
+def test_impute_equals_scikit_learn(impute):
+    rows = np.round(WITH_MISSING, 1)
     fitted = Preparation(impute=impute).fit(rows)
     expected = SimpleImputer(strategy=impute.replace("-", "_")).fit(rows)
     np.testing.assert_allclose(fitted.transform(rows), expected.transform(rows))
 
 
-def test_one_hot_is_scikit_learns():
+def test_one_hot_equals_scikit_learn():
     fitted = Preparation(categories="one-hot").fit(FRAME)
     expected = OneHotEncoder(sparse_output=False).fit_transform(FRAME[["colour", "city"]])
     prepared = fitted.transform(FRAME)
@@ -141,15 +143,15 @@ def test_one_hot_is_scikit_learns():
     assert fitted.features == ("age", "income", "colour", "city")
 
 
-def test_missing_categories_are_the_most_frequent_one():
+def test_missing_categories_are_replaced_by_the_most_frequent():
     frame = pd.DataFrame({"c": ["b", "a", None, "b", "a"], "x": np.arange(5.0)})
     fitted = Preparation(categories="one-hot", impute="mean").fit(frame)
-    assert fitted.commonest == {"c": "a"}  # the first of two
+    assert fitted.commonest == {"c": "a"}  # the first of two alphabetically
     np.testing.assert_array_equal(fitted.transform(frame)[2], [2, 1, 0])
 
 
-def test_all_steps_are_a_pipeline_of_scikit_learns():
-    frame = holed(FRAME)
+def test_all_steps_equal_a_pipeline_of_scikit_learn():
+    frame = with_missing(FRAME)
     asked = Preparation(
         impute="median", categories="one-hot", standardize=True, pca=3, normalize=True
     )
@@ -179,7 +181,7 @@ def gower(one, other, fitted_on):
     return sum(parts) / len(parts)
 
 
-def test_manhattan_of_prepared_rows_is_gowers():
+def test_manhattan_distance_of_prepared_rows_is_gowers():
     selection = select(
         FRAME[:50], FRAME, metric="manhattan", preparation=Preparation(categories="gower")
     )
@@ -188,21 +190,21 @@ def test_manhattan_of_prepared_rows_is_gowers():
     np.testing.assert_allclose(selection.distances(FRAME), expected, atol=1e-12)
 
 
-def test_gowers_distance_of_a_category_nobody_met_is_that_of_any_other():
+def test_gowers_distance_of_an_unseen_category_is_that_of_any_other():
     fitted = Preparation(categories="gower").fit(FRAME)
-    stranger = FRAME[:1].assign(colour="mauve")
-    apart = np.abs(fitted.transform(stranger) - fitted.transform(FRAME)).sum(axis=1)
-    expected = [gower(stranger.iloc[0], FRAME.iloc[j], FRAME) for j in range(len(FRAME))]
+    unseen = FRAME[:1].assign(colour="mauve")
+    apart = np.abs(fitted.transform(unseen) - fitted.transform(FRAME)).sum(axis=1)
+    expected = [gower(unseen.iloc[0], FRAME.iloc[j], FRAME) for j in range(len(FRAME))]
     np.testing.assert_allclose(apart, expected, atol=1e-12)
 
 
-def test_gower_of_a_constant_column_counts_nothing():
+def test_a_constant_column_does_not_count_in_gowers_distance():
     frame = FRAME.assign(age=40)
     fitted = Preparation(categories="gower").fit(frame)
     np.testing.assert_array_equal(fitted.transform(FRAME)[:, 0], 0)
 
 
-# -- laws -----------------------------------------------------------------------------------------
+# -- invariants -----------------------------------------------------------------------------------
 
 
 def test_it_is_fitted_on_the_target():
@@ -267,7 +269,7 @@ def test_the_order_of_columns_changes_nothing(preparation, metric):
         np.testing.assert_array_equal(mine, others)
 
 
-def test_source_and_target_are_matched_by_name_and_others_are_left_out():
+def test_source_and_target_are_matched_by_name_and_other_columns_are_ignored():
     own = FRAME[["income", "age"]].assign(note="not a feature")
     target = FRAME[["age", "income"]]
     preparation = Preparation(standardize=True)
@@ -280,14 +282,14 @@ TABLES = {
     "pandas": lambda frame: frame,
     "polars": lambda frame: pl.from_pandas(frame),
     "arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
-    "columns": lambda frame: Columns.of(frame),
+    "columns": lambda frame: as_columns(frame),
 }
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_tables_of_any_library_are_alike(make):
+def test_tables_of_all_libraries_give_the_same_result(make):
     preparation = Preparation(categories="one-hot", standardize=True, impute="median")
-    frame = holed(FRAME)
+    frame = with_missing(FRAME)
     expected = select(frame, preparation=preparation)
     found = select(make(frame), preparation=preparation)
     assert found.indices.tolist() == expected.indices.tolist()
@@ -298,7 +300,7 @@ def test_tables_of_any_library_are_alike(make):
     )
 
 
-def test_arrays_lists_and_frames_of_numbers_are_alike():
+def test_arrays_lists_and_frames_give_the_same_result():
     preparation = Preparation(standardize=True)
     expected = select(NUMBERS, preparation=preparation)
     for rows in (NUMBERS.tolist(), pd.DataFrame(NUMBERS), pl.DataFrame(NUMBERS)):
@@ -323,27 +325,27 @@ def test_both_sides_get_the_wider_type():
     assert selection.problem.target.dtype == np.float64
 
 
-def test_rows_in_another_precision_are_still_answered():
+def test_rows_of_another_precision_are_assigned():
     for own, other in ((np.float32, np.float64), (np.float64, np.float32)):
         selection = select(NUMBERS.astype(own), preparation=Preparation(standardize=True))
         labels, _ = selection.assign(NUMBERS.astype(other))
         assert (labels == selection.assign(NUMBERS.astype(own)).labels).all()
 
 
-def test_without_a_step_rows_stay_as_they_are():
+def test_without_a_step_rows_are_unchanged():
     np.testing.assert_array_equal(Preparation().fit(NUMBERS).transform(NUMBERS), NUMBERS)
 
 
-def test_the_users_rows_are_left_alone():
+def test_the_rows_of_the_user_are_not_modified():
     rows = NUMBERS.copy()
     select(rows, preparation=Preparation(standardize=True, normalize=True))
     np.testing.assert_array_equal(rows, NUMBERS)
 
 
-# -- with the rest of a selection -----------------------------------------------------------------
+# -- combined with other options ------------------------------------------------------------------
 
 
-def test_weights_classes_constraints_and_goals_go_with_it():
+def test_weights_classes_constraints_and_goals_work_with_preparation():
     preparation = Preparation(standardize=True)
     scaled = StandardScaler().fit_transform(NUMBERS)
     labels = np.arange(200) % 3
@@ -362,7 +364,7 @@ def test_weights_classes_constraints_and_goals_go_with_it():
         assert "Rows were prepared (standardize=True)" in found.status
 
 
-def test_what_is_asked_of_a_selection_takes_rows_as_they_were():
+def test_queries_accept_unprepared_rows():
     selection = select(NUMBERS, preparation=Preparation(standardize=True))
     scaled = StandardScaler().fit_transform(NUMBERS)
     plain = select(scaled)
@@ -374,14 +376,14 @@ def test_what_is_asked_of_a_selection_takes_rows_as_they_were():
     assert selection.certify().cost_ratio == pytest.approx(plain.certify().cost_ratio)
 
 
-def test_parts_and_extensions_keep_it():
+def test_parts_and_extensions_keep_the_preparation():
     selection = select(NUMBERS, preparation=Preparation(standardize=True))
     for other in (selection.at(2), selection.extended(6)):
         assert other.preparation is selection.preparation
         assert other.assign(NUMBERS[other.indices]).labels.tolist() == list(range(other.k))
 
 
-def test_one_that_is_fitted_is_used_as_it_is():
+def test_a_fitted_preparation_is_not_fitted_again():
     fitted = Preparation(standardize=True).fit(NUMBERS * 2)
     selection = select(NUMBERS, preparation=fitted)
     assert selection.preparation is fitted
@@ -390,7 +392,7 @@ def test_one_that_is_fitted_is_used_as_it_is():
     )
 
 
-def test_a_plan_is_that_of_the_prepared_rows():
+def test_a_plan_uses_the_prepared_rows():
     planned = pb.plan(NUMBERS, k=3, preparation=Preparation(pca=2))
     assert planned.evaluations == pb.plan(NUMBERS[:, :2], k=3).evaluations
     by_class = pb.plan(
@@ -403,7 +405,7 @@ def test_a_plan_is_that_of_the_prepared_rows():
     assert 0 < by_class.evaluations < len(FRAME) ** 2
 
 
-def test_the_status_says_what_was_done():
+def test_the_status_describes_the_preparation():
     selection = select(NUMBERS, preparation=Preparation(standardize=True, pca=2))
     share = selection.preparation.variance_share
     assert (
@@ -412,12 +414,12 @@ def test_the_status_says_what_was_done():
     )
 
 
-def test_the_status_says_how_many_categories_were_not_met():
+def test_the_status_counts_unseen_categories():
     source = FRAME.assign(colour=["mauve", "teal", *FRAME["colour"][2:]])
     selection = select(source, FRAME, preparation=Preparation(categories="one-hot"))
-    assert "Of source, categories not met while fitting are all zeros: 2 in 'colour'" in (
-        selection.status
-    )
+    assert (
+        "Categories of source that are missing from the fitted sample are all zeros: 2 in 'colour'"
+    ) in selection.status
     np.testing.assert_array_equal(selection.preparation.transform(source)[:2, 2:5], 0)
     by_shares = select(
         source, FRAME, metric="manhattan", preparation=Preparation(categories="gower")
@@ -425,7 +427,7 @@ def test_the_status_says_how_many_categories_were_not_met():
     assert "count as one other category: 2 in 'colour'" in by_shares.status
 
 
-def test_a_metric_of_ones_own_reads_prepared_rows():
+def test_a_user_metric_receives_prepared_rows():
     def own(one, other):
         return float(np.abs(one - other).sum())
 
@@ -440,7 +442,7 @@ def test_a_metric_of_ones_own_reads_prepared_rows():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @prepared
-def test_a_loaded_selection_answers_to_the_bit(preparation, dtype):
+def test_a_loaded_selection_gives_the_same_bits(preparation, dtype):
     rows = NUMBERS.astype(dtype)
     selection = select(rows, preparation=preparation)
     loaded = pb.Selection.from_json(selection.to_json())
@@ -449,21 +451,21 @@ def test_a_loaded_selection_answers_to_the_bit(preparation, dtype):
     assert loaded.to_json() == selection.to_json()
 
 
-def test_a_loaded_selection_prepares_categories_and_gaps():
-    frame = holed(FRAME)
+def test_a_loaded_selection_prepares_categories_and_missing_values():
+    frame = with_missing(FRAME)
     preparation = Preparation(categories="gower", impute="mean")
     selection = select(frame, preparation=preparation, metric="manhattan")
     loaded = pb.Selection.from_json(selection.to_json())
     np.testing.assert_array_equal(loaded.distances(frame), selection.distances(frame))
 
 
-def test_a_selection_without_preparation_has_none():
+def test_a_selection_without_preparation_stores_none():
     assert pb.Selection.from_json(select(NUMBERS).to_json()).preparation is None
 
 
-def test_its_document_is_json_and_comes_back():
+def test_the_document_survives_json():
     fitted = Preparation(standardize=True, pca=2, impute="mean", categories="one-hot").fit(
-        holed(FRAME)
+        with_missing(FRAME)
     )
     loaded = FittedPreparation.from_document(json.loads(json.dumps(fitted.to_document())))
     np.testing.assert_array_equal(loaded.transform(FRAME), fitted.transform(FRAME))
@@ -471,19 +473,19 @@ def test_its_document_is_json_and_comes_back():
 
 
 def broken_documents():
-    """Yield documents that no release wrote, and what is said of them."""
+    """Yield invalid documents and the expected errors."""
     whole = Preparation(standardize=True, pca=2).fit(NUMBERS).to_document()
-    yield {**whole, "version": 99}, "version 99; this release reads 1"
+    yield {**whole, "version": 99}, "version 99, but this release reads 1"
     yield [], "version None"
-    yield {k: v for k, v in whole.items() if k != "levels"}, "not whole .*levels"
+    yield {k: v for k, v in whole.items() if k != "levels"}, "is incomplete .*levels"
     yield {**whole, "offsets": [1.0]}, r"offsets has shape \(1,\), not \(6,\)"
     yield {**whole, "components": [[1.0] * 5] * 2}, "components has shape"
     yield {**whole, "divisors": [None] * 6}, "divisors"
-    yield {**whole, "parameters": {}}, "not whole"
+    yield {**whole, "parameters": {}}, "is incomplete"
 
 
 @pytest.mark.parametrize(("document", "message"), list(broken_documents()))
-def test_documents_that_are_broken_are_refused(document, message):
+def test_broken_documents_raise(document, message):
     with pytest.raises(InvalidInput, match=message):
         FittedPreparation.from_document(document)
 
@@ -491,54 +493,54 @@ def test_documents_that_are_broken_are_refused(document, message):
 # -- missing values -------------------------------------------------------------------------------
 
 
-def test_missing_values_are_refused_with_their_counts():
+def test_missing_values_raise_with_their_counts():
     message = (
-        r"source has missing values: 3 in 'age', 1 in 'colour' \(120 rows looked at\)\. Drop these "
+        r"source has missing values \(120 rows checked\): 3 in 'age', 1 in 'colour'\. Drop these "
         r"rows, or pass Preparation\(impute='median'\) \(--impute median on the command line\)\."
     )
     with pytest.raises(InvalidInput, match=message):
-        select(holed(FRAME), preparation=Preparation(categories="one-hot"))
+        select(with_missing(FRAME), preparation=Preparation(categories="one-hot"))
 
 
 def test_missing_values_of_arrays_are_counted_by_position():
     rows = NUMBERS.copy()
     rows[[1, 2], 3] = np.nan
-    with pytest.raises(InvalidInput, match=r"rows has missing values: 2 in column 3 \(200"):
+    with pytest.raises(InvalidInput, match=r"missing values \(200 rows checked\): 2 in column 3"):
         Preparation(standardize=True).fit(rows)
 
 
-def test_only_so_many_columns_are_named():
-    with pytest.raises(InvalidInput, match=r"1 in column 7, 12 more columns \(1 rows"):
+def test_a_long_list_of_columns_is_shortened():
+    with pytest.raises(InvalidInput, match=r"1 in column 7, … \(20 in all\)"):
         Preparation().fit(np.full((1, 20), np.nan))
 
 
-def test_missing_values_of_the_source_are_refused_too():
-    with pytest.raises(InvalidInput, match=r"source has missing values: 3 in 'age'"):
-        select(holed(FRAME), FRAME, preparation=Preparation(categories="one-hot"))
+def test_missing_values_of_the_source_raise():
+    with pytest.raises(InvalidInput, match=r"source has missing values \(120 .*\): 3 in 'age'"):
+        select(with_missing(FRAME), FRAME, preparation=Preparation(categories="one-hot"))
 
 
-def test_missing_values_of_later_rows_are_refused():
+def test_missing_values_of_later_rows_raise():
     selection = select(FRAME, preparation=Preparation(categories="one-hot"))
     with pytest.raises(InvalidInput, match=r"rows do not fit this selection: rows has missing val"):
-        selection.assign(holed(FRAME))
+        selection.assign(with_missing(FRAME))
 
 
 def test_infinity_is_never_imputed():
-    rows = GAPS.copy()
+    rows = WITH_MISSING.copy()
     rows[9, 2] = np.inf
     with pytest.raises(InvalidInput, match=r"contains inf .*column 2.*never imputed"):
         select(rows, preparation=Preparation(impute="mean"))
     with pytest.raises(InvalidInput, match=r"source contains inf at row 9 in column 2"):
-        select(rows, GAPS, preparation=Preparation(impute="mean"))
+        select(rows, WITH_MISSING, preparation=Preparation(impute="mean"))
 
 
 def test_a_column_without_any_value_cannot_be_imputed():
-    rows = GAPS.copy()
+    rows = WITH_MISSING.copy()
     rows[:, 1] = np.nan
-    with pytest.raises(InvalidInput, match=r"rows has no value at all in column 1 \(200 rows"):
+    with pytest.raises(InvalidInput, match=r"rows has no values in column 1 \(200 rows"):
         Preparation(impute="median").fit(rows)
     frame = FRAME.assign(city=None).astype({"city": "category"})
-    with pytest.raises(InvalidInput, match=r"no value at all in 'city'"):
+    with pytest.raises(InvalidInput, match=r"no values in 'city'"):
         Preparation(impute="median", categories="one-hot").fit(frame)
 
 
@@ -546,7 +548,7 @@ def test_a_column_without_any_value_cannot_be_imputed():
 
 
 class CountingArray:
-    """An array that is gathered when asked, and counts what it hands out."""
+    """An array that is read in parts and counts the rows read."""
 
     def __init__(self, array):
         self.array = array
@@ -561,7 +563,7 @@ class CountingArray:
 
 
 class CountingRows(Rows):
-    """Rows of a kind of their own."""
+    """A user class of rows."""
 
     kind = "dense"
     dtype = np.dtype(np.float64)
@@ -583,11 +585,11 @@ class CountingRows(Rows):
 
 @pytest.fixture
 def few_to_fit_on(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_ROWS", 64)
+    monkeypatch.setattr(fitting, "MOST_ROWS", 64)
 
 
 @prepared
-def test_rows_read_in_parts_give_what_rows_in_memory_give(preparation, few_to_fit_on):
+def test_rows_read_in_parts_give_the_same_result_as_in_memory(preparation, few_to_fit_on):
     expected = select(NUMBERS[:40], NUMBERS, preparation=preparation)
     target = CountingArray(NUMBERS)
     found = select(NUMBERS[:40], target, preparation=preparation)
@@ -607,7 +609,7 @@ def test_the_bits_of_a_row_do_not_depend_on_its_neighbours(preparation):
         np.testing.assert_array_equal(rows.take(where), whole[where])
 
 
-def test_only_the_rows_asked_for_are_read():
+def test_only_the_requested_rows_are_read():
     target = CountingArray(np.ones((300_000, 2), dtype=np.float32))
     sides = prepare_sides(np.eye(2, dtype=np.float32), target, Preparation(normalize=True))
     assert target.handed_out == 65_536
@@ -616,7 +618,7 @@ def test_only_the_rows_asked_for_are_read():
     assert target.handed_out == 65_536 + 12
 
 
-def test_a_memory_map_of_a_million_rows_is_not_held(tmp_path):
+def test_a_memory_map_of_a_million_rows_is_not_read_into_memory(tmp_path):
     path = tmp_path / "rows.npy"
     written = np.lib.format.open_memmap(path, "w+", np.float32, (1_000_000, 8))
     written[:] = (np.arange(8_000_000, dtype=np.float32) % 1013).reshape(-1, 8)
@@ -639,29 +641,29 @@ def test_a_memory_map_of_a_million_rows_is_not_held(tmp_path):
 @pytest.mark.parametrize("n_bytes", [64, 256, 3072])
 def test_fitting_reads_little_of_a_file_of_five_gigabytes(n_bytes):
     n = 5 * 2**30 // n_bytes
-    starts = tables._runs(n, tables.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
+    starts = fitting._runs(n, fitting.MOST_ON_DISK, np.random.default_rng(0)) * n_bytes
     pages = np.unique(np.concatenate([starts, starts + n_bytes - 1]) // 4096)
     assert len(starts) == 16_384
     assert len(pages) * 4096 < 0.015 * n * n_bytes
-    single = tables._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
+    single = fitting._drawn(10**6, 65_536, np.random.default_rng(0)) * 256
     assert len(np.unique(single // 4096)) * 4096 > 0.6 * 10**6 * 256  # of 256 MB
 
 
-def test_a_file_is_read_in_runs_spread_all_over_it(tmp_path):
+def test_a_file_is_read_in_runs_spread_evenly(tmp_path):
     path = tmp_path / "rows.npy"
     rows = np.arange(400_003, dtype=np.float64).reshape(-1, 1)
     np.save(path, rows)
-    table = tables.as_table(path, name="target")
-    ids = tables.sampled(table, np.random.default_rng(0)).numbers.ravel()
+    table = as_table(open_rows(path), name="target")
+    ids = fitting.fitting_sample(table, np.random.default_rng(0)).numbers.ravel()
     assert 16_384 - 16 < len(ids) <= 16_384
     assert (np.diff(ids) >= 1).all()
     assert (np.diff(ids) == 1).sum() >= 15 * 1023
     assert np.histogram(ids, bins=100, range=(0, 400_003))[0].min() > 100
     every = np.zeros(97, dtype=int)
     for seed in range(400):
-        every[tables._runs(97, 32, np.random.default_rng(seed))] += 1
+        every[fitting._runs(97, 32, np.random.default_rng(seed))] += 1
     assert (every > 0).all()
-    assert tables._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
+    assert fitting._runs(30, 32, np.random.default_rng(0)).tolist() == list(range(30))
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -676,9 +678,9 @@ def test_a_file_sorted_by_class_is_standardized_as_a_shuffled_one(tmp_path, is_s
     np.testing.assert_allclose(fitted.divisors, rows.std(), rtol=0.05)
 
 
-def test_a_gap_in_a_row_that_was_not_looked_at_is_refused_when_read(few_to_fit_on):
+def test_a_missing_value_outside_the_sample_raises_when_read(few_to_fit_on):
     rows = NUMBERS.copy()
-    looked_at = tables._drawn(200, 64, np.random.default_rng(0)).tolist()
+    looked_at = fitting._drawn(200, 64, np.random.default_rng(0)).tolist()
     hidden = next(i for i in range(100, 200) if i not in looked_at)
     rows[hidden, 4] = np.nan
     target = CountingArray(rows)
@@ -688,7 +690,7 @@ def test_a_gap_in_a_row_that_was_not_looked_at_is_refused_when_read(few_to_fit_o
     assert filled.k == 4
 
 
-def test_rows_of_ones_own_kind_choose_their_sample(few_to_fit_on):
+def test_a_user_class_of_rows_chooses_its_sample(few_to_fit_on):
     target = CountingRows(NUMBERS)
     selection = select(NUMBERS[:40], target, preparation=Preparation(standardize=True))
     sample = target.sample(64)
@@ -703,7 +705,7 @@ def test_rows_of_ones_own_kind_choose_their_sample(few_to_fit_on):
     assert sorted(by_class.indices % 2) == [0, 0, 1, 1]
 
 
-def test_rows_in_parts_meet_prototypes_of_another_precision():
+def test_rows_in_parts_are_compared_with_prototypes_of_another_precision():
     selection = select(NUMBERS, preparation=Preparation(standardize=True))
     found = selection.assign(CountingArray(NUMBERS.astype(np.float32)))
     np.testing.assert_array_equal(found.labels, selection.assign(NUMBERS).labels)
@@ -719,7 +721,7 @@ def test_columns_of_rows_read_in_parts_are_matched_by_name():
     assert found.indices.tolist() == expected.indices.tolist()
 
 
-def test_the_sample_is_the_same_every_time_unless_a_seed_says_otherwise(few_to_fit_on):
+def test_the_sample_depends_only_on_the_seed(few_to_fit_on):
     asked = Preparation(standardize=True)
     one, same = asked.fit(NUMBERS), asked.fit(NUMBERS)
     other = asked.fit(NUMBERS, random_state=7)
@@ -727,13 +729,13 @@ def test_the_sample_is_the_same_every_time_unless_a_seed_says_otherwise(few_to_f
     assert not np.array_equal(one.offsets, other.offsets)
 
 
-def test_a_fingerprint_is_that_of_the_rows_as_they_were():
+def test_a_fingerprint_is_that_of_the_unprepared_rows():
     asked = Preparation(standardize=True, impute="mean")
-    found = select(GAPS, preparation=asked).fingerprints
-    other_nan = np.where(np.isnan(GAPS), np.copysign(np.nan, -1.0), GAPS)
+    found = select(WITH_MISSING, preparation=asked).fingerprints
+    other_nan = np.where(np.isnan(WITH_MISSING), np.copysign(np.nan, -1.0), WITH_MISSING)
     assert select(other_nan, preparation=asked).fingerprints == found
-    assert select(GAPS, preparation=Preparation(impute="median")).fingerprints == found
-    changed = GAPS.copy()
+    assert select(WITH_MISSING, preparation=Preparation(impute="median")).fingerprints == found
+    changed = WITH_MISSING.copy()
     changed[0, 0] = 0.5
     assert select(changed, preparation=asked).fingerprints != found
 
@@ -743,7 +745,9 @@ def test_files_are_prepared_like_the_rows_in_them(tmp_path):
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     asked = Preparation(standardize=True)
     expected = asked.fit(NUMBERS).transform(NUMBERS)
-    np.testing.assert_array_equal(asked.fit(tmp_path / "rows.npy").transform(NUMBERS), expected)
+    fitted = asked.fit(tmp_path / "rows.npy")
+    np.testing.assert_array_equal(fitted.transform(NUMBERS), expected)
+    np.testing.assert_array_equal(fitted.transform(tmp_path / "rows.npy"), expected)
     mixed = Preparation(categories="one-hot").fit(str(tmp_path / "rows.csv"))
     np.testing.assert_allclose(mixed.transform(FRAME[::-1]), mixed.transform(FRAME)[::-1])
 
@@ -779,21 +783,24 @@ def test_sparse_rows_are_selected_from():
 
 
 REFUSED_OF_SPARSE = {
-    "pca": (Preparation(pca=2), "pca=2 is given: .*TruncatedSVD"),
-    "impute": (Preparation(impute="mean"), "impute='mean' is given"),
-    "gower": (Preparation(categories="gower"), "categories='gower' is given"),
+    "pca": (Preparation(pca=2), "pca=2 does not support a sparse matrix .*TruncatedSVD"),
+    "impute": (Preparation(impute="mean"), "impute='mean' does not support a sparse matrix"),
+    "gower": (
+        Preparation(categories="gower"),
+        "categories='gower' does not support a sparse",
+    ),
 }
 
 
 @pytest.mark.parametrize(
     ("preparation", "message"), REFUSED_OF_SPARSE.values(), ids=REFUSED_OF_SPARSE
 )
-def test_what_would_make_sparse_rows_dense_is_refused(preparation, message):
-    with pytest.raises(InvalidInput, match=f"source is sparse and {message}"):
+def test_steps_that_do_not_support_sparse_rows_raise(preparation, message):
+    with pytest.raises(InvalidInput, match=message):
         select(SPARSE, preparation=preparation, metric="manhattan")
 
 
-def test_bad_sparse_rows_are_refused():
+def test_invalid_sparse_rows_raise():
     with pytest.raises(InvalidInput, match=r"source is a sparse matrix, but .*toarray\(\)"):
         select(SPARSE, SPARSE.toarray(), preparation=Preparation(standardize=True))
     fitted = Preparation(normalize=True).fit(SPARSE)
@@ -812,7 +819,7 @@ def test_bad_sparse_rows_are_refused():
 BAD_PREPARATIONS = {
     "standardize": ({"standardize": "yes"}, "standardize='yes' is not allowed. Pass True or False"),
     "normalize": ({"normalize": 1}, "normalize=1 is not allowed"),
-    "no components": ({"pca": 0}, "pca=0 is not allowed. Pass a number of components from 1"),
+    "no components": ({"pca": 0}, "pca=0 is not allowed. Pass a number of components >= 1"),
     "whole share": ({"pca": 1.0}, "pca=1.0 is not allowed.*such as 0.95"),
     "true": ({"pca": True}, "pca=True is not allowed"),
     "text": ({"pca": "half"}, "pca='half' is not allowed"),
@@ -827,13 +834,13 @@ BAD_PREPARATIONS = {
 
 
 @pytest.mark.parametrize(("fields", "message"), BAD_PREPARATIONS.values(), ids=BAD_PREPARATIONS)
-def test_what_cannot_be_asked_for_is_refused(fields, message):
+def test_invalid_parameters_raise(fields, message):
     with pytest.raises(InvalidInput, match=message):
         Preparation(**fields)
 
 
 @pytest.mark.parametrize("value", [np.int32(3), np.float32(0.5), np.float64(0.5)])
-def test_numbers_of_numpy_are_numbers(value):
+def test_numpy_numbers_are_accepted(value):
     assert type(Preparation(pca=value).pca) in (int, float)
 
 
@@ -844,7 +851,7 @@ BAD_CALLS = {
     "metric": (FRAME, Preparation(categories="gower"), "euclidean", r"metric='euclidean'. Pass me"),
     "matrix": (np.eye(3), Preparation(), "precomputed", r"no rows to prepare"),
     "components": (NUMBERS, Preparation(pca=7), "euclidean", r"pca=7 exceeds the 6 components"),
-    "rows": (NUMBERS[:3], Preparation(pca=4), "euclidean", r"exceeds the 3 components that 3 rows"),
+    "rows": (NUMBERS[:3], Preparation(pca=4), "euclidean", r"exceeds the 3 components of 3 rows"),
     "share": (np.eye(2, 5000), Preparation(pca=0.9), "euclidean", r"components of 5,000 columns"),
     "ids": (MANY, Preparation(categories="one-hot"), "euclidean", r"5,000 different texts in 'id'"),
     "no rows": (NUMBERS[:0], Preparation(), "euclidean", r"source has 0 rows"),
@@ -864,7 +871,7 @@ BAD_CALLS = {
 @pytest.mark.parametrize(
     ("rows", "preparation", "metric", "message"), BAD_CALLS.values(), ids=BAD_CALLS
 )
-def test_what_cannot_be_done_is_refused(rows, preparation, metric, message):
+def test_invalid_calls_raise(rows, preparation, metric, message):
     with pytest.raises(InvalidInput, match=message):
         pb.select(rows, k=1, preparation=preparation, metric=metric)
 
@@ -879,7 +886,7 @@ BAD_ROWS = {
         r"rows has no column\(s\) 'age', which .* \(it has 'years', 'income'",
     ),
     "numbers": (FRAME.assign(age="old"), r"rows has categories in column 'age', but .* on numbers"),
-    "unnamed": (np.zeros((2, 4)), r"do not both have names of columns.*'age', 'income', 'colour'"),
+    "unnamed": (np.zeros((2, 4)), r"do not both have column names.*'age', 'income', 'colour'"),
     "too few": (np.zeros((2, 3)), r"rows has 3 columns, but the preparation was fitted on 4"),
     "columns": (
         Columns(numbers=np.zeros((2, 4)), names=("age", "income", "colour", "city")),
@@ -889,25 +896,25 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize(("rows", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
-def test_rows_that_do_not_fit_are_refused(rows, message):
+def test_rows_with_other_columns_raise(rows, message):
     selection = select(FRAME, preparation=Preparation(categories="one-hot"))
     with pytest.raises(InvalidInput, match=f"rows do not fit this selection: .*{message}"):
         selection.assign(rows)
 
 
-def test_a_frame_goes_by_position_where_the_fitted_rows_had_no_names():
+def test_a_frame_is_matched_by_position_if_the_fitted_rows_had_no_names():
     fitted = Preparation(standardize=True).fit(NUMBERS)
     frame = pd.DataFrame(NUMBERS, columns=[f"c{at}" for at in range(NUMBERS.shape[1])])
     np.testing.assert_array_equal(fitted.transform(frame), fitted.transform(NUMBERS))
 
 
-def test_rows_that_overflow_once_prepared_are_refused():
+def test_rows_that_overflow_when_prepared_raise():
     fitted = Preparation(standardize=True).fit(np.float32([[0.0], [1e-30]]))
-    with pytest.raises(InvalidInput, match="overflow float32 once they are prepared"):
+    with pytest.raises(InvalidInput, match="overflow float32 when prepared"):
         fitted.transform(np.float32([[1e30]]))
 
 
-def test_rows_of_other_kinds_are_refused():
+def test_rows_of_other_kinds_raise():
     from protobandit.rows.rows import ObjectRows
 
     with pytest.raises(InvalidInput, match="rows holds objects rows, which cannot be prepared"):
@@ -917,8 +924,8 @@ def test_rows_of_other_kinds_are_refused():
 # -- estimators -----------------------------------------------------------------------------------
 
 
-def test_a_selector_prepares_frames_as_they_are():
-    frame = holed(FRAME)
+def test_a_selector_prepares_frames():
+    frame = with_missing(FRAME)
     preparation = Preparation(categories="gower", impute="median")
     selector = pb.PrototypeSelector(
         4, metric="manhattan", preparation=preparation, method="lazygreedy"
@@ -931,26 +938,26 @@ def test_a_selector_prepares_frames_as_they_are():
     assert (selector.labels_ == selector.predict(frame)).all()
 
 
-def test_a_selector_is_cloned_and_pickled_with_it():
+def test_a_selector_is_cloned_and_pickled_with_its_preparation():
     preparation = Preparation(standardize=True, impute="mean")
     selector = pb.PrototypeSelector(3, preparation=preparation)
     assert clone(selector).preparation == preparation
-    fitted = selector.fit(GAPS)
+    fitted = selector.fit(WITH_MISSING)
     loaded = pickle.loads(pickle.dumps(fitted))
-    assert (loaded.predict(GAPS) == fitted.predict(GAPS)).all()
-    np.testing.assert_array_equal(loaded.transform(GAPS), fitted.transform(GAPS))
+    assert (loaded.predict(WITH_MISSING) == fitted.predict(WITH_MISSING)).all()
+    np.testing.assert_array_equal(loaded.transform(WITH_MISSING), fitted.transform(WITH_MISSING))
 
 
-def test_a_selector_refuses_gaps_that_nothing_fills():
+def test_a_selector_raises_for_missing_values_that_are_not_imputed():
     for preparation in (None, Preparation(standardize=True)):
         with pytest.raises(ValueError, match="contains NaN"):
-            pb.PrototypeSelector(3, preparation=preparation).fit(GAPS)
-    frame = pd.DataFrame(GAPS).rename(columns=str)
+            pb.PrototypeSelector(3, preparation=preparation).fit(WITH_MISSING)
+    frame = pd.DataFrame(WITH_MISSING).rename(columns=str)
     with pytest.raises(InvalidInput, match="missing values"):
         pb.PrototypeSelector(3, preparation=Preparation()).fit(frame)
 
 
-def test_a_selector_leaves_rows_of_no_weight_out_of_the_fit():
+def test_a_selector_does_not_fit_on_rows_of_weight_zero():
     weights = np.r_[np.ones(150), np.zeros(50)]
     rows = np.vstack([NUMBERS[:150], NUMBERS[150:] * 100])
     selector = pb.PrototypeSelector(3, preparation=Preparation(standardize=True))
@@ -960,7 +967,7 @@ def test_a_selector_leaves_rows_of_no_weight_out_of_the_fit():
     np.testing.assert_array_equal(selector.predict(rows), alone.predict(rows))
 
 
-def test_a_separate_target_is_what_a_selector_fits_on():
+def test_a_selector_fits_on_a_separate_target():
     selector = pb.PrototypeSelector(3, preparation=Preparation(standardize=True))
     selector.fit(NUMBERS[:50], target=pb.Target(NUMBERS[50:] * 2))
     expected = StandardScaler().fit(NUMBERS[50:] * 2)

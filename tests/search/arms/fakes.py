@@ -103,10 +103,20 @@ class _Rewards:
         rewards = self.bandit.rewards[arms[:, None], rows]
         block = Moments(np.full(len(arms), len(rows)), rewards.mean(axis=1), rewards.var(axis=1))
         known = self.moments
-        merged = Moments(known.count[arms], known.mean[arms], known.spread[arms]).merge(block)
+        own = Moments(known.count[arms], known.mean[arms], known.spread[arms])
+        merged = merge(own, block)
         known.count[arms] = merged.count
         known.mean[arms] = merged.mean
         known.spread[arms] = merged.spread
+
+
+def merge(left: Moments, right: Moments) -> Moments:
+    """Return the moments of the union of two sets of rows (Chan, Golub, LeVeque 1979)."""
+    count = left.count + right.count
+    share = np.divide(right.count, count, out=np.zeros_like(left.mean), where=count > 0)
+    shift = right.mean - left.mean
+    spread = left.spread + (right.spread - left.spread) * share + shift**2 * share * (1 - share)
+    return Moments(count, left.mean + shift * share, spread)
 
 
 def play(

@@ -21,8 +21,8 @@ sized = pytest.mark.parametrize("k", [1, 2, 4])
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """Choose every swap once, good or bad, and then stay."""
+class EachSwapOnce:
+    """Choose every swap once, good or bad, and then none."""
 
     offered: list = field(default_factory=list)
 
@@ -41,18 +41,18 @@ def posed(d, members, weights=None):
 
 
 def run(strategy, prefixes, swap_state, n=500):
-    """Return what the searches led to; the first n of them."""
+    """Return whether each of the first n searches led to a swap."""
     random = np.random.default_rng(0)
     return list(islice(bandit_swaps(strategy, prefixes, swap_state, random=random), n))
 
 
 def worst(d, q, k):
-    """Return the k rows that would serve worst alone."""
+    """Return the k rows with the largest cost as a single prototype."""
     return np.argsort(-(q @ d))[:k].tolist()
 
 
 def best_swaps(d, q, members, n=100):
-    """Return where PAM's SWAP leads in at most ``n`` swaps, by definition, and in how many."""
+    """Return the prototypes of PAM after at most ``n`` swaps, and the number of swaps."""
     members = list(members)
     for n_swaps in range(n):
         costs = {
@@ -86,7 +86,7 @@ def test_an_exact_search_makes_the_swaps_of_pam(is_weighted, k, seed, strategy):
     assert n_swaps > 0
 
 
-def test_it_may_be_left_after_any_search():
+def test_searches_can_be_stopped_at_any_time():
     d = table(N_TARGET, N_SOURCE)
     q = brute.even(N_TARGET)
     start = worst(d, q, 4)
@@ -98,14 +98,14 @@ def test_it_may_be_left_after_any_search():
 
 @weighted
 @sized
-def test_a_bad_search_never_raises_the_cost(is_weighted, k):
+def test_a_bad_choice_never_raises_the_cost(is_weighted, k):
     d = table(N_TARGET, N_SOURCE)
     weights = uneven(N_TARGET) if is_weighted else None
     q = brute.even(N_TARGET) if weights is None else weights
     prefixes, swap_state, metric = posed(d, list(range(k)), weights)
     costs = [swap_state.cost]
     random = np.random.default_rng(0)
-    for is_swapped in bandit_swaps(Sweep(), prefixes, swap_state, random=random):
+    for is_swapped in bandit_swaps(EachSwapOnce(), prefixes, swap_state, random=random):
         costs.append(swap_state.cost)
         assert (costs[-1] < costs[-2]) == is_swapped
         assert costs[-1] == pytest.approx(brute.cost(d, q, swap_state.members.tolist()))
@@ -113,12 +113,12 @@ def test_a_bad_search_never_raises_the_cost(is_weighted, k):
     assert max(metric.pairs.values()) == 1
 
 
-def test_what_was_refuted_is_offered_again_after_the_next_swap():
+def test_an_excluded_arm_is_offered_again_after_the_next_swap():
     d = table(N_TARGET, N_SOURCE)
     prefixes, swap_state, _ = posed(d, worst(d, brute.even(N_TARGET), 3))
-    sweep = Sweep()
-    made = run(sweep, prefixes, swap_state)
-    n_offered = [(len(arms) - 1) // 3 for arms in sweep.offered]
+    strategy = EachSwapOnce()
+    made = run(strategy, prefixes, swap_state)
+    n_offered = [(len(arms) - 1) // 3 for arms in strategy.offered]
     assert n_offered[0] == N_SOURCE - 3
     for is_swapped, before, after in zip(made, n_offered[:-1], n_offered[1:], strict=True):
         assert after == (N_SOURCE - 3 if is_swapped else before - 1)
@@ -126,7 +126,7 @@ def test_what_was_refuted_is_offered_again_after_the_next_swap():
     assert {True, False} == set(made)
 
 
-def test_where_every_row_is_a_prototype_nothing_is_searched_for():
+def test_without_other_rows_there_is_no_search():
     prefixes, swap_state, metric = posed(table(N_TARGET, 3), [0, 1, 2])
     assert run(SuccessiveElimination(), prefixes, swap_state) == []
     assert metric.pairs.total() == 0

@@ -12,7 +12,8 @@ from protobandit.oracle.tables import FullTable
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.posing import pose
 from protobandit.search.drivers import full_swaps as module
-from protobandit.search.drivers.full_swaps import best_passes, eager_passes, ordered
+from protobandit.search.drivers.full_swaps import best_passes, eager_passes
+from protobandit.search.drivers.table_greedy import order_by_gain
 from protobandit.search.objectives.medoids import Medoids
 from search.objectives.instances import table, uneven
 
@@ -42,7 +43,7 @@ def posed(d, constraints=None, k=1, **given):
 
 
 class Witness(Medoids):
-    """Medoids that check, after each exchange, what it has done to the true cost."""
+    """Medoids that check the true cost after each swap."""
 
     def __init__(self, d, members, weights, constraints=None):
         held = posed(d, constraints, k=len(members))
@@ -85,8 +86,8 @@ def pam(d, weights, members):
     return swaps
 
 
-def require_settled(d, weights, members):
-    """Demand that no single swap lowers the cost."""
+def require_local_minimum(d, weights, members):
+    """Check that no single swap lowers the cost."""
     cost = brute.cost(d, weights, members)
     assert min(pairs_of(d, weights, members).values(), default=cost) >= cost * (1 - 1e-6)
 
@@ -102,14 +103,14 @@ def start_of(k, seed, n=N_SOURCE):
 @weighted
 @pytest.mark.parametrize("k", [1, 2, 5, N_SOURCE - 1, N_SOURCE])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_swap_lowers_the_cost_and_in_the_end_none_does(passes, is_weighted, k, seed):
+def test_every_swap_lowers_the_cost_until_none_does(passes, is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     medoids = Witness(d, start_of(k, seed), weights)
     done = list(passes(medoids))
     assert sum(each.n_swaps for each in done) == len(medoids.swaps)
     assert [each.is_last for each in done] == [False] * (len(done) - 1) + [True]
     assert len(set(medoids.members.tolist())) == k
-    require_settled(d, weights, medoids.members.tolist())
+    require_local_minimum(d, weights, medoids.members.tolist())
     (again,) = passes(medoids)
     assert (again.n_swaps, again.is_last) == (0, True)
 
@@ -128,7 +129,7 @@ def test_the_best_swaps_are_those_of_pam(is_weighted, is_pairwise, k, seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_pairs_and_slots_choose_alike_where_many_are_equal(seed):
+def test_pairs_and_slots_make_the_same_swaps_with_ties(seed):
     d = np.random.default_rng(seed).integers(0, 4, size=(30, 15)).astype(np.float64)
     runs = [Witness(d, start_of(4, seed, 15), np.ones(30)) for _ in range(2)]
     for medoids, is_pairwise in zip(runs, (False, True), strict=True):
@@ -138,7 +139,7 @@ def test_pairs_and_slots_choose_alike_where_many_are_equal(seed):
 
 @weighted
 @pytest.mark.parametrize("n_swaps", [2, 3, 10])
-def test_several_swaps_a_pass_are_for_different_slots(is_weighted, n_swaps):
+def test_several_swaps_per_pass_are_of_different_slots(is_weighted, n_swaps):
     made = []
     for seed in range(6):
         d, weights = table(60, 30, seed=seed), weights_of(is_weighted, 60, seed)
@@ -148,7 +149,7 @@ def test_several_swaps_a_pass_are_for_different_slots(is_weighted, n_swaps):
             slots = [slot for slot, _ in medoids.swaps[len(medoids.swaps) - each.n_swaps :]]
             assert len(set(slots)) == len(slots)
             made.append(each.n_swaps)
-        require_settled(d, weights, medoids.members.tolist())
+        require_local_minimum(d, weights, medoids.members.tolist())
     assert max(made) > 1
 
 
@@ -160,8 +161,8 @@ def test_the_first_of_several_swaps_is_the_best():
     assert medoids.swaps[0] == pam(d, weights, start)[0]
 
 
-def test_eager_swaps_go_chunk_by_chunk(monkeypatch):
-    """With chunks of one arm each is asked against the prototypes as they are by then."""
+def test_eager_swaps_are_made_chunk_by_chunk(monkeypatch):
+    """With chunks of one arm, each is computed with the current prototypes."""
     d = table(40, 25)
     monkeypatch.setattr(module, "_CHUNK_ENTRIES", 40)
     medoids = Witness(d, start_of(5, 0, 25), np.ones(40))
@@ -178,24 +179,24 @@ def test_eager_swaps_go_chunk_by_chunk(monkeypatch):
 
 
 @pytest.mark.parametrize("entries", [40, 400, 1 << 23])
-def test_eager_swaps_end_when_all_have_been_asked_since_the_last(monkeypatch, entries):
+def test_eager_swaps_end_when_all_arms_were_computed_since_the_last(monkeypatch, entries):
     monkeypatch.setattr(module, "_CHUNK_ENTRIES", entries)
     for seed in range(10):
         d = table(40, 25, seed=seed)
         medoids = Witness(d, start_of(5, seed, 25), np.ones(40))
         list(eager_passes(medoids))
-        require_settled(d, np.ones(40), medoids.members.tolist())
+        require_local_minimum(d, np.ones(40), medoids.members.tolist())
 
 
 @every
-def test_prototypes_at_no_distance_stay(passes):
+def test_prototypes_of_cost_zero_are_not_swapped(passes):
     medoids = Witness(np.zeros((7, 5)), [3, 1], np.ones(7))
     (only,) = passes(medoids)
     assert (only.n_swaps, only.is_last) == (0, True)
 
 
 @every
-def test_swaps_cost_lookups_and_no_evaluation(passes):
+def test_swaps_need_lookups_and_no_evaluations(passes):
     d = table(N_TARGET, N_SOURCE)
     medoids = Witness(d, start_of(4, 0), np.ones(N_TARGET))
     oracle = medoids.table.oracle
@@ -205,12 +206,12 @@ def test_swaps_cost_lookups_and_no_evaluation(passes):
     assert oracle.lookups["swap"] >= (n_passes - 1) * d.size
 
 
-# -- rules -----------------------------------------------------------------------------------------
+# -- constraints -----------------------------------------------------------------------------------
 
 
 @every
 @pytest.mark.parametrize("seed", range(4))
-def test_fixed_prototypes_never_leave(passes, seed):
+def test_fixed_prototypes_are_never_swapped(passes, seed):
     d, start = table(N_TARGET, N_SOURCE, seed=seed), start_of(5, seed)
     medoids = Witness(d, start, np.ones(N_TARGET), Constraints(fixed=[start[1], start[3]]))
     list(passes(medoids))
@@ -253,7 +254,7 @@ def test_quotas_hold_after_every_swap(passes, seed):
 
 
 @pytest.mark.parametrize("name", ["eager", "best"])
-def test_any_number_of_threads_makes_the_same_swaps(name):
+def test_the_number_of_threads_does_not_change_the_swaps(name):
     rows = np.random.default_rng(0).normal(size=(2600, 6)).astype(np.float32)
     members = []
     for n_jobs in (1, 2, 3):
@@ -273,38 +274,11 @@ def test_any_number_of_threads_makes_the_same_swaps(name):
     assert members[0] == members[1] == members[2]
 
 
-# -- order -----------------------------------------------------------------------------------------
-
-
-@weighted
-@pytest.mark.parametrize("k", [1, 4, N_SOURCE])
-def test_the_order_is_that_of_greedy(is_weighted, k):
-    d, weights = table(N_TARGET, N_SOURCE), weights_of(is_weighted)
-    members = start_of(k, 3)
-    picks = list(ordered(Witness(d, members, weights), np.empty(0, int), np.random.default_rng(0)))
-    arms = np.concatenate([pick.arms for pick in picks]).tolist()
-    own = sorted(members)
-    sure = [own[i] for i in brute.greedy(d[:, own], weights, k)]
-    assert arms[: len(sure)] == sure
-    assert sorted(arms) == own
-    np.testing.assert_allclose(picks[-1].objective.costs, brute.costs(d, weights, arms))
-    np.testing.assert_allclose(picks[-1].objective.mass, brute.mass(d, weights, arms))
-
-
-def test_fixed_ones_come_first_and_the_remark_last():
-    d, weights = table(N_TARGET, N_SOURCE), np.ones(N_TARGET)
-    medoids = Witness(d, [2, 9, 4, 7], weights, Constraints(fixed=[7, 2]))
-    picks = list(ordered(medoids, np.array([7, 2]), np.random.default_rng(0), "Done."))
-    arms = np.concatenate([pick.arms for pick in picks]).tolist()
-    assert arms[:2] == [7, 2]
-    first, second = ([7, 2, *rest] for rest in ([9, 4], [4, 9]))
-    assert arms == min(first, second, key=lambda some: brute.cost(d, weights, some[:3]))
-    assert [pick.remark for pick in picks] == [""] * (len(picks) - 1) + ["Done."]
-    np.testing.assert_allclose(picks[-1].objective.costs, brute.costs(d, weights, arms))
+# -- memory ----------------------------------------------------------------------------------------
 
 
 def test_no_distance_is_copied():
-    """Beyond the table there are a few numbers a row and an arm."""
+    """In addition to the table there are a few numbers per row and per arm."""
     rows = np.random.default_rng(0).normal(size=(1500, 3)).astype(np.float32)
     oracle = Oracle(pose(rows, k=300), n_jobs=1)
     held = FullTable.of(
@@ -314,10 +288,11 @@ def test_no_distance_is_copied():
     def swap_and_order():
         medoids = Medoids(held, np.arange(300), np.ones(1500), oracle.problem.feasibility)
         list(eager_passes(medoids))
-        for _ in ordered(medoids, np.empty(0, int), np.random.default_rng(0)):
+        random = np.random.default_rng(0)
+        for _ in order_by_gain(held, medoids.members, np.ones(1500), random, is_whole=True):
             pass
 
-    swap_and_order()  # compile: that takes memory too
+    swap_and_order()  # compiles, which needs memory too
     tracemalloc.start()
     try:
         swap_and_order()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import brute
+from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Choice, Pull, choose_all
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.uniform import Uniform
-from protobandit.search.drivers.greedy import greedy
-from protobandit.search.drivers.round import play_round
+from protobandit.search.drivers.greedy import greedy, run_round
 from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 from search.objectives.instances import table, uneven, watched
@@ -56,8 +56,8 @@ def test_picks_are_those_of_brute_force(strategy, r, k, weights):
 
 @exactly
 @pytest.mark.parametrize("r", [1, 3])
-def test_when_nothing_is_gained_the_rest_is_random_and_distinct(strategy, r):
-    d = np.tile(D[:, :2], (1, 7))  # two kinds of source rows
+def test_without_gains_the_rest_is_random_and_distinct(strategy, r):
+    d = np.tile(D[:, :2], (1, 7))  # two distinct source rows
     tails = set()
     for seed in range(20):
         picks = picks_of(strategy, ExactCoverage.of(watched(d)[0]), k=10, r=r, seed=seed)
@@ -73,7 +73,7 @@ def test_when_nothing_is_gained_the_rest_is_random_and_distinct(strategy, r):
 
 
 @exactly
-def test_only_arms_that_gain_something_are_taken_together(strategy):
+def test_only_arms_with_a_gain_are_picked_together(strategy):
     d = np.ones((6, 8))
     d[:, :3] = 0.5
     d[0, 3] = d[1, 4] = 0.0
@@ -86,7 +86,7 @@ def test_only_arms_that_gain_something_are_taken_together(strategy):
     assert set(drawn) < {5, 6, 7}
 
 
-def test_the_first_pick_is_taken_though_its_worth_is_not_positive():
+def test_the_first_pick_needs_no_positive_value():
     picks = picks_of(Exhaustive(), ExactCoverage.of(watched(np.zeros((4, 3)))[0]), k=1, n_source=3)
     assert picks[0].gains.tolist() == [0.0]
 
@@ -105,20 +105,20 @@ def test_gains_are_in_the_unit_of_the_dissimilarity():
 
 @dataclass
 class Scripted:
-    """A strategy that says what it is told to, and notes what it was handed."""
+    """A strategy that returns given choices and records its arguments."""
 
     choices: list
 
     def __post_init__(self):
-        self.handed = []
+        self.received = []
 
     def identify(self, arms, terms, bounds=None):
-        self.handed.append((arms.tolist(), terms.population, terms.picks, bounds))
+        self.received.append((arms.tolist(), terms.population, terms.picks, bounds))
         return self.choices.pop(0)
         yield
 
 
-def test_a_round_hands_the_strategy_what_is_left():
+def test_a_round_passes_the_remaining_arms_to_the_strategy():
     choices = [
         Choice(arms=np.array([2]), means=np.array([-1.0]), bounds="first"),
         Choice(arms=np.array([0, 3]), means=np.array([0.5, 0.0]), bounds="second", is_proven=False),
@@ -130,14 +130,14 @@ def test_a_round_hands_the_strategy_what_is_left():
     assert [pick.arms.tolist() for pick in picks] == [[2], [0], [1, 3]]
     assert [pick.is_proven for pick in picks] == [True, False, True]
     assert np.isnan(picks[2].gains).all()
-    assert strategy.handed == [
+    assert strategy.received == [
         ([0, 1, 2, 3, 4], N_TARGET, 2, None),
         (
             [0, 1, 3, 4],
             N_TARGET,
             2,
             None,
-        ),  # what was seen before the first prototype bounds nothing
+        ),  # values before the first prototype are not bounds
         ([1, 3, 4], N_TARGET, 2, "second"),
     ]
 
@@ -156,7 +156,7 @@ def test_picks_come_one_at_a_time():
     picks.close()
 
 
-def test_a_round_relays_pulls_and_answers():
+def test_a_round_answers_the_pulls_of_the_strategy():
     class Ledger:
         def __init__(self):
             self.pulls = []
@@ -176,5 +176,5 @@ def test_a_round_relays_pulls_and_answers():
 
     ledger = Ledger()
     terms = type("Terms", (), {"random": None})
-    assert play_round(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
-    assert [(pull.n, pull.new_order) for pull in ledger.pulls] == [(1, False), (2, True)]
+    assert run_round(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
+    assert [(pull.n, pull.anew) for pull in ledger.pulls] == [(1, False), (2, True)]

@@ -22,7 +22,7 @@ weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "u
 
 
 class Witness(SwapState):
-    """A standing that checks, after each exchange, what it has done to the true cost."""
+    """A swap state that checks the true cost after each swap."""
 
     def __init__(self, members, d, weights):
         super().__init__(np.array(members), d[:, members].T.copy(), weights)
@@ -43,14 +43,14 @@ class Witness(SwapState):
 
 
 def full(d, weights):
-    """Return the patchwork of all distances of a table, and the metric that sees its calls."""
+    """Return the ragged table of all distances, and the metric that counts its calls."""
     oracle, metric = watched(d)
     batch = RowBatch(0, oracle.targets(slice(0, len(d))), weights)
     return FullTable.of(oracle, np.arange(d.shape[1]), batch.targets).ragged(batch), metric
 
 
 def ragged_table(d, weights, kept, *, seed=0):
-    """Return a patchwork that knows each arm at the first rows and at one or two cells of three."""
+    """Return a ragged table: the first rows, and one or two of three cells for each arm."""
     oracle, metric = watched(d)
     random = np.random.default_rng(seed)
     first = RowBatch(0, oracle.targets(slice(0, 8)), weights[:8])
@@ -94,8 +94,8 @@ def pam(d, weights, members):
         swaps.append(best)
 
 
-def require_settled(d, weights, members):
-    """Demand that no single swap lowers the cost."""
+def require_local_minimum(d, weights, members):
+    """Check that no single swap lowers the cost."""
     cost = brute.cost(d, weights, members)
     assert min(pairs_of(d, weights, members).values(), default=cost) >= cost * (1 - 1e-6)
 
@@ -106,7 +106,7 @@ def require_settled(d, weights, members):
 @weighted
 @pytest.mark.parametrize("k", [1, 2, 5, N_SOURCE - 1])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_swap_lowers_the_cost_and_in_the_end_none_does(is_weighted, k, seed):
+def test_every_swap_lowers_the_cost_until_none_does(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
     ragged, metric = full(d, weights)
@@ -115,9 +115,9 @@ def test_every_swap_lowers_the_cost_and_in_the_end_none_does(is_weighted, k, see
     assert n_swaps == len(swap_state.swaps)
     np.testing.assert_array_equal(changes, changes_of_others(swap_state, ragged))
     assert len(set(swap_state.members.tolist())) == k
-    require_settled(d, weights, swap_state.members.tolist())
+    require_local_minimum(d, weights, swap_state.members.tolist())
     assert refine_eagerly(swap_state, ragged, passes=MANY)[0] == 0
-    assert metric.pairs.total() == d.size  # what is known costs no evaluation
+    assert metric.pairs.total() == d.size  # known distances need no evaluation
 
 
 def test_no_pass_makes_no_swap():
@@ -132,14 +132,14 @@ def test_an_eager_pass_makes_several_swaps_best_first():
     swap_state = Witness(start, d, weights)
     n_swaps, changes = refine_eagerly(swap_state, ragged, passes=1)
     assert n_swaps > 1
-    heard = changes_of_others(Witness(start, d, weights), ragged)  # before it swapped
-    np.testing.assert_array_equal(changes, heard)
+    expected = changes_of_others(Witness(start, d, weights), ragged)  # before the swaps
+    np.testing.assert_array_equal(changes, expected)
     assert swap_state.swaps[0] == pam(d, weights, start.tolist())[0]
 
 
 @pytest.mark.parametrize("k", [2, 6, 20])
-def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatch, k):
-    """A slot may be swapped for again in the same pass, when all those before have been."""
+def test_arms_are_tried_in_blocks_of_one_per_slot(monkeypatch, k):
+    """A slot can be swapped again in the same pass, after all swaps of the earlier block."""
     asked, compute = [], RaggedTable.distances
 
     def distances(self, arms):
@@ -156,7 +156,7 @@ def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatc
         most = max(most, *(slots.count(slot) for slot in slots))
     assert most > 1
     assert max(asked) <= min(k, 8)
-    # One bad prototype in each of k lumps: there is a swap for every slot.
+    # One bad prototype in each of k clusters: there is a swap for every slot.
     rows = (100 * np.arange(k)[:, None] + np.arange(9)).ravel()
     d = abs(rows[:, None] - rows[None, :]).astype(float)
     swap_state = Witness(9 * np.arange(k), d, np.ones(9 * k))
@@ -166,8 +166,8 @@ def test_arms_are_tried_one_a_slot_and_few_at_once_until_none_is_left(monkeypatc
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_swaps_find_one_prototype_for_each_lump(seed):
-    """From a start in which one lump holds them all."""
+def test_swaps_find_one_prototype_per_cluster(seed):
+    """From a start with all prototypes in one cluster."""
     random = np.random.default_rng(seed)
     centres = 100 * np.arange(5)[:, None]
     rows = (centres + random.normal(size=(5, 12))).ravel()
@@ -177,10 +177,10 @@ def test_swaps_find_one_prototype_for_each_lump(seed):
     assert sorted(swap_state.members // 12) == [0, 1, 2, 3, 4]
 
 
-# -- edges -----------------------------------------------------------------------------------------
+# -- edge cases ------------------------------------------------------------------------------------
 
 
-def test_all_source_rows_leave_nothing_to_swap():
+def test_without_other_rows_there_is_no_swap():
     d = table(N_TARGET, 6)
     swap_state = Witness(np.arange(6), d, np.ones(N_TARGET))
     assert refine_eagerly(swap_state, full(d, np.ones(N_TARGET))[0], passes=MANY)[0] == 0
@@ -195,22 +195,22 @@ def test_identical_rows_are_not_swapped_for_each_other(k):
 
 @pytest.mark.parametrize("k", [6, 7, 9])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
-def test_where_twins_abound_rounding_makes_no_swap(k, scale):
-    """Six kinds of rows: with one prototype of each there is nothing left but rounding."""
+def test_rounding_makes_no_swap_among_equal_rows(k, scale):
+    """Six distinct rows: with one prototype for each, all changes are rounding."""
     for seed in range(10):
         random = np.random.default_rng(seed)
         kinds = scale * random.normal(size=(6, 3))
         rows = kinds[np.concatenate([np.arange(6), random.integers(0, 6, size=34)])]
         weights = random.random(40)
         d = np.sqrt(((rows[:, None] - rows[None, :]) ** 2).sum(axis=2))
-        settled = Witness(np.arange(k), d, weights)
-        assert refine_eagerly(settled, full(d, weights)[0], passes=MANY)[0] == 0
+        optimal = Witness(np.arange(k), d, weights)
+        assert refine_eagerly(optimal, full(d, weights)[0], passes=MANY)[0] == 0
         swap_state = Witness(random.permutation(40)[:k], d, weights)
         assert refine_eagerly(swap_state, full(d, weights)[0], passes=MANY)[0] <= 6
         assert swap_state.cost == 0
 
 
-def test_weights_count_as_copies_of_rows():
+def test_weights_are_equivalent_to_copies_of_rows():
     copies = np.array([3, 1, 2, 0, 1] * 8)
     d = table(N_TARGET, N_SOURCE, seed=5)
     start = np.arange(4)
@@ -224,7 +224,7 @@ def test_weights_count_as_copies_of_rows():
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
-def test_ties_and_zeros_do_no_harm(data):
+def test_ties_and_zeros(data):
     n_target = data.draw(st.integers(1, 12))
     n_source = data.draw(st.integers(2, 8))
     k = data.draw(st.integers(1, n_source))
@@ -234,7 +234,7 @@ def test_ties_and_zeros_do_no_harm(data):
     weights = np.array(data.draw(counts), dtype=float)
     swap_state = Witness(np.arange(k), d, weights)
     refine_eagerly(swap_state, full(d, weights)[0], passes=MANY)
-    require_settled(d, weights, swap_state.members.tolist())
+    require_local_minimum(d, weights, swap_state.members.tolist())
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -248,7 +248,7 @@ def test_single_precision_never_raises_the_cost(unit):
     swap_state = Witness(np.arange(5), held.matrix.T, weights)
     refine_eagerly(swap_state, held.ragged(batch), passes=MANY)
     assert len(swap_state.swaps) > 3
-    require_settled(held.matrix.T.astype(np.float64), weights, swap_state.members.tolist())
+    require_local_minimum(held.matrix.T.astype(np.float64), weights, swap_state.members.tolist())
 
 
 # -- ragged tables ---------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_single_precision_never_raises_the_cost(unit):
 @weighted
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_swap_on_a_patchwork_raises_the_cost(is_weighted, k, seed):
+def test_no_swap_on_a_ragged_table_raises_the_cost(is_weighted, k, seed):
     d, weights = table(N_TARGET, N_SOURCE, seed=seed), weights_of(is_weighted, seed=seed)
     weights[0] = 1.0
     start = np.random.default_rng(seed).permutation(N_SOURCE)[:k]
@@ -266,15 +266,15 @@ def test_no_swap_on_a_patchwork_raises_the_cost(is_weighted, k, seed):
     swap_state = Witness(start, d, weights)
     refine_eagerly(swap_state, ragged, passes=MANY)
     assert len(set(swap_state.members.tolist())) == k
-    # Whoever is tried is measured at all later rows, of which it knew some; the first are known.
+    # An arm that is tried is computed at all later rows, also the known ones.
     n_tried, rest = divmod(metric.pairs.total() - before, N_TARGET - 8)
     assert rest == 0
-    # Of those that are tried together, one a slot, the best at least is swapped.
+    # Of the arms that are tried together, one per slot, at least the best is swapped.
     assert len(swap_state.swaps) <= n_tried <= k * len(swap_state.swaps)
     assert ragged.oracle.evaluations["build"] == metric.pairs.total()
 
 
-def test_swaps_on_patchworks_do_happen():
+def test_swaps_are_made_on_ragged_tables():
     swaps = 0
     for seed in range(6):
         d, weights = table(N_TARGET, N_SOURCE, seed=seed), np.ones(N_TARGET)
@@ -286,7 +286,7 @@ def test_swaps_on_patchworks_do_happen():
     assert swaps >= 6
 
 
-def test_prototypes_are_no_candidates():
+def test_prototypes_are_not_candidates():
     d, weights = table(N_TARGET, N_SOURCE), np.ones(N_TARGET)
     ragged, _ = full(d, weights)
     swap_state = Witness([3, 8], d, weights)

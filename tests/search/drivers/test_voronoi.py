@@ -18,7 +18,7 @@ def square(n, seed=0):
 
 
 def recentred(d, weights, members, homes):
-    """Return the prototypes of the next pass: the best arm whose home is the cell."""
+    """Return the prototypes of the next pass: the best arm of each cell."""
     n_target, n_source = d.shape
     cells = [min(range(len(members)), key=lambda m: d[j, members[m]]) for j in range(n_target)]
     after = list(members)
@@ -35,7 +35,7 @@ def recentred(d, weights, members, homes):
     return after
 
 
-def settled(d, weights, members):
+def passes_of(d, weights, members):
     """Return the prototypes after each pass."""
     homes = [min(range(len(d)), key=lambda j: d[j, i]) for i in range(d.shape[1])]
     trail = [list(members)]
@@ -48,11 +48,11 @@ def settled(d, weights, members):
 @pytest.mark.parametrize("k", [1, 2, 4, 9])
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("is_square", [True, False], ids=["square", "rectangular"])
-def test_every_pass_is_that_of_the_definition(is_weighted, k, seed, is_square):
+def test_every_pass_equals_the_definition(is_weighted, k, seed, is_square):
     d = square(30, seed) if is_square else table(30, 18, seed=seed)
     weights = weights_of(is_weighted, 30, seed)
     start = start_of(k, seed, d.shape[1])
-    medoids, trail = Witness(d, start, weights), settled(d, weights, start)
+    medoids, trail = Witness(d, start, weights), passes_of(d, weights, start)
     done = []
     for each in voronoi_passes(medoids):
         done.append(each)
@@ -64,8 +64,8 @@ def test_every_pass_is_that_of_the_definition(is_weighted, k, seed, is_square):
     assert (np.diff(costs) < 0).all()
 
 
-def test_where_source_is_target_an_arm_is_in_its_own_cell():
-    """So that each cell takes the best of its own rows, as k-medoids has it."""
+def test_if_source_is_target_an_arm_is_in_its_own_cell():
+    """Each cell takes the best of its own rows, as in k-medoids."""
     for seed in range(5):
         d, start = square(40, seed), start_of(4, seed, 40)
         medoids = Witness(d, start, np.ones(40))
@@ -78,8 +78,8 @@ def test_where_source_is_target_an_arm_is_in_its_own_cell():
             assert d[own, member].sum() == pytest.approx(best, rel=1e-12)
 
 
-def test_some_passes_move_more_than_one_and_are_several():
-    trails = [settled(square(60, seed), np.ones(60), start_of(5, seed, 60)) for seed in range(5)]
+def test_several_prototypes_change_in_several_passes():
+    trails = [passes_of(square(60, seed), np.ones(60), start_of(5, seed, 60)) for seed in range(5)]
     assert max(map(len, trails)) > 2
 
 
@@ -91,7 +91,7 @@ def test_empty_cells_keep_their_prototypes():
     assert medoids.members.tolist() == [2, 0, 3]
 
 
-def test_fixed_ones_stay_and_quotas_hold():
+def test_fixed_prototypes_stay_and_quotas_hold():
     groups = np.arange(40) % 2
     for seed in range(5):
         d, start = square(40, seed), [0, 2, 4, 1, 3]

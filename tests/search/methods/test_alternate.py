@@ -11,7 +11,7 @@ from protobandit.methods import Alternate, FasterPAM
 
 
 def park_jun(d, members):
-    """Return k-medoids by alternation on a square matrix: each cell takes its best own row."""
+    """Return k-medoids by alternation on a square matrix: each cell takes the best of its rows."""
     members = list(members)
     while True:
         cells = d[:, members].argmin(axis=1)
@@ -28,7 +28,7 @@ def park_jun(d, members):
 
 @pytest.mark.parametrize("k", [2, 5, 11])
 @pytest.mark.parametrize("seed", range(5))
-def test_where_source_is_target_it_is_the_known_algorithm(k, seed):
+def test_if_source_is_target_it_is_the_algorithm_of_park_and_jun(k, seed):
     rows = brute.normal(120, 4, seed=seed)
     start = np.random.default_rng(seed).choice(120, k, replace=False)
     d = brute.distances(brute.DEFINITIONS["euclidean"], rows, rows)
@@ -38,7 +38,7 @@ def test_where_source_is_target_it_is_the_known_algorithm(k, seed):
     assert by_matrix.indices.tolist() == found.indices.tolist()
 
 
-def test_swaps_do_better():
+def test_swaps_find_a_lower_cost():
     rows = [brute.normal(200, 4, seed=seed) for seed in range(6)]
     start = np.arange(8)
     alternated, swapped = (
@@ -54,7 +54,7 @@ def test_passes_are_counted_and_limited():
         pb.select(rows, k=9, method=Alternate(init="random", max_iter=n), random_state=0)
         for n in (300, 1)
     )
-    assert "in 1 pass, ended by max_iter=1 before no other helped." in short.status
+    assert "in 1 pass, ended by max_iter=1 before convergence." in short.status
     assert "ended by" not in whole.status
     assert whole.cost < short.cost
     assert whole.evaluations == 300 * 300

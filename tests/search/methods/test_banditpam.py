@@ -1,4 +1,4 @@
-"""BanditPAM: PAM's answer from fewer evaluations, all of them counted."""
+"""BanditPAM: the result of PAM with fewer evaluations, all of which are counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "w
 
 
 def pam(d, q, k):
-    """Return PAM's prototypes by its definition: greedy, then the best of all swaps, repeated."""
+    """Return the prototypes of PAM by its definition: greedy, then the best swap, repeatedly."""
     q = q / q.sum()
     chosen = [int((q @ d).argmin())]
     while len(chosen) < k:
@@ -41,19 +41,19 @@ def pam(d, q, k):
 
 
 def wide_and_narrow(n_source, n_target, columns=6):
-    """Return a source that is spread out, so that most of its rows represent the target badly."""
+    """Return a wide source, most of whose rows represent the target badly."""
     return 3 * brute.normal(n_source, columns), brute.normal(n_target, columns, seed=1)
 
 
-def blobs(n, k, *, seed, columns=4):
-    """Return rows around k centres, of different sizes and widths."""
+def clusters(n, k, *, seed, columns=4):
+    """Return rows of k clusters of different sizes and widths."""
     random = np.random.default_rng(seed)
     centres = 10 * np.random.default_rng(k).normal(size=(k, columns))
     which = random.integers(0, k, size=n)
     return centres[which] + (0.5 + which[:, None] / k) * random.normal(size=(n, columns))
 
 
-# -- the answer ------------------------------------------------------------------------------------
+# -- the result ------------------------------------------------------------------------------------
 
 
 @weighted
@@ -81,8 +81,8 @@ def test_a_batch_of_all_rows_is_pam(is_weighted, k, seed, metric):
     assert "(1 - 1/e)" in str(chosen.guarantee)
 
 
-def test_swaps_are_made_where_the_build_is_not_the_end():
-    """Rows in a line: the second pick ends beside the middle, where the first one stays."""
+def test_swaps_improve_on_the_build():
+    """Rows on a line: BUILD keeps its first pick in the middle, which swaps move."""
     rows = np.concatenate([np.zeros(9), np.full(10, 4.0), np.full(9, 8.0)]) + np.arange(28) / 100
     d = abs(rows[:, None] - rows)
     built, final = (
@@ -94,8 +94,8 @@ def test_swaps_are_made_where_the_build_is_not_the_end():
 
 
 @weighted
-def test_the_answer_of_pam_in_nearly_all_seeds(is_weighted):
-    source, target = blobs(150, 5, seed=1), blobs(2500, 5, seed=2)
+def test_the_result_of_pam_for_nearly_all_seeds(is_weighted):
+    source, target = clusters(150, 5, seed=1), clusters(2500, 5, seed=2)
     weights = np.random.default_rng(3).uniform(0.5, 2, size=2500) if is_weighted else None
     q = brute.even(2500) if weights is None else weights
     expected = pam(cdist(target, source), q, 5)
@@ -108,9 +108,9 @@ def test_the_answer_of_pam_in_nearly_all_seeds(is_weighted):
     assert all(run.guarantee is None for run in runs)
 
 
-def test_a_tiny_batch_and_a_large_delta_are_no_longer_pam():
-    """So the test above can fail."""
-    source, target = blobs(150, 5, seed=1), blobs(2500, 5, seed=2)
+def test_a_tiny_batch_and_a_large_delta_give_other_results():
+    """The test above can fail."""
+    source, target = clusters(150, 5, seed=1), clusters(2500, 5, seed=2)
     expected = pam(cdist(target, source), brute.even(2500), 5)
     method = BanditPAM(batch=2, delta=0.999, max_iter=1)
     runs = [pb.select(source, target, k=5, method=method, random_state=seed) for seed in range(10)]
@@ -127,9 +127,9 @@ def test_more_searches_never_raise_the_cost():
     assert costs[-1] < costs[0]
 
 
-def test_rows_far_from_all_of_the_first_batch_are_met_by_its_default():
-    """Ten rows a slot: of 60 groups hardly any is missed, as most would be by 100 rows in all."""
-    rows = blobs(3000, 60, seed=0, columns=8)
+def test_the_default_batch_contains_rows_of_nearly_all_clusters():
+    """Ten rows per slot miss hardly any of 60 clusters; 100 rows would miss many."""
+    rows = clusters(3000, 60, seed=0, columns=8)
     small, default = (
         pb.select(rows[:600], rows, k=60, method=method, random_state=0)
         for method in (BanditPAM(batch=30, max_iter=0), BanditPAM(max_iter=0))
@@ -139,7 +139,7 @@ def test_rows_far_from_all_of_the_first_batch_are_met_by_its_default():
     assert small.cost > 1.02 * greedy.cost
 
 
-# -- what it costs ---------------------------------------------------------------------------------
+# -- evaluations -----------------------------------------------------------------------------------
 
 
 class CountedDistances:
@@ -153,7 +153,7 @@ class CountedDistances:
         return cdist(targets, sources)
 
 
-def test_far_fewer_evaluations_than_pam_where_both_sides_are_large():
+def test_far_fewer_evaluations_than_pam_on_large_problems():
     metric = CountedDistances()
     source, target = wide_and_narrow(5000, 20_000)
     chosen = pb.select(
@@ -188,7 +188,7 @@ def test_no_pair_is_computed_twice(is_weighted, batch):
         assert not {target for target, _ in metric.pairs} & set(np.flatnonzero(weights == 0))
 
 
-def test_what_finds_no_room_is_computed_and_counted_again():
+def test_distances_that_do_not_fit_are_computed_again():
     source, target = brute.normal(60), brute.normal(400, seed=1)
     members = 4 * 400 * 8
     answers, spent = [], []
@@ -224,14 +224,14 @@ def test_the_distances_of_the_prototypes_are_part_of_the_memory(monkeypatch):
     assert rooms == [100_000 - 3 * 400 * 8]
 
 
-def test_the_distances_of_the_prototypes_must_find_room():
+def test_the_distances_of_the_prototypes_must_fit():
     limits = pb.Limits(memory=3 * 400 * 8 - 1)
-    with pytest.raises(pb.InvalidInput, match=r"keeps .* may be used\. .*lazybandit"):
+    with pytest.raises(pb.InvalidInput, match=r"needs .* may be used\. .*lazybandit"):
         pb.select(brute.normal(400), k=3, method="banditpam", limits=limits)
 
 
 @weighted
-def test_threads_share_the_work_and_change_no_bit(is_weighted):
+def test_the_number_of_threads_changes_no_bit(is_weighted):
     random = np.random.default_rng(0)
     rows = random.normal(size=(9000, 48)).astype(np.float32)
     weights = random.uniform(0.5, 1.5, size=6000) if is_weighted else None
@@ -254,7 +254,7 @@ def test_threads_share_the_work_and_change_no_bit(is_weighted):
     assert one.lookups == two.lookups
 
 
-def test_the_plan_is_right_within_a_factor():
+def test_the_plan_is_correct_within_a_factor():
     source, target = wide_and_narrow(1500, 8000)
     planned = pb.plan(source, target, k=8, method="banditpam")
     done = pb.select(source, target, k=8, method="banditpam", random_state=0)
@@ -272,7 +272,7 @@ def run(k=6, **limits):
     )
 
 
-def test_no_time_at_all_leaves_one_prototype_and_says_so():
+def test_a_time_limit_is_reported_and_leaves_one_prototype():
     chosen = run(seconds=1e-9)
     assert chosen.k == 1
     assert chosen.indices.tolist() == [int(cdist(*_sides()).mean(axis=0).argmin())]
@@ -295,8 +295,8 @@ def test_a_limit_of_evaluations_ends_the_build_after_a_pick():
     assert "limit" not in whole.status
 
 
-def test_a_limit_reached_by_swaps_leaves_all_prototypes():
-    source, target = blobs(400, 3, seed=1), blobs(3000, 3, seed=2)
+def test_a_limit_reached_by_swaps_keeps_all_prototypes():
+    source, target = clusters(400, 3, seed=1), clusters(3000, 3, seed=2)
     method = BanditPAM(batch=10, delta=0.9)
     free = pb.select(source, target, k=12, method=method, random_state=0)
     build = sum(free.evaluations_by_phase[phase] for phase in ("build", "assign"))
@@ -314,7 +314,7 @@ def test_a_limit_reached_by_swaps_leaves_all_prototypes():
     assert chosen.cost >= free.cost
 
 
-def test_too_few_searches_are_mentioned():
+def test_max_iter_is_reported_if_it_ends_the_swaps():
     source, target = brute.normal(200), brute.normal(1500, seed=1)
     few, enough, none = (
         pb.select(source, target, k=8, method=BanditPAM(batch=20, max_iter=n), random_state=0)
@@ -348,7 +348,7 @@ def test_a_limit_below_the_first_batch_is_refused():
     ],
     ids=str,
 )
-def test_senseless_parameters_are_refused_by_name(options):
+def test_invalid_parameters_are_named(options):
     name, value = next(iter(options.items()))
     with pytest.raises(pb.InvalidInput, match=f"{name}={value!r} is not"):
         BanditPAM(**options)

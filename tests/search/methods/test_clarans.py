@@ -15,8 +15,8 @@ from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_s
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
 
 
-def walk(d, weights, start, patience, random, n_fixed=0):
-    """Return where the search ends, the costs on its way, and which arms were tried."""
+def one_search(d, weights, start, patience, random, n_fixed=0):
+    """Return the prototypes at the end of a search, all costs, and the arms that were tried."""
     n_source, current = d.shape[1], list(start)
     cost = brute.cost(d, weights, current)
     costs, tried, failed = [cost], [], 0
@@ -39,12 +39,12 @@ def walk(d, weights, start, patience, random, n_fixed=0):
 
 
 def clarans(d, weights, k, numlocal, patience, seed):
-    """Return the best of several searches, and what each passed through."""
+    """Return the best of several searches, and the costs and arms of each."""
     random = np.random.default_rng(seed)
     found = []
     for _ in range(numlocal):
         start = random.choice(d.shape[1], size=k, replace=False).tolist()
-        found.append(walk(d, weights, start, patience, random))
+        found.append(one_search(d, weights, start, patience, random))
     return min(found, key=lambda each: each[1][-1]), found
 
 
@@ -76,7 +76,7 @@ def test_the_result_is_that_of_the_definition(seed, numlocal, patience, k, is_we
     assert is_short or any(len(passed) > 1 for _, passed, _ in found), "or nothing was moved"
 
 
-def test_the_result_improves_on_every_start_and_more_searches_never_harm():
+def test_more_searches_are_never_worse():
     source, target, d, weights = instance(3, 60, 80)
     costs = []
     for numlocal in (1, 2, 4):
@@ -90,8 +90,8 @@ def test_the_result_improves_on_every_start_and_more_searches_never_harm():
     assert costs == sorted(costs, reverse=True)
 
 
-def test_a_lone_prototype_gives_up_all_its_rows():
-    """From 45, -20 is nearer to most rows, but too far from the others."""
+def test_a_single_prototype_is_replaced_at_all_rows():
+    """Compared with 45, -20 is nearer to most rows but too far from the others."""
     target = np.repeat([[0.0], [100.0]], [60, 40], axis=0)
     source = np.array([[45.0], [-20.0], [-30.0]])
     for seed in range(5):
@@ -107,7 +107,7 @@ def test_the_default_patience_is_a_share_of_all_neighbours():
 
 
 def test_the_default_is_nearly_a_local_minimum():
-    """Of its neighbours few, if any, are better: 250 in a row were not."""
+    """Few of its neighbours are better: 250 in a row were not."""
     source, target, d, weights = instance(4)
     chosen = pb.select(source, target, k=4, method="clarans", random_state=0).indices.tolist()
     cost = brute.cost(d, weights, chosen)
@@ -119,7 +119,7 @@ def test_the_default_is_nearly_a_local_minimum():
     assert n_better <= 1
 
 
-# -- what it costs ---------------------------------------------------------------------------------
+# -- evaluations -----------------------------------------------------------------------------------
 
 
 @weighted
@@ -137,14 +137,14 @@ def test_every_row_that_is_drawn_is_computed_once(is_weighted):
     )
     random = np.random.default_rng(2)
     start = random.choice(300, size=4, replace=False).tolist()
-    _, _, tried = walk(d, weights, start, 30, random)
+    _, _, tried = one_search(d, weights, start, 30, random)
     drawn = {*start, *tried}
     assert len(drawn) < 300
     assert selection.evaluations == metric.calls == 20 * len(drawn)
     assert selection.evaluations_by_phase["build"] == 20 * 4
 
 
-def test_never_more_than_every_dissimilarity_once():
+def test_no_dissimilarity_is_computed_twice():
     source, target, _, _ = instance(2)
     selection = pb.select(source, target, k=3, method=Clarans(numlocal=5), random_state=0)
     assert selection.evaluations == 25 * 40
@@ -154,7 +154,7 @@ def test_never_more_than_every_dissimilarity_once():
 
 
 @weighted
-def test_short_memory_costs_evaluations_and_changes_nothing_else(is_weighted):
+def test_less_memory_means_more_evaluations_and_the_same_result(is_weighted):
     source, target, _, weights = instance(5, 600, 30, is_weighted)
     method = Clarans(numlocal=2, maxneighbor=400)
     room = (256 + 10) * 30 * 8
@@ -176,7 +176,7 @@ def test_short_memory_costs_evaluations_and_changes_nothing_else(is_weighted):
         pb.select(source, target, k=5, method=method, limits=pb.Limits(memory=room - 1))
 
 
-def test_columns_forget_only_when_they_must():
+def test_the_cache_drops_columns_only_if_it_is_full():
     oracle = Oracle(pose(brute.normal(20), brute.normal(6, seed=1), k=2))
     truth = brute.distances(
         brute.DEFINITIONS["euclidean"], brute.normal(6, seed=1), brute.normal(20)
@@ -191,7 +191,7 @@ def test_columns_forget_only_when_they_must():
         np.testing.assert_allclose(columns.matrix[columns.places[sources]], truth[:, wanted].T)
 
 
-def test_a_limit_ends_the_search_where_it_is():
+def test_a_limit_ends_the_search():
     source, target, d, weights = instance(6, 200, 50)
     method = Clarans(maxneighbor=300)
     free = pb.select(source, target, k=5, method=method, random_state=0)
@@ -212,7 +212,7 @@ def test_a_limit_ends_the_search_where_it_is():
         pb.select(source, target, k=5, method=method, limits=pb.Limits(evaluations=249))
 
 
-def test_fixed_rows_are_never_moved():
+def test_fixed_rows_are_never_swapped():
     source, target, d, weights = instance(7)
     feasibility = pb.Constraints(fixed=[24, 3])
     selection = pb.select(
@@ -230,7 +230,9 @@ def test_fixed_rows_are_never_moved():
         random=np.random.default_rng(0),
         may_compute=lambda n: True,
     )
-    expected, _, _ = walk(d, weights, start.tolist(), 100, np.random.default_rng(0), n_fixed=2)
+    expected, _, _ = one_search(
+        d, weights, start.tolist(), 100, np.random.default_rng(0), n_fixed=2
+    )
     assert found.members.tolist() == expected
     both = pb.select(source, target, k=2, method="clarans", constraints=feasibility, random_state=0)
     assert both.indices.tolist() == [24, 3]
@@ -238,6 +240,6 @@ def test_fixed_rows_are_never_moved():
 
 @pytest.mark.parametrize("name", ["numlocal", "maxneighbor"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "5", True])
-def test_counts_must_be_counts(name, value):
+def test_invalid_numbers(name, value):
     with pytest.raises(pb.InvalidInput, match=f"{name}="):
         Clarans(**{name: value})

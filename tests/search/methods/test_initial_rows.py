@@ -1,4 +1,4 @@
-"""Where k-medoids starts."""
+"""The initial rows of k-medoids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ every = pytest.mark.parametrize("method", [PAM, FastPAM1, FasterPAM, Alternate])
 
 
 def start(init, rows, other=None, *, k=4, seed=0, **given):
-    """Return the rows an init starts from."""
+    """Return the initial rows of an init."""
     method = FasterPAM(init=init, max_iter=0)
     return pb.select(rows, other, k=k, method=method, random_state=seed, **given).indices.tolist()
 
@@ -26,7 +26,7 @@ def test_build_is_greedy():
     assert start("build", rows) == pb.select(rows, k=4, method="spotgreedy").indices.tolist()
 
 
-def test_random_rows_are_those_of_the_seed():
+def test_random_rows_depend_on_the_seed():
     rows = brute.normal(40)
     starts = {tuple(sorted(start("random", rows, seed=seed))) for seed in range(20)}
     assert len(starts) > 15
@@ -35,7 +35,7 @@ def test_random_rows_are_those_of_the_seed():
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_the_heuristic_takes_the_most_central_rows(is_weighted):
+def test_the_heuristic_picks_the_most_central_rows(is_weighted):
     source, target = brute.normal(20), brute.normal(30, seed=1)
     weights = np.random.default_rng(0).integers(0, 4, size=30) if is_weighted else None
     d = brute.distances(brute.DEFINITIONS["euclidean"], target, source)
@@ -46,11 +46,11 @@ def test_the_heuristic_takes_the_most_central_rows(is_weighted):
         assert sorted(found) == sorted(central[:5])
 
 
-def test_k_medoids_plus_plus_spreads_out():
-    """Three lumps far apart each get a row, which random rows do not manage."""
+def test_k_medoids_plus_plus_picks_rows_far_apart():
+    """Each of three distant clusters gets a row; with random rows some get none."""
     random = np.random.default_rng(0)
-    lumps = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 20, axis=0)
-    rows = lumps + random.normal(size=lumps.shape)
+    centres = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 20, axis=0)
+    rows = centres + random.normal(size=centres.shape)
 
     def hits(init):
         starts = [np.array(start(init, rows, k=3, seed=seed)) for seed in range(20)]
@@ -61,15 +61,15 @@ def test_k_medoids_plus_plus_spreads_out():
 
 
 def test_k_medoids_plus_plus_draws_rows_with_weight():
-    """Rows without weight attract nothing, however far they are."""
+    """Rows without weight are not drawn, however far they are."""
     rows = np.concatenate([brute.normal(20), brute.normal(20) + 1000])
     weights = np.repeat([1.0, 0.0], 20)
     for seed in range(10):
         found = start("k-medoids++", rows, k=4, weights=weights, seed=seed)
-        assert np.count_nonzero(np.array(found) < 20) >= 3  # the first is any row
+        assert np.count_nonzero(np.array(found) < 20) >= 3  # the first is a random row
 
 
-def test_k_medoids_plus_plus_of_a_separate_target_takes_the_source_rows_nearest_to_it():
+def test_k_medoids_plus_plus_picks_the_source_rows_nearest_to_the_target():
     source = np.arange(30.0).reshape(-1, 1)
     target = np.array([[2.2], [11.1], [24.9]])
     for seed in range(10):
@@ -93,7 +93,7 @@ def test_distances_whose_squares_overflow():
 
 @every
 @pytest.mark.parametrize("kind", [list, tuple, np.array, lambda r: np.array(r, dtype=np.uint8)])
-def test_rows_by_their_numbers(method, kind):
+def test_row_numbers(method, kind):
     given = method(init=kind([8, 1, 5]), max_iter=0)
     assert given.init == (8, 1, 5)
     assert given == method(init=(8, 1, 5), max_iter=0)
@@ -132,7 +132,7 @@ def test_a_selection_is_improved(method):
     ],
     ids=repr,
 )
-def test_what_is_no_start(method, init):
+def test_invalid_init(method, init):
     with pytest.raises(pb.InvalidInput, match=r"init=.*needs to be one of .*'build'.*Selection"):
         method(init=init)
 
@@ -143,21 +143,21 @@ def test_what_is_no_start(method, init):
     [
         ([1, 2], r"init names 2 rows but k=3. Pass 3"),
         ([1, 2, 3, 4], r"init names 4 rows but k=3"),
-        ([1, 2, 20], r"init names row 20 but source has 20. Pass rows below 20"),
+        ([1, 2, 20], r"init names row 20 but source has 20 rows. Pass row numbers < 20"),
     ],
 )
-def test_rows_that_do_not_fit(method, init, message):
+def test_rows_that_do_not_fit_the_problem(method, init, message):
     with pytest.raises(pb.InvalidInput, match=message):
         pb.select(brute.normal(20), k=3, method=method(init=init))
 
 
 @every
-def test_rows_that_break_the_constraints(method):
+def test_rows_that_violate_the_constraints(method):
     rows, groups = brute.normal(20), np.arange(20) % 2
     given = method(init=[1, 2, 3])
-    with pytest.raises(pb.InvalidInput, match="leaves out rows that constraints fix"):
+    with pytest.raises(pb.InvalidInput, match=r"init does not have row .*, which constraints fix"):
         pb.select(rows, k=3, method=given, constraints=pb.Constraints(fixed=[7]))
     for quota in ({"at_least": {0: 2}}, {"at_most": {1: 1}}):
         rule = pb.Constraints(groups=groups, **quota)
-        with pytest.raises(pb.InvalidInput, match="init breaks at_least or at_most"):
+        with pytest.raises(pb.InvalidInput, match="init violates at_least or at_most"):
             pb.select(rows, k=3, method=given, constraints=rule)

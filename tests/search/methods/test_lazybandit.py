@@ -1,4 +1,4 @@
-"""The flagship, through the front door."""
+"""LazyBandit as `select` runs it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def true_cost(selection, target, weights=None):
 
 
 @pytest.fixture
-def nothing_at_once(monkeypatch):
-    """Race for small problems too."""
+def always_race(monkeypatch):
+    """Race on small problems too."""
     monkeypatch.setattr(lazybandit_file, "_AT_ONCE", 0)
-    monkeypatch.setattr(lazybandit_file, "_AT_ONCE_IF_DEAR", 0)
+    monkeypatch.setattr(lazybandit_file, "_AT_ONCE_IF_EXPENSIVE", 0)
 
 
 @pytest.fixture(scope="module")
 def digits():
-    """Return scikit-learn's digits, and many noisy copies of them: too many to read at once."""
+    """Return scikit-learn's digits, and many noisy copies of them, so that a race is needed."""
     rows = load_digits().data.astype(np.float32)
     random = np.random.default_rng(0)
     many = np.vstack([rows] * 12)
@@ -44,17 +44,17 @@ def digits():
 
 @pytest.fixture(scope="module")
 def greedy(digits):
-    """Return exact greedy on the digits; its first k picks are greedy's for that k."""
+    """Return exact greedy on the digits; its first k picks are those for that k."""
     return pb.select(*digits, k=40, method="lazygreedy")
 
 
-# -- small problems are read at once ---------------------------------------------------------------
+# -- small problems: one rung ----------------------------------------------------------------------
 
 
 @weighted
 @pytest.mark.parametrize("k", [1, 3, 7])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_small_problem_ends_at_or_below_greedy_where_no_swap_helps(is_weighted, k, seed):
+def test_a_small_problem_ends_in_a_local_minimum_not_worse_than_greedy(is_weighted, k, seed):
     source, target = brute.normal(25, seed=seed), brute.normal(40, seed=seed + 50)
     weights = np.random.default_rng(seed).integers(0, 4, size=40) if is_weighted else None
     plain = brute.even(40) if weights is None else weights
@@ -78,7 +78,7 @@ def test_a_small_problem_ends_at_or_below_greedy_where_no_swap_helps(is_weighted
 
 
 @weighted
-def test_costs_mass_and_steps_are_those_of_the_order_returned(is_weighted):
+def test_costs_mass_and_steps_follow_the_order(is_weighted):
     source, target = brute.normal(25), brute.normal(40, seed=50)
     weights = np.arange(40) if is_weighted else None
     plain = brute.even(40) if weights is None else weights
@@ -93,7 +93,7 @@ def test_costs_mass_and_steps_are_those_of_the_order_returned(is_weighted):
 
 @weighted
 def test_prefixes_are_greedy_among_the_prototypes(is_weighted):
-    """So costs fall, each by no more than the one before."""
+    """Costs decrease, each time by no more than before."""
     source, target = brute.normal(60), brute.normal(80, seed=50)
     weights = np.random.default_rng(1).integers(1, 9, size=80) if is_weighted else None
     plain = brute.even(80) if weights is None else weights
@@ -104,7 +104,7 @@ def test_prefixes_are_greedy_among_the_prototypes(is_weighted):
     assert (chosen.gains[1:] > 0).all()
 
 
-# -- larger ones are raced for ---------------------------------------------------------------------
+# -- larger problems: a race -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [10, 40])
@@ -122,7 +122,7 @@ def test_digits_against_exact_greedy(digits, greedy, k, effort, most):
     assert true_cost(random, target) > 1.05 * exact
 
 
-def test_more_effort_costs_more_and_finds_better(digits):
+def test_more_effort_needs_more_evaluations_and_is_better(digits):
     source, target = digits
     runs = [run(source, target, k=30, method=LazyBandit(effort=e)) for e in (0.1, 1, 12)]
     assert all(b.evaluations > 2 * a.evaluations for a, b in pairwise(runs))
@@ -130,7 +130,7 @@ def test_more_effort_costs_more_and_finds_better(digits):
     assert costs[0] > costs[1] > costs[2]
 
 
-def test_a_sampled_cost_is_near_the_truth_and_prefixes_are_good(digits, greedy):
+def test_a_sampled_cost_is_accurate_and_prefixes_are_good(digits, greedy):
     chosen = run(*digits, k=40)
     assert "sampled target rows" in chosen.status
     assert chosen.guarantee is None
@@ -147,7 +147,7 @@ def test_a_sampled_cost_is_near_the_truth_and_prefixes_are_good(digits, greedy):
 
 @pytest.mark.parametrize("k", [2, 8, 30])
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
-def test_every_lump_gets_its_prototype(nothing_at_once, k, effort):
+def test_every_cluster_gets_a_prototype(always_race, k, effort):
     random = np.random.default_rng(k)
     centres = 40 * random.permutation(100)[:k, None] + np.zeros((1, 5))
     source = centres[np.arange(40 * k) % k] + random.normal(size=(40 * k, 5))
@@ -159,7 +159,7 @@ def test_every_lump_gets_its_prototype(nothing_at_once, k, effort):
 
 
 @pytest.mark.parametrize("kind", ["float32", "sparse", "precomputed", "strings", "blocks"])
-def test_every_kind_of_rows_can_race(nothing_at_once, kind):
+def test_every_kind_of_rows(always_race, kind):
     random = np.random.default_rng(0)
     rows = random.normal(size=(700, 5)) * (random.random((700, 5)) < 0.7)
     source, target, options = rows[:300], rows, {}
@@ -186,7 +186,7 @@ def test_every_kind_of_rows_can_race(nothing_at_once, kind):
     assert chosen.cost < by_chance.cost
 
 
-def test_k_medoids_of_rows_among_themselves(nothing_at_once, digits):
+def test_source_is_target(always_race, digits):
     rows, _ = digits
     chosen = run(rows, k=15, method=LazyBandit(effort=1.0))
     exact = pb.select(rows, k=15, method="lazygreedy")
@@ -195,7 +195,7 @@ def test_k_medoids_of_rows_among_themselves(nothing_at_once, digits):
     assert chosen.assign(rows).labels[chosen.indices].tolist() == list(range(15))
 
 
-def test_the_end_of_a_race_that_met_every_row_is_exact(nothing_at_once):
+def test_a_race_that_reads_all_rows_has_an_exact_cost(always_race):
     source, target = brute.normal(200), brute.normal(900, seed=1)
     weights = np.random.default_rng(0).integers(1, 4, size=900)
     chosen = run(source, target, k=4, weights=weights, method=LazyBandit(effort=1.0))
@@ -208,11 +208,11 @@ def test_the_end_of_a_race_that_met_every_row_is_exact(nothing_at_once):
     assert chosen.evaluations_by_phase["assign"] == 0
 
 
-# -- the same dice, the same answer ----------------------------------------------------------------
+# -- seeds and threads -----------------------------------------------------------------------------
 
 
 @weighted
-def test_seeds_decide_and_threads_do_not(digits, is_weighted):
+def test_seeds_matter_and_threads_do_not(digits, is_weighted):
     source, target = digits
     weights = np.random.default_rng(2).random(len(target)) ** 6 if is_weighted else None
     one, two, again = (
@@ -230,10 +230,10 @@ def test_seeds_decide_and_threads_do_not(digits, is_weighted):
     assert seeds[0].indices.tolist() != seeds[1].indices.tolist()
 
 
-def test_threads_do_not_decide_among_finalists_either(digits):
+def test_threads_do_not_matter_for_finalists(digits):
     source, target = digits
     method = LazyBandit(effort=6.0)
-    assert shaken_rung(source, target, k=15, effort=6.0).n_finalists > 15
+    assert last_rung(source, target, k=15, effort=6.0).n_finalists > 15
     one, *others = (run(source, target, k=15, method=method, n_jobs=n) for n in (1, 2, 4))
     for other in others:
         assert other.indices.tolist() == one.indices.tolist()
@@ -244,8 +244,8 @@ def test_threads_do_not_decide_among_finalists_either(digits):
 # -- finalists -------------------------------------------------------------------------------------
 
 
-def shaken_rung(*sides, k, effort, limits=None, **options):
-    """Return the last rung that is planned."""
+def last_rung(*sides, k, effort, limits=None, **options):
+    """Return the last rung of the schedule."""
     problem = pose(*sides, k=k, **options)
     limits = limits or pb.Limits()
     return lazybandit_file.race_schedule(problem, limits, effort).rungs[-1]
@@ -254,16 +254,16 @@ def shaken_rung(*sides, k, effort, limits=None, **options):
 @weighted
 @pytest.mark.parametrize("counted", [brute.CountedPairs, brute.CountedBlocks])
 def test_a_counting_metric_agrees_with_the_count_of_finalists(
-    nothing_at_once, monkeypatch, counted, is_weighted
+    always_race, monkeypatch, counted, is_weighted
 ):
-    monkeypatch.setattr(lazybandit_file, "_DEAR", 1.0)
-    monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.1)
+    monkeypatch.setattr(lazybandit_file, "_EXPENSIVE_EFFORT", 1.0)
+    monkeypatch.setattr("protobandit.search.drivers.race.schedule._PERTURBED_EFFORT", 0.1)
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._FINALISTS", 4)
     counting = counted()
     metric = pb.block_metric(counting) if counted is brute.CountedBlocks else counting
     source, target = brute.normal(150), brute.normal(500, seed=1)
     weights = np.random.default_rng(0).integers(0, 3, size=500) if is_weighted else None
-    last = shaken_rung(source, target, k=3, effort=0.2, metric=metric)
+    last = last_rung(source, target, k=3, effort=0.2, metric=metric)
     assert 3 < last.n_finalists < last.n_arms
     chosen = run(source, target, k=3, metric=metric, weights=weights, method=LazyBandit(effort=0.2))
     assert chosen.evaluations == counting.calls
@@ -272,8 +272,8 @@ def test_a_counting_metric_agrees_with_the_count_of_finalists(
 
 @pytest.mark.parametrize("k", [1, 2, 5, 30])
 @pytest.mark.parametrize("n_source", [30, 300])
-def test_finalists_of_every_number_of_prototypes(nothing_at_once, monkeypatch, k, n_source):
-    monkeypatch.setattr("protobandit.search.drivers.race.schedule._SHAKEN", 0.1)
+def test_finalists_for_every_number_of_prototypes(always_race, monkeypatch, k, n_source):
+    monkeypatch.setattr("protobandit.search.drivers.race.schedule._PERTURBED_EFFORT", 0.1)
     source, target = brute.normal(n_source), brute.normal(5000, seed=1)
     weights = np.random.default_rng(0).integers(0, 3, size=5000)
     for sides in ((source, target), (source.astype(np.float32), target.astype(np.float32))):
@@ -298,7 +298,7 @@ def weights_by_name(name, n):
 
 
 @pytest.mark.parametrize("name", ["mild", "some zero", "uneven", "mostly zero", "one label"])
-def test_weights_are_heeded(digits, name):
+def test_weights_matter(digits, name):
     source, target = digits
     weights = weights_by_name(name, len(target))
     exact = pb.select(source, target, k=15, weights=weights, method="lazygreedy")
@@ -317,8 +317,8 @@ def test_weights_are_heeded(digits, name):
         assert abs(chosen.cost - true_cost(chosen, target, weights)) < 5 * error
 
 
-def test_a_single_row_that_counts_among_many():
-    """Also where the race ends with all of the target, of which its first rows weigh nothing."""
+def test_a_single_row_with_weight():
+    """Also if the race reads all of the target and its first rows have no weight."""
     rows = np.random.default_rng(0).normal(size=(5000, 6)).astype(np.float32)
     weights = np.zeros(5000)
     weights[4321] = 1.0
@@ -329,7 +329,7 @@ def test_a_single_row_that_counts_among_many():
     assert chosen.cost < by_chance.cost
 
 
-def test_equal_weights_are_no_weights(digits):
+def test_equal_weights_change_nothing(digits):
     source, target = digits
     even, none = (
         run(source, target, k=6, weights=weights, method=LazyBandit(effort=0.3))
@@ -338,12 +338,12 @@ def test_equal_weights_are_no_weights(digits):
     assert even.indices.tolist() == none.indices.tolist()
 
 
-# -- edges -----------------------------------------------------------------------------------------
+# -- edge cases ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 3, 40, 60])
-def test_few_kinds_of_rows(nothing_at_once, k):
-    """More prototypes than kinds are distinct rows all the same, and cost no swap."""
+def test_few_distinct_rows(always_race, k):
+    """More prototypes than distinct rows are different rows, and need no swap."""
     kinds = 10 * np.random.default_rng(0).normal(size=(40, 4))
     rows = kinds[np.arange(4000) % 40]
     chosen = run(rows[:400], rows, k=k, method=LazyBandit(effort=0.5))
@@ -354,14 +354,14 @@ def test_few_kinds_of_rows(nothing_at_once, k):
         assert (chosen.gains[40:] == 0).all()
 
 
-def test_all_rows_alike(nothing_at_once):
+def test_identical_rows(always_race):
     chosen = run(np.ones((300, 3)), np.ones((3000, 3)), k=5, method=LazyBandit(effort=0.2))
     assert len(set(chosen.indices.tolist())) == 5
     assert chosen.cost == 0
 
 
 @pytest.mark.parametrize("n_target", [1, 2, 5, 50])
-def test_all_source_rows_of_a_small_target(nothing_at_once, n_target):
+def test_all_source_rows_of_a_small_target(always_race, n_target):
     source, target = brute.normal(30), brute.normal(n_target, seed=1)
     chosen = run(source, target, k=30)
     assert sorted(chosen.indices.tolist()) == list(range(30))
@@ -380,7 +380,7 @@ def test_bad_efforts_are_refused(effort):
         LazyBandit(effort=effort)
 
 
-def test_an_effort_may_be_a_name_or_its_number(digits):
+def test_an_effort_is_a_name_or_a_number(digits):
     by_name, by_number = (
         run(*digits, k=5, method=LazyBandit(effort=effort)) for effort in ("fast", 1.0)
     )
@@ -390,7 +390,7 @@ def test_an_effort_may_be_a_name_or_its_number(digits):
 # -- constraints -----------------------------------------------------------------------------------
 
 
-def test_what_is_proven_under_constraints_says_so():
+def test_a_guarantee_under_constraints_names_them():
     source, target = brute.normal(25), brute.normal(40, seed=1)
     groups = np.arange(25) % 3
     quotas = pb.Constraints(groups=groups, at_most=2)
@@ -401,7 +401,7 @@ def test_what_is_proven_under_constraints_says_so():
 
 
 @pytest.mark.parametrize("effort", [0.5, 6.0])
-def test_a_race_heeds_fixed_rows_and_quotas(nothing_at_once, digits, effort):
+def test_a_race_satisfies_fixed_rows_and_quotas(always_race, digits, effort):
     rows, many = digits
     groups = np.random.default_rng(0).integers(4, size=len(rows))
     constraints = pb.Constraints(fixed=[11, 5], groups=groups, at_least=3, at_most={0: 4})
@@ -417,7 +417,7 @@ def test_a_race_heeds_fixed_rows_and_quotas(nothing_at_once, digits, effort):
     assert true_cost(bound, many) < true_cost(greedy, many) * 1.02
 
 
-def test_few_entrants_include_what_the_rules_need(digits):
+def test_a_part_of_the_rows_can_satisfy_the_constraints(digits):
     rows, many = digits
     groups = np.zeros(len(rows), dtype=int)
     groups[[7, 1000]] = 1

@@ -1,4 +1,4 @@
-"""MMD-critic against its definition, on whole matrices in float64; what it counts and refuses."""
+"""MMD-critic against its definition on whole matrices in float64; counts and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def instance(seed, n_source=11, n_target=17):
     return random.normal(size=(n_source, 3)), random.normal(size=(n_target, 3)), weights
 
 
-def asked(method, **changes):
+def with_parameters(method, **changes):
     """Return the method with other parameters."""
     return MMDCritic(**(pb.methods.parameters_of(method) | changes))
 
@@ -90,8 +90,8 @@ def test_gamma_of_the_polynomial_is_one_over_the_columns_unless_given():
 
 
 @kernelled
-def test_k_rows_are_returned_although_the_value_falls(name):
-    """Rows far from every target row only take away from what the near ones say."""
+def test_k_rows_are_returned_even_if_the_value_decreases(name):
+    """Rows far from every target row lower the value."""
     method, _ = KERNELS[name]
     source = np.array([[0.1, 0, 0], [0, 0.1, 0], [9, 9, 9], [9, 9, 8.5]])
     selection = pb.select(source, np.zeros((5, 3)) + 0.05, k=4, method=method)
@@ -100,7 +100,7 @@ def test_k_rows_are_returned_although_the_value_falls(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_narrow_rows_are_judged_within_their_precision(dtype):
+def test_rows_with_little_spread(dtype):
     random = np.random.default_rng(5)
     source = random.normal(size=(60, 20)).astype(dtype)
     target = random.normal(size=(300, 20)).astype(dtype)
@@ -122,7 +122,7 @@ def test_narrow_rows_are_judged_within_their_precision(dtype):
 def test_sparse_rows_select_as_dense_ones(make, name):
     source, target, weights = instance(3)
     source, target = np.where(source > 0, source, 0), np.where(target > 0, target, 0)
-    method = asked(KERNELS[name][0], n_criticisms=3)
+    method = with_parameters(KERNELS[name][0], n_criticisms=3)
     plain = pb.select(source, target, k=5, weights=weights, method=method)
     rare = pb.select(make(source), make(target), k=5, weights=weights, method=method)
     assert rare.indices.tolist() == plain.indices.tolist()
@@ -157,7 +157,7 @@ def test_weight_two_is_a_row_twice(seed, k):
 
 @lawful
 @given(seed=seeds, shift=st.integers(-(2**15), 2**15))
-def test_another_origin_changes_nothing_for_rbf(seed, shift):
+def test_rbf_does_not_depend_on_the_origin(seed, shift):
     random = np.random.default_rng(seed)
     source, target = random.integers(0, 99, size=(9, 3)), random.integers(0, 99, size=(15, 3))
     method = MMDCritic(n_criticisms=3)
@@ -196,7 +196,7 @@ def test_any_number_of_threads_gives_the_same_bits(kernel):
 @pytest.mark.parametrize("seed", range(4))
 def test_criticisms_are_those_of_the_determinant(name, is_weighted, regularizer, seed):
     method, kernel = KERNELS[name]
-    method = asked(method, n_criticisms=3, regularizer=regularizer)
+    method = with_parameters(method, n_criticisms=3, regularizer=regularizer)
     source, target, weights = instance(seed)
     q = weights if is_weighted else np.ones(17)
     selection = pb.select(source, target, k=4, weights=q, method=method)
@@ -212,9 +212,9 @@ def test_criticisms_are_those_of_the_determinant(name, is_weighted, regularizer,
 @kernelled
 @weighted
 @pytest.mark.parametrize("regularizer", ["logdet", None])
-def test_criticisms_of_the_source_are_no_prototypes(name, is_weighted, regularizer):
+def test_criticisms_are_not_prototypes_if_source_is_target(name, is_weighted, regularizer):
     method, kernel = KERNELS[name]
-    method = asked(method, n_criticisms=3, regularizer=regularizer)
+    method = with_parameters(method, n_criticisms=3, regularizer=regularizer)
     _, rows, weights = instance(7)
     q = weights if is_weighted else np.ones(17)
     selection = pb.select(rows, k=5, weights=q, method=method)
@@ -225,8 +225,8 @@ def test_criticisms_of_the_source_are_no_prototypes(name, is_weighted, regulariz
     assert selection.criticisms.tolist() == sure
 
 
-def test_the_determinant_keeps_criticisms_apart():
-    """Copies of the prototype have the largest witness, yet one of them says what all say."""
+def test_the_determinant_makes_criticisms_diverse():
+    """Copies of the prototype have the largest witness, but one of them is enough."""
     places = np.repeat([0, 1, 2], [10, 9, 1])
     rows = np.array([[0.0], [5.0], [9.0]])[places]
     alone = pb.select(rows, k=1, method=MMDCritic(n_criticisms=3, regularizer=None, gamma=1.0))
@@ -235,7 +235,7 @@ def test_the_determinant_keeps_criticisms_apart():
     assert places[apart.criticisms].tolist() == [0, 1, 2]
 
 
-def test_rows_that_depend_on_those_chosen_come_by_their_witness():
+def test_dependent_rows_are_ordered_by_their_witness():
     """A linear kernel of one column has rank one: after one criticism none is independent."""
     rows = np.array([[1.0], [2.0], [5.0], [3.0], [0.0]])
     method = MMDCritic(kernel="linear", n_criticisms=9)
@@ -249,8 +249,8 @@ def test_rows_that_depend_on_those_chosen_come_by_their_witness():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_rounding_leaves_is_not_independence(dtype):
-    """Two columns span two criticisms; the rest come by their witness, not by rounding."""
+def test_rounding_does_not_make_rows_independent(dtype):
+    """Two columns have rank two; the other criticisms are ordered by their witness."""
     rows = brute.normal(40, 2).astype(dtype)
     method = MMDCritic(kernel="linear", n_criticisms=8)
     selection = pb.select(rows, k=1, method=method)
@@ -262,7 +262,7 @@ def test_what_rounding_leaves_is_not_independence(dtype):
     assert selection.criticisms.tolist() == [*first, *rest]
 
 
-def test_criticisms_are_distinct_rows_beside_the_prototypes():
+def test_criticisms_are_distinct_and_not_prototypes():
     rows = brute.normal(12)
     within = pb.select(rows, k=5, method=MMDCritic(n_criticisms=7))
     assert sorted([*within.criticisms, *within.indices]) == list(range(12))
@@ -270,7 +270,7 @@ def test_criticisms_are_distinct_rows_beside_the_prototypes():
     assert sorted(across.criticisms) == list(range(9))
 
 
-def test_fewer_criticisms_than_asked_for_are_said():
+def test_fewer_criticisms_than_requested_are_reported():
     rows, other = brute.normal(12), brute.normal(9, seed=1)
     weights = np.r_[np.zeros(4), np.ones(5)]
     for sides, plain, n, most in [
@@ -289,7 +289,7 @@ def test_fewer_criticisms_than_asked_for_are_said():
 @pytest.mark.parametrize("regularizer", ["logdet", None])
 @pytest.mark.parametrize("is_own", [False, True], ids=["across", "within"])
 @pytest.mark.parametrize("n_criticisms", [0, 1, 4])
-def test_it_costs_what_was_planned(regularizer, is_own, n_criticisms):
+def test_evaluations_equal_the_plan(regularizer, is_own, n_criticisms):
     source, target, _ = instance(0)
     rows = (source,) if is_own else (source, target)
     method = MMDCritic(n_criticisms=n_criticisms, regularizer=regularizer)
@@ -300,7 +300,7 @@ def test_it_costs_what_was_planned(regularizer, is_own, n_criticisms):
     assert done.evaluations_by_phase["assign"] == 3 * len(rows[-1])
 
 
-def test_a_stop_leaves_criticisms_of_what_was_chosen():
+def test_a_stopped_run_has_criticisms_of_its_prototypes():
     source, target, _ = instance(2)
     method, kernel = MMDCritic(gamma=0.4, n_criticisms=3), dense.rbf(0.4)
     selection = pb.select(
@@ -345,7 +345,7 @@ def test_fixed_rows_come_first_and_count():
     assert selection.indices.tolist() == chosen
 
 
-def test_quotas_of_groups_are_kept():
+def test_quotas_hold():
     source, target, _ = instance(4)
     groups = np.arange(11) % 2
     selection = pb.select(
@@ -360,13 +360,13 @@ def test_quotas_of_groups_are_kept():
     assert np.bincount(groups[free.indices])[0] > 2
 
 
-def test_a_part_claims_nothing_of_the_whole():
+def test_a_part_of_a_selection_has_no_criticisms():
     selection = pb.select(brute.normal(30), k=4, method=MMDCritic(n_criticisms=2))
     assert selection.at(4).criticisms is not None
     assert selection.at(2).criticisms is None
 
 
-# -- a peer ----------------------------------------------------------------------------------------
+# -- another implementation ------------------------------------------------------------------------
 
 
 def test_the_package_mmd_critic_agrees():
@@ -379,7 +379,7 @@ def test_the_package_mmd_critic_agrees():
     assert selection.criticisms.tolist() == found["criticisms"]
 
 
-# -- what is stored and what is refused ------------------------------------------------------------
+# -- stored results and errors ---------------------------------------------------------------------
 
 
 def test_criticisms_are_shown_and_survive_json():
@@ -396,7 +396,7 @@ def test_criticisms_are_shown_and_survive_json():
     assert pb.Selection.from_json(json.dumps(document)).criticisms is None
 
 
-def test_a_kernel_of_the_users_own_is_stored_by_name():
+def test_a_user_kernel_is_stored_by_name():
     def inner(a, b):
         return a @ b.T
 
@@ -409,13 +409,13 @@ def test_a_kernel_of_the_users_own_is_stored_by_name():
     )
 
 
-def test_words_need_a_kernel_of_their_own():
-    words = ["tree", "free", "three", "house", "mouse", "hose", "moss", "trees", "houses"]
+def test_text_needs_a_user_kernel():
+    message = ["tree", "free", "three", "house", "mouse", "hose", "moss", "trees", "houses"]
     with pytest.raises(pb.InvalidInput, match=r"not numbers.*kernel='rbf'.*f\(A, B\)"):
-        pb.select(words, k=2, metric=brute.edits, method="mmd-critic")
+        pb.select(message, k=2, metric=brute.edits, method="mmd-critic")
     method = MMDCritic(kernel=brute.CountedBlocks(brute.likeness), n_criticisms=2)
-    selection = pb.select(words, k=3, metric=brute.edits, method=method)
-    matrix = dense.matrix(brute.likeness, words, words)
+    selection = pb.select(message, k=3, metric=brute.edits, method=method)
+    matrix = dense.matrix(brute.likeness, message, message)
     sure = dense.mmd_greedy(matrix, matrix, np.ones(9), 3)
     assert selection.indices[: len(sure)].tolist() == sure
     assert selection.criticisms.shape == (2,)
@@ -423,13 +423,13 @@ def test_words_need_a_kernel_of_their_own():
 
 @pytest.mark.parametrize("kernel", ["rbf", lambda a, b: a @ b.T])
 @pytest.mark.parametrize("call", [pb.select, pb.plan])
-def test_a_precomputed_matrix_holds_no_rows(kernel, call):
-    with pytest.raises(pb.InvalidInput, match=r"metric='precomputed' leaves a kernel no rows"):
+def test_a_precomputed_matrix_has_no_rows(kernel, call):
+    with pytest.raises(pb.InvalidInput, match=r"but metric='precomputed' has no rows"):
         call(np.ones((5, 5)), k=2, metric="precomputed", method=MMDCritic(kernel=kernel))
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
         ({"kernel": "gauss"}, r"kernel='gauss' is not known"),
         ({"gamma": 0}, r"gamma=0 is not allowed"),
@@ -443,6 +443,6 @@ def test_a_precomputed_matrix_holds_no_rows(kernel, call):
         ({"regularizer": ["logdet"]}, r"regularizer=\['logdet'\] is not known"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, words):
-    with pytest.raises(pb.InvalidInput, match=words):
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(pb.InvalidInput, match=message):
         MMDCritic(**parameters)

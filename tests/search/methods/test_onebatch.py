@@ -1,4 +1,4 @@
-"""OneBatchPAM: which rows the batch has, what they count, and swaps of all source rows on it."""
+"""OneBatchPAM: the rows of the batch, their weights, and swaps on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import protobandit as pb
 from protobandit.methods import OneBatch
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
-from protobandit.search.drivers.subsample import drawn_rows
+from protobandit.search.drivers.subsample import sample_target
 
 METRIC = brute.DEFINITIONS["euclidean"]
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
 
 
-def lumps(n, columns=5, *, seed=0):
+def clustered(n, columns=5, *, seed=0):
     random = np.random.default_rng(seed)
     return random.normal(size=(n, columns)) + 4 * random.integers(0, 3, size=(n, columns))
 
@@ -28,13 +28,13 @@ def weights_for(n, is_weighted):
 
 
 def batch_of(source, target, weights, n, seed):
-    """Return the rows of the batch that `select` draws first, and how often each was drawn."""
+    """Return the batch that `select` draws, and the number of times each row was drawn."""
     oracle = Oracle(pose(source, target, k=1, weights=weights))
-    return drawn_rows(oracle, n, np.random.default_rng(seed))
+    return sample_target(oracle, n, np.random.default_rng(seed))
 
 
 def is_local_minimum(d, weights, chosen):
-    """Tell whether no exchange of one prototype lowers the cost by more than a millionth."""
+    """Return whether no swap lowers the cost by more than a millionth."""
     cost = brute.cost(d, weights, chosen)
     return all(
         brute.cost(d, weights, [*chosen[:slot], arm, *chosen[slot + 1 :]]) >= cost * (1 - 1e-6)
@@ -59,8 +59,8 @@ def test_the_batch_grows_with_the_logarithm():
 
 
 @weighted
-def test_evaluations_are_all_source_rows_times_the_batch(is_weighted):
-    source, target = lumps(80), lumps(300, seed=1)
+def test_evaluations_are_source_rows_times_batch_rows(is_weighted):
+    source, target = clustered(80), clustered(300, seed=1)
     weights = weights_for(300, is_weighted)
     selection = pb.select(
         source, target, k=4, weights=weights, method=OneBatch(batch_size=60), random_state=0
@@ -76,7 +76,7 @@ def test_evaluations_are_all_source_rows_times_the_batch(is_weighted):
 @weighted
 @pytest.mark.parametrize("seed", range(3))
 def test_the_result_is_a_local_minimum_on_the_batch(seed, is_weighted):
-    source, target = lumps(40, seed=seed), lumps(200, seed=seed + 50)
+    source, target = clustered(40, seed=seed), clustered(200, seed=seed + 50)
     weights = weights_for(200, is_weighted)
     rows, counts = batch_of(source, target, weights, 50, seed)
     d = brute.distances(METRIC, target[rows], source)
@@ -91,11 +91,11 @@ def test_the_result_is_a_local_minimum_on_the_batch(seed, is_weighted):
 
 
 @weighted
-@pytest.mark.parametrize("is_one", [True, False])
-def test_a_batch_of_the_whole_target_is_exact(is_one, is_weighted):
-    """Nothing is weighted anew, nor is a row estranged from itself."""
-    source = lumps(40)
-    target = source if is_one else lumps(60, seed=1)
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_batch_of_the_whole_target_is_exact(is_same, is_weighted):
+    """Weights and self distances are not replaced."""
+    source = clustered(40)
+    target = source if is_same else clustered(60, seed=1)
     weights = weights_for(len(target), is_weighted)
     d = brute.distances(METRIC, target, source)
     q = brute.even(len(target)) if weights is None else weights
@@ -107,8 +107,8 @@ def test_a_batch_of_the_whole_target_is_exact(is_one, is_weighted):
     assert "exact" in selection.status
 
 
-def test_a_batch_of_the_whole_target_is_exact_even_where_rows_are_far_from_themselves():
-    """Then the nearest row of the batch is another one, which must not count twice."""
+def test_a_batch_of_the_whole_target_is_exact_if_self_distances_are_large():
+    """The nearest batch row is then another one, whose weight must not be counted twice."""
     rows = np.sort(np.random.default_rng(0).uniform(size=(30, 1)), axis=0)
 
     def strange(targets, sources):
@@ -128,8 +128,8 @@ def test_a_batch_of_the_whole_target_is_exact_even_where_rows_are_far_from_thems
 @weighted
 @pytest.mark.parametrize("weighting", ["auto", "nearest", "uniform"])
 @pytest.mark.parametrize("seed", range(3))
-def test_what_batch_rows_count_and_how_far_they_are_from_themselves(seed, weighting, is_weighted):
-    rows = lumps(60, seed=seed)
+def test_weights_and_self_distances_of_batch_rows(seed, weighting, is_weighted):
+    rows = clustered(60, seed=seed)
     weights = weights_for(60, is_weighted)
     batch, counts = batch_of(rows, None, weights, 25, seed)
     d = brute.distances(METRIC, rows[batch], rows)
@@ -150,9 +150,9 @@ def test_what_batch_rows_count_and_how_far_they_are_from_themselves(seed, weight
     assert is_local_minimum(d, counts, selection.indices.tolist())
 
 
-def test_weighting_matters():
-    """On these rows both weightings, and distances to itself as they are, end elsewhere."""
-    rows = lumps(60, seed=0)
+def test_weightings_give_different_results():
+    """On these rows both weightings and unchanged self distances give different results."""
+    rows = clustered(60, seed=0)
     batch, counts = batch_of(rows, None, None, 25, 0)
     d = brute.distances(METRIC, rows[batch], rows)
     nearest = np.bincount(d.argmin(axis=0), minlength=len(batch)).astype(float)
@@ -170,8 +170,8 @@ def test_weighting_matters():
     assert not is_local_minimum(d, counts, by_weighting["uniform"])
 
 
-def test_estrangement_and_nearest_weighting_lower_the_true_cost(monkeypatch):
-    rows = lumps(3000, 8)
+def test_replaced_self_distances_and_nearest_weighting_lower_the_true_cost(monkeypatch):
+    rows = clustered(3000, 8)
 
     def reached(method):
         runs = [pb.select(rows, k=20, method=method, random_state=seed) for seed in range(4)]
@@ -180,14 +180,16 @@ def test_estrangement_and_nearest_weighting_lower_the_true_cost(monkeypatch):
     nearest, uniform = (
         reached(OneBatch(batch_size=150, weighting=name)) for name in ("nearest", "uniform")
     )
-    monkeypatch.setattr("protobandit.search.methods.onebatch._estrange", lambda table, rows: None)
+    monkeypatch.setattr(
+        "protobandit.search.methods.onebatch._replace_self_distances", lambda table, rows: None
+    )
     biased = reached(OneBatch(batch_size=150, weighting="nearest"))
     assert nearest < min(uniform, biased)
     assert max(uniform, biased) < reached("random")
 
 
-def test_nearest_is_refused_where_target_rows_have_no_distances_to_each_other():
-    source, target = lumps(30), lumps(300, seed=1)
+def test_nearest_is_refused_if_source_is_not_target():
+    source, target = clustered(30), clustered(300, seed=1)
     with pytest.raises(pb.InvalidInput, match=r"weighting='nearest' needs .*'uniform'"):
         pb.select(source, target, k=3, method=OneBatch(weighting="nearest"))
     auto, uniform = (
@@ -197,11 +199,11 @@ def test_nearest_is_refused_where_target_rows_have_no_distances_to_each_other():
     assert auto.indices.tolist() == uniform.indices.tolist()
 
 
-# -- limits, rules, parameters ---------------------------------------------------------------------
+# -- limits, constraints, parameters ---------------------------------------------------------------
 
 
-def test_limits_are_heeded():
-    source, target = lumps(100), lumps(500, seed=1)
+def test_limits():
+    source, target = clustered(100), clustered(500, seed=1)
     method = OneBatch(batch_size=90)
     with pytest.raises(pb.InvalidInput, match="evaluations=8,999 is less than the 9,000"):
         pb.select(source, target, k=5, method=method, limits=pb.Limits(evaluations=8999))
@@ -218,8 +220,8 @@ def test_limits_are_heeded():
     assert len(set(hasty.indices.tolist())) == 5
 
 
-def test_no_passes_leave_the_build():
-    source, target = lumps(60), lumps(300, seed=1)
+def test_max_iter_0_returns_the_build():
+    source, target = clustered(60), clustered(300, seed=1)
     rows, counts = batch_of(source, target, None, 50, 0)
     d = brute.distances(METRIC, target[rows], source)
     method = OneBatch(batch_size=50, max_iter=0)
@@ -227,8 +229,8 @@ def test_no_passes_leave_the_build():
     assert selection.indices.tolist() == brute.greedy(d, counts, 5)
 
 
-def test_fixed_rows_and_quotas_are_kept():
-    source, target = lumps(200), lumps(400, seed=2)
+def test_fixed_rows_and_quotas_hold():
+    source, target = clustered(200), clustered(400, seed=2)
     groups = np.arange(200) % 20
     feasibility = pb.Constraints(fixed=[7, 190], groups=groups, at_most=1, at_least={3: 1, 4: 1})
     method = OneBatch(batch_size=60)
@@ -248,12 +250,12 @@ def test_an_unknown_weighting_is_refused(weighting):
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "5", True])
-def test_a_batch_size_must_be_a_count(value):
+def test_invalid_batch_size(value):
     with pytest.raises(pb.InvalidInput, match="batch_size="):
         OneBatch(batch_size=value)
 
 
 @pytest.mark.parametrize("value", [-1, 2.5, "5", True])
-def test_passes_must_be_a_count(value):
+def test_invalid_max_iter(value):
     with pytest.raises(pb.InvalidInput, match="max_iter="):
         OneBatch(max_iter=value)

@@ -28,7 +28,7 @@ def distances(source, target):
 
 
 def swaps(d, weights, members):
-    """Return every set that one swap leads to, with its cost."""
+    """Return every set of prototypes after one swap, with its cost."""
     others = [i for i in range(d.shape[1]) if i not in members]
     for slot, arm in product(range(len(members)), others):
         after = [*members[:slot], arm, *members[slot + 1 :]]
@@ -45,7 +45,7 @@ def pam(d, weights, k, r=1):
         members = after
 
 
-# -- truth -----------------------------------------------------------------------------------------
+# -- against the definition ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", [PAM, FastPAM1])
@@ -61,7 +61,7 @@ def test_the_result_is_that_of_brute_force(method, is_weighted, k, seed):
 
 
 @pytest.mark.parametrize("r", [2, 3, 7])
-def test_build_may_take_several_rows_an_iteration(r):
+def test_build_with_several_rows_per_iteration(r):
     for seed in range(3):
         source, target, weights = instance(seed)
         found = pb.select(source, target, k=4, weights=weights, method=PAM(r=r, max_iter=0))
@@ -73,7 +73,7 @@ def test_build_may_take_several_rows_an_iteration(r):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("init", ["build", "random", "heuristic", "k-medoids++"])
-def test_fastpam1_ends_where_pam_ends(dtype, init):
+def test_fastpam1_has_the_result_of_pam(dtype, init):
     for seed in range(4):
         random = np.random.default_rng(seed)
         source, target = random.normal(size=(90, 4)), random.normal(size=(200, 4))
@@ -106,7 +106,7 @@ def test_no_swap_lowers_the_cost_of_the_result(method, is_weighted, seed):
     assert best >= found.cost * (1 - 1e-6)
 
 
-def test_several_swaps_a_pass_take_fewer_passes():
+def test_several_swaps_per_pass_need_fewer_passes():
     rows = brute.normal(300, 5)
     one, several = (
         pb.select(rows, k=25, method=PAM(init="random", n_swaps=n), random_state=0) for n in (1, 5)
@@ -142,22 +142,22 @@ def test_eager_swaps_are_about_as_good_as_the_best():
 
 
 @family
-def test_no_pass_leaves_the_start_as_it_is(method):
+def test_max_iter_0_returns_the_start(method):
     found = pb.select(brute.normal(40), k=4, method=method(init=[9, 3, 5, 7], max_iter=0))
     assert sorted(found.indices.tolist()) == [3, 5, 7, 9]
     assert "0 swaps in 0 passes." in found.status
 
 
 @family
-def test_too_few_passes_are_mentioned(method):
+def test_max_iter_is_reported_if_it_ends_the_passes(method):
     rows = brute.normal(150, 4)
     found = pb.select(rows, k=8, method=method(init="random", max_iter=1), random_state=0)
-    assert "in 1 pass, ended by max_iter=1 before no other helped." in found.status
-    settled = pb.select(rows, k=8, method=method(init="random"), random_state=0)
-    assert "ended by" not in settled.status
-    assert settled.cost < found.cost
-    enough = method(init="random", max_iter=n_passes(settled))
-    assert pb.select(rows, k=8, method=enough, random_state=0).status == settled.status
+    assert "in 1 pass, ended by max_iter=1 before convergence." in found.status
+    converged = pb.select(rows, k=8, method=method(init="random"), random_state=0)
+    assert "ended by" not in converged.status
+    assert converged.cost < found.cost
+    enough = method(init="random", max_iter=n_passes(converged))
+    assert pb.select(rows, k=8, method=enough, random_state=0).status == converged.status
 
 
 @family
@@ -170,11 +170,11 @@ def test_every_dissimilarity_is_computed_once(method):
     assert (planned.evaluations, planned.memory) == (13 * 30, 13 * 30 * 8)
 
 
-# -- what is proven --------------------------------------------------------------------------------
+# -- guarantees ------------------------------------------------------------------------------------
 
 
 @family
-def test_a_greedy_build_carries_its_guarantee(method):
+def test_a_greedy_build_has_a_guarantee(method):
     rows = brute.normal(40)
     built = pb.select(rows, k=4, method=method(init="build"))
     assert built.guarantee.statement == "f >= (1 - 1/e) f*"
@@ -182,7 +182,7 @@ def test_a_greedy_build_carries_its_guarantee(method):
     assert pb.select(rows, k=4, method=method(init="random"), random_state=0).guarantee is None
 
 
-def test_a_build_of_several_rows_an_iteration_carries_none():
+def test_a_build_of_several_rows_per_iteration_has_no_guarantee():
     assert pb.select(brute.normal(40), k=4, method=PAM(r=2)).guarantee is None
 
 
@@ -190,7 +190,7 @@ def test_a_build_of_several_rows_an_iteration_carries_none():
 
 
 @family
-def test_no_time_ends_the_swaps_after_a_pass(method):
+def test_a_time_limit_ends_the_swaps_after_a_pass(method):
     rows = brute.normal(150, 4)
     limits = pb.Limits(seconds=1e-9)
     found = pb.select(rows, k=8, method=method(init="random"), limits=limits, random_state=0)
@@ -199,7 +199,7 @@ def test_no_time_ends_the_swaps_after_a_pass(method):
 
 
 @family
-def test_no_time_at_all_ends_the_build(method):
+def test_a_time_limit_ends_the_build(method):
     limits = pb.Limits(seconds=1e-9)
     found = pb.select(brute.normal(40), k=4, method=method(init="build"), limits=limits)
     assert found.k == 1
@@ -221,7 +221,7 @@ def test_the_evaluations_needed_are_allowed_or_refused(method):
 
 @family
 @pytest.mark.parametrize("init", ["build", "random"])
-def test_too_little_memory_is_refused(method, init):
+def test_insufficient_memory_is_refused(method, init):
     limits = pb.Limits(memory=40 * 40 * 8 - 1)
     with pytest.raises(pb.InvalidInput, match=r"method='\w+' needs 0.0 GB .* Use method='lazyb"):
         pb.select(brute.normal(40), k=4, method=method(init=init), limits=limits)
@@ -255,13 +255,13 @@ def test_constraints_hold(method, init):
 
 @family
 @pytest.mark.parametrize("value", [-1, 1.5, None, True, "many"], ids=repr)
-def test_passes_that_cannot_be(method, value):
-    with pytest.raises(pb.InvalidInput, match=r"max_iter=.* is not allowed. Pass a whole number"):
+def test_invalid_max_iter(method, value):
+    with pytest.raises(pb.InvalidInput, match=r"max_iter=.* is not allowed. Pass an integer"):
         method(max_iter=value)
 
 
 @pytest.mark.parametrize("name", ["r", "n_swaps"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, None, True], ids=repr)
-def test_counts_that_cannot_be(name, value):
+def test_invalid_numbers(name, value):
     with pytest.raises(pb.InvalidInput, match=rf"{name}=.* is not allowed"):
         PAM(**{name: value})

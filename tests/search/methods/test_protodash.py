@@ -56,7 +56,7 @@ def test_picks_and_coefficients_are_those_of_the_definition(name, is_weighted, s
     selection = pb.select(source, target, k=6, weights=q, method=method)
     sure, _ = dense.protodash(within, means, 6)
     assert selection.indices[: len(sure)].tolist() == sure
-    assert len(sure) >= 3  # a linear kernel of three columns is spent then
+    assert len(sure) >= 3  # a linear kernel of three columns has rank 3
     chosen = selection.indices
     own = within[np.ix_(chosen, chosen)]
     best = dense.best_coefficients(own, means[chosen])
@@ -71,7 +71,7 @@ def test_picks_and_coefficients_are_those_of_the_definition(name, is_weighted, s
 
 
 @kernelled
-def test_a_step_tells_the_slope_it_was_chosen_by(name):
+def test_the_gain_of_a_step_is_the_derivative(name):
     method, kernel = KERNELS[name]
     source, target, weights = instance(9)
     within, means = matrices(kernel, source, target, weights)
@@ -84,7 +84,7 @@ def test_a_step_tells_the_slope_it_was_chosen_by(name):
         assert selection.steps[m].gain == pytest.approx(slope[chosen[m]], rel=1e-7, abs=1e-10)
 
 
-def test_every_prefix_has_its_own_fit():
+def test_every_prefix_has_a_separate_fit():
     source, target, _ = instance(1)
     whole = pb.select(source, target, k=6, method=ProtoDash(gamma=0.4))
     within, means = matrices(dense.rbf(0.4), source, target, np.ones(17))
@@ -111,8 +111,8 @@ def test_all_rows_of_the_target_reproduce_its_weights():
     )
 
 
-def test_rows_that_add_nothing_have_no_coefficient():
-    """Copies of the only target row: one of them represents it, the others come for k's sake."""
+def test_rows_that_do_not_increase_f_have_the_coefficient_0():
+    """Copies of the only target row: one represents it, the others are added to reach k."""
     rows = np.ones((5, 2))
     selection = pb.select(rows, k=5, method=ProtoDash(gamma=1.0))
     assert sorted(selection.indices.tolist()) == [0, 1, 2, 3, 4]
@@ -189,7 +189,7 @@ def test_any_number_of_threads_gives_the_same_bits():
         assert other.evaluations == one.evaluations
 
 
-def test_going_on_is_as_good_as_going_through():
+def test_extending_equals_a_single_run():
     source, target, weights = instance(5)
     begun = pb.select(source, target, k=3, weights=weights, method="protodash")
     whole = pb.select(source, target, k=7, weights=weights, method="protodash")
@@ -209,7 +209,7 @@ def test_aix360_agrees():
     np.testing.assert_allclose(selection.coefficients, found["coefficients"], rtol=1e-5)
 
 
-def test_it_costs_what_was_planned():
+def test_evaluations_equal_the_plan():
     source, target, _ = instance(0)
     done, planned = (call(source, target, k=3, method="protodash") for call in (pb.select, pb.plan))
     assert planned.evaluations == done.evaluations_by_phase["build"] == 11 * 17 * 2 + 3 * 11
@@ -217,9 +217,9 @@ def test_it_costs_what_was_planned():
     assert done.evaluations_by_phase["assign"] == 3 * 17
 
 
-def test_more_than_the_memory_allows_is_refused_before_anything_is_computed():
+def test_insufficient_memory_is_refused_before_the_search():
     kernel = brute.CountedBlocks(brute.likeness)
-    with pytest.raises(pb.InvalidInput, match=r"protodash.*keeps .* GB .*may be used"):
+    with pytest.raises(pb.InvalidInput, match=r"protodash.*needs .* GB .*may be used"):
         pb.select(
             brute.normal(50), k=20, method=ProtoDash(kernel=kernel), limits=pb.Limits(memory=4000)
         )
@@ -251,7 +251,7 @@ def test_coefficients_are_shown_and_survive_json():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
         ({"kernel": 3}, r"kernel=3 is not known"),
         ({"gamma": float("inf")}, r"gamma=inf is not allowed"),
@@ -259,23 +259,23 @@ def test_coefficients_are_shown_and_survive_json():
         ({"coef0": "1"}, r"coef0='1' is not allowed"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, words):
-    with pytest.raises(pb.InvalidInput, match=words):
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(pb.InvalidInput, match=message):
         ProtoDash(**parameters)
 
 
-def test_a_kernel_that_is_none_is_refused():
-    """Rows are unlike themselves, which no inner product says."""
+def test_an_invalid_kernel_is_refused():
+    """The similarity of a row to itself is negative, which is not an inner product."""
     method = ProtoDash(kernel=lambda a, b: abs(a[:, :1] - b[:, :1].T))
     with pytest.raises(pb.InvalidInput, match=r"kernel='<lambda>' .* not positive semidefinite"):
         pb.select(brute.normal(9), k=2, method=method)
 
 
-def test_words_and_matrices_need_more():
-    with pytest.raises(pb.InvalidInput, match=r"kernel='rbf' does not take"):
+def test_text_and_matrices_need_a_function():
+    with pytest.raises(pb.InvalidInput, match=r"kernel='rbf' does not support"):
         pb.select(["a", "bb"], k=1, metric=brute.edits, method="protodash")
     with pytest.raises(pb.InvalidInput, match="precomputed"):
         pb.plan(np.ones((5, 5)), k=2, metric="precomputed", method="protodash")
-    words = ["tree", "free", "house", "mouse"]
+    message = ["tree", "free", "house", "mouse"]
     method = ProtoDash(kernel=brute.CountedBlocks(brute.likeness))
-    assert pb.select(words, k=2, metric=brute.edits, method=method).coefficients.shape == (2,)
+    assert pb.select(message, k=2, metric=brute.edits, method=method).coefficients.shape == (2,)

@@ -1,4 +1,4 @@
-"""A build improved by swaps, within its limits."""
+"""A start improved by swaps, within limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_no_swap_lowers_the_cost(swaps, build):
 
 
 @exact
-def test_it_is_the_method_of_the_same_swaps(swaps):
+def test_the_result_is_that_of_the_method_with_the_same_swaps(swaps):
     rows = brute.normal(100)
     by_name = {"eager": pb.methods.FasterPAM(init="build"), "best": pb.methods.FastPAM1()}[swaps]
     one, other = (
@@ -60,11 +60,11 @@ def test_it_is_the_method_of_the_same_swaps(swaps):
 @exact
 def test_passes_are_limited(swaps):
     few = refined(Refined(build="random", swaps=swaps, passes=1))
-    assert "in 1 pass, ended by passes=1 before no other helped." in few.status
+    assert "in 1 pass, ended by passes=1 before convergence." in few.status
 
 
 @exact
-def test_swaps_that_would_go_beyond_the_limit_are_not_begun(swaps):
+def test_swaps_beyond_the_limit_are_not_started(swaps):
     n_pairs = N_SOURCE * N_TARGET
     method = Refined(build="random", swaps=swaps)
     short = refined(method, evaluations=n_pairs - 1)
@@ -79,7 +79,7 @@ def test_swaps_that_would_go_beyond_the_limit_are_not_begun(swaps):
 
 @exact
 @pytest.mark.parametrize("build", [LazyGreedy(), StochasticGreedy(epsilon=0.3, memoize=True)])
-def test_what_the_build_has_kept_is_not_computed_again(swaps, build):
+def test_kept_dissimilarities_are_not_computed_again(swaps, build):
     n_pairs = N_SOURCE * N_TARGET
     found = refined(Refined(build=build, swaps=swaps), evaluations=n_pairs)
     assert found.k == 5
@@ -90,7 +90,7 @@ def test_what_the_build_has_kept_is_not_computed_again(swaps, build):
 @pytest.mark.parametrize("swaps", ["eager", "best", "local"])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_a_build_ends_within_its_limit(swaps, n):
-    """The pick that would go beyond it is not begun."""
+    """A pick that would exceed the limit is not started."""
     picks = [(N_SOURCE - picked + 1) * N_TARGET for picked in range(5)]
     method = Refined(build=SpotGreedy(memoize=False), swaps=swaps)
     found = refined(method, evaluations=sum(picks[: n + 1]) - 1)
@@ -101,7 +101,7 @@ def test_a_build_ends_within_its_limit(swaps, n):
 
 
 @pytest.mark.parametrize("build", ["lazygreedy", SpotGreedy(r=2, memoize=False)])
-def test_it_goes_on_from_what_it_found(build):
+def test_it_extends_its_result(build):
     method = Refined(build=build, swaps="best")
     found = refined(method)
     assert Refined(**found.parameters) == method
@@ -112,7 +112,7 @@ def test_it_goes_on_from_what_it_found(build):
     assert more.k == 7
 
 
-def test_a_bandit_builds_as_far_as_it_may():
+def test_a_bandit_build_stops_at_the_limit():
     source, target = brute.normal(100, 6), brute.normal(3000, 6, seed=1)
     method = Refined(build=ProtoBandit(nu_step=0.05))
     whole = pb.select(source, target, k=6, method=method.builder, random_state=0)
@@ -123,7 +123,7 @@ def test_a_bandit_builds_as_far_as_it_may():
 
 
 @exact
-def test_memory_is_that_of_the_matrix(swaps):
+def test_memory_is_checked_for_the_matrix(swaps):
     rows = np.random.default_rng(0).normal(size=(1600, 4)).astype(np.float32)
     method = Refined(build=Random(), swaps=swaps, passes=3)
     with pytest.raises(pb.InvalidInput, match=r"swaps='\w+' needs .* Pass swaps='local'"):

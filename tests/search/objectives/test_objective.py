@@ -10,14 +10,12 @@ from protobandit.metrics.similarities import similarity
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
 from protobandit.search.arms.contract import Pull
-from protobandit.search.objectives.coverage import ExactCoverage
+from protobandit.search.objectives.coverage import ExactCoverage, Priced
 from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
 from protobandit.search.objectives.embedding import Embedding
 from protobandit.search.objectives.mixture import Mixture
 from protobandit.search.objectives.objective import RewardSums, advance
-from protobandit.search.objectives.prefix_coverage import PrefixCoverage
-from protobandit.search.objectives.prefixes import Prefixes
-from protobandit.search.objectives.priced import Priced
+from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 N = 30
@@ -87,7 +85,7 @@ def test_a_restored_objective_does_not_compute_again():
     seen = second.open(arms, np.random.default_rng(0)).pull(Pull(arms, 12))
     again = first.open(arms, np.random.default_rng(0)).pull(Pull(arms, 12))
     np.testing.assert_array_equal(seen.mean, again.mean)
-    assert second.sample.oracle.evaluations == {"build": 12 * len(arms)}
+    assert second.oracle.evaluations == {"build": 12 * len(arms)}
 
 
 def test_finish_returns_criticisms():

@@ -155,7 +155,7 @@ def test_a_round_never_computes_a_pair_twice(weights, chosen):
     n_each = len(ARMS) + len(chosen)
     n_useful = N_TARGET if weights is None else np.count_nonzero(weights)
     assert n_each * n_useful <= metric.pairs.total() <= n_each * N_TARGET
-    oracle = coverage.sample.oracle
+    oracle = coverage.oracle
     assert oracle.evaluations == {"build": metric.pairs.total()}
 
 
@@ -166,7 +166,7 @@ def test_evaluations_equal_calls_over_many_rounds(weights):
         round_ = opened(coverage, seed=arm)
         for is_new in (False, False, True):
             round_.pull(Pull(ARMS, 11, new_order=is_new))
-        assert coverage.sample.oracle.evaluations.total() == metric.pairs.total()
+        assert coverage.oracle.evaluations.total() == metric.pairs.total()
         coverage = coverage.commit(np.array([arm]))
 
 
@@ -192,7 +192,7 @@ def test_repeated_draws_are_looked_up():
         round_.pull(Pull(ARMS, n))
     rows = rows_of(weights, seed=1, n=35)
     n_distinct = len(np.unique(rows))
-    oracle = coverage.sample.oracle
+    oracle = coverage.oracle
     assert n_distinct < 35
     assert oracle.evaluations.total() == n_distinct * len(ARMS) == metric.pairs.total()
     assert oracle.lookups.total() == (35 - n_distinct) * len(ARMS)
@@ -208,7 +208,7 @@ def test_an_arm_is_compared_only_with_its_own_draws():
     rows = rows_of(weights, seed=1)
     drawn = {(int(row), arm) for arm, n in counts.items() for row in rows[:n]}
     assert set(metric.pairs) == drawn
-    oracle = coverage.sample.oracle
+    oracle = coverage.oracle
     assert oracle.evaluations.total() + oracle.lookups.total() == sum(counts.values())
 
 
@@ -231,16 +231,16 @@ def test_clipped_pulls_are_counted(weights, chosen):
     if chosen:
         far = D[np.ix_(rows, chosen)].min(axis=1)[:, None]
         is_changed = (far > 0.3) & (d < far)
-    n_counted = sum(coverage.sample.clipped)
+    n_counted = sum(coverage.clipped)
     assert 0 < np.count_nonzero(is_changed) <= n_counted
     assert n_counted <= (len(ARMS) * np.count_nonzero(far > 0.3) if chosen else is_changed.sum())
-    assert coverage.commit(np.array([8])).sample.clipped is coverage.sample.clipped
+    assert coverage.commit(np.array([8])).clipped is coverage.clipped
 
 
 def test_a_scale_above_every_distance_clips_nothing():
     coverage, _ = coverage_of(scale=D.max())
     opened(coverage).pull(Pull(ARMS, N_TARGET))
-    assert sum(coverage.sample.clipped) == 0
+    assert sum(coverage.clipped) == 0
 
 
 # -- statistics -----------------------------------------------------------------------------------

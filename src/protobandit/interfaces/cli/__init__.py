@@ -1,1 +1,1 @@
-"""The command line: parse, call, write; no logic. Results go to stdout, all else to stderr."""
+"""The command line: parse options, call a job, print. Results go to stdout, all else to stderr."""

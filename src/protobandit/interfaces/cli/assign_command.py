@@ -1,15 +1,14 @@
-"""``protobandit assign``: the nearest prototype of other rows."""
+"""``protobandit assign``: find the nearest prototype of new rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.interfaces.cli import options, output, values
-from protobandit.interfaces.cli.options import OUTPUT, _option
-from protobandit.interfaces.cli.progress import watching
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.options import OUTPUT, option
+from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit assign embeddings-prototypes new.parquet | head",
@@ -22,44 +21,35 @@ def assign(
     selection: options.Saved,
     rows: options.Rows,
     out: Annotated[
-        Path | None,
-        _option(
-            "--out", "-o", panel=OUTPUT, metavar="FILE", help="Where to write; stdout without it."
-        ),
+        Path | None, option("--out -o FILE", OUTPUT, "Output file. Default: stdout.")
     ] = None,
     format: options.Format = options.TableFormat.csv,
     force: options.Force = False,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find the nearest prototype of each row: its rank, row, id and label, and how far it is.
+    """Find the nearest prototype of each row: its rank, row, id, label and distance.
 
-    Rows are read and prepared as those of the selection were; a table needs the same columns, by
-    name, and may have others.
+    Rows are read and prepared like those of the selection. A table must have the same feature
+    columns, by name; it may have other columns.
     """
-    from protobandit.interfaces.jobs.assign import assigned
-    from protobandit.interfaces.jobs.files import require_new, written
+    from protobandit.interfaces.jobs.assign import assign_rows
+    from protobandit.interfaces.jobs.output_files import open_for_writing, require_writable_file
     from protobandit.interfaces.jobs.saved_result import SavedResult
-    from protobandit.interfaces.jobs.tables import WRITERS
+    from protobandit.interfaces.jobs.table_formats import WRITERS, csv_text
 
     if out is None and format is not options.TableFormat.csv:
-        raise InvalidInput("--format parquet is for files. Pass --out FILE as well.")
-    n_jobs = None if jobs is None else values.as_jobs(jobs)
+        raise InvalidInput("--format parquet requires --out. Pass --out FILE too.")
+    n_jobs = parsing.parse_jobs(jobs)
     if out is not None:
-        require_new(out, force=force)
+        require_writable_file(out, force=force)
     result = SavedResult.load(selection)
-    if out is None:  # the rows themselves show how far it is
-        _say(assigned(result, rows, n_jobs=n_jobs))
+    if out is None:  # without a progress display: the printed rows show the progress
+        for at, block in enumerate(assign_rows(result, rows, n_jobs=n_jobs)):
+            if not output.print_data(csv_text(block, has_header=at == 0)):
+                break
         return
-    with watching(is_quiet=quiet) as watch:
-        blocks = assigned(result, rows, n_jobs=n_jobs, tell=watch.tell)
-        with written(out, force=force) as file:
+    with progress_display(is_quiet=quiet) as display:
+        blocks = assign_rows(result, rows, n_jobs=n_jobs, notify=display.notify)
+        with open_for_writing(out, force=force) as file:
             WRITERS[format.value](blocks, file)
-
-
-def _say(blocks: Iterator[dict[str, Any]]) -> None:
-    from protobandit.interfaces.jobs.tables import csv_text
-
-    for at, block in enumerate(blocks):
-        if not output.say_data(csv_text(block, has_header=at == 0)):
-            break

@@ -1,13 +1,13 @@
-"""``protobandit certify``: how far a saved selection can be from the best."""
+"""``protobandit certify``: bound the cost of a saved selection relative to the best possible."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
-from protobandit.interfaces.cli import options, output, values
-from protobandit.interfaces.cli.options import OUTPUT, SEARCH, _flag, _option
-from protobandit.interfaces.cli.progress import watching
-from protobandit.interfaces.cli.summary import certificate_as_json
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.options import listed
+from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit certify embeddings-prototypes",
@@ -17,68 +17,41 @@ EXAMPLES = (
 
 def certify(
     selection: options.Saved,
-    source: options.OtherSources = None,
-    target: options.OtherTargets = None,
-    confidence: Annotated[
-        str,
-        _option(
-            "--confidence",
-            panel=SEARCH,
-            metavar="P",
-            help="How likely the statement is to be true; 0.95 if not given.",
-        ),
-    ] = "0.95",
-    kind: Annotated[
-        options.Kind,
-        _option(
-            "--kind",
-            panel=SEARCH,
-            metavar="rigorous|asymptotic",
-            help="rigorous, which holds for any rows, or asymptotic, which is cheaper; rigorous if "
-            "not given.",
-        ),
-    ] = options.Kind.rigorous,
-    evaluations: Annotated[
-        str | None,
-        _option(
-            "--evaluations",
-            panel=SEARCH,
-            metavar="N",
-            help="How many dissimilarities it may compute, such as 1e8.",
-        ),
-    ] = None,
+    source: options.MovedSources = None,
+    target: options.MovedTargets = None,
+    confidence: Annotated[str, listed("--confidence")] = "0.95",
+    kind: Annotated[options.Kind, listed("--kind")] = options.Kind.rigorous,
+    evaluations: Annotated[str | None, listed("--evaluations")] = None,
     seed: options.Seed = "0",
     jobs: options.Jobs = None,
-    no_save: Annotated[
-        bool,
-        _flag("--no-save", panel=OUTPUT, help="Leave selection.json as it is."),
-    ] = False,
+    no_save: Annotated[bool, listed("--no-save")] = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Bound how many times the best possible cost a selection costs.
+    """Bound the cost of a selection relative to the best possible cost.
 
-    Opens the files that the selection was made from again, and refuses if their rows have changed.
-    The certificate is kept in selection.json, in place of an earlier one.
+    Opens the files of the selection again; it is an error if their rows have changed. The
+    certificate is saved in selection.json and replaces an earlier one.
     """
-    from protobandit.interfaces.jobs.reopened import certified, reopened, save
     from protobandit.interfaces.jobs.saved_result import SavedResult
 
-    asked: dict[str, Any] = {
-        "confidence": values.as_confidence(confidence),
-        "kind": kind.value,
-        "evaluations": values.as_optional(evaluations, "--evaluations"),
-        "random_state": values.as_whole(seed, "--seed", least=0),
-        "n_jobs": None if jobs is None else values.as_jobs(jobs),
-    }
+    probability = parsing.parse_confidence(confidence)
+    n_evaluations = parsing.parse_optional_integer(evaluations, "--evaluations")
+    random_state, n_jobs = parsing.parse_seed(seed), parsing.parse_jobs(jobs)
     result = SavedResult.load(selection)
-    with watching(is_quiet=quiet) as watch:
-        opened = reopened(result, sources=source or (), targets=target or (), tell=watch.tell)
-        watch.tell("Drawing rows anew and judging the source on them …")
-        certificate = opened.selection.certify(**asked)
+    with progress_display(is_quiet=quiet) as display:
+        reopened = result.reopen(source or (), target or (), display.notify)
+        display.notify("Computing the certificate …")
+        certified = reopened.selection.certified(
+            confidence=probability,
+            kind=kind.value,
+            evaluations=n_evaluations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
     if not no_save:
-        save(certified(result, certificate), selection)
+        replace(result, selection=certified).save(selection)
     if as_json:
-        output.say_json(certificate_as_json(certificate))
+        output.print_json(certified.certificate)
     else:
-        output.say(f"{certificate!r}\n")
+        output.print_text(f"{certified.certificate!r}\n")

@@ -1,14 +1,19 @@
-"""``protobandit compare``: methods side by side on one's own rows."""
+"""``protobandit compare``: compare methods on your own rows."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from protobandit.foundation.errors import ProtobanditError
-from protobandit.interfaces.cli import options, output, values
-from protobandit.interfaces.cli.options import SEARCH, _option
-from protobandit.interfaces.cli.progress import watching
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.option_groups import (
+    ProblemOptions,
+    SearchOptions,
+    select_arguments,
+    with_option_groups,
+)
+from protobandit.interfaces.cli.options import SEARCH, option
+from protobandit.interfaces.cli.progress import progress_display
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,111 +28,62 @@ EXAMPLES = (
 _METHODS = "lazybandit,onebatch,lazygreedy,random"
 
 
+@with_option_groups
 def compare(
-    sources: options.Sources,
-    k: options.K,
+    problem: ProblemOptions,
+    *,
     methods: Annotated[
         str,
-        _option(
-            "--methods",
-            panel=SEARCH,
-            metavar="NAME,NAME",
-            help=f"The methods, with commas between; {_METHODS} if not given.",
+        option(
+            "--methods NAME,NAME", SEARCH, f"Methods, separated by commas. Default: {_METHODS}."
         ),
     ] = _METHODS,
-    seeds: Annotated[
-        str,
-        _option("--seeds", panel=SEARCH, metavar="N", help="How many seeds; 1 if not given."),
-    ] = "1",
-    target: options.Targets = None,
-    columns: options.Columns = None,
-    id: options.Id = None,
-    label: options.Label = None,
-    weights: options.Weights = None,
-    image_size: options.ImageSize = None,
-    colour: options.Colour = False,
-    sample_rows: options.SampleRows = None,
-    assume_shuffled: options.AssumeShuffled = False,
-    cache: options.Cache = None,
-    metric: options.MetricName = None,
-    metric_param: options.MetricParam = None,
-    standardize: options.Standardize = False,
-    normalize: options.Normalize = False,
-    pca: options.PCA = None,
-    categories: options.CategoriesAs = None,
-    impute: options.ImputeAs = None,
-    seed: options.Seed = "0",
-    jobs: options.Jobs = None,
-    max_evaluations: options.MaxEvaluations = None,
-    max_seconds: options.MaxSeconds = None,
-    max_memory: options.MaxMemory = None,
+    seeds: Annotated[str, option("--seeds N", SEARCH, "Number of seeds. Default: 1.")] = "1",
+    search: SearchOptions,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare methods by what they reach and what they take; writes nothing.
+    """Compare methods by cost, evaluations and seconds; writes no files.
 
-    The cost of each is measured on the same target rows: all, or 32,768 drawn by weight where there
-    are more. Seconds are those of the search alone, compilation left out where it is quick.
+    All costs are measured on the same target rows: all rows, or 32,768 rows drawn by weight if
+    there are more. Seconds are those of the search; short first runs are repeated, so that they do
+    not include compilation.
     """
-    from protobandit.interfaces.jobs.compare import compared
-    from protobandit.interfaces.jobs.read_options import ReadOptions
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
+    from protobandit.interfaces.jobs.compare import compare_methods
 
-    task = SelectArguments(
-        sources=tuple(sources),
-        targets=tuple(target or ()),
-        k=values.as_k(k),
-        reading=ReadOptions(
-            columns=tuple(columns or ()),
-            id=id,
-            label=label,
-            weights=weights,
-            has_categories=categories is not None,
-            image_size=values.as_optional(image_size, "--image-size"),
-            is_colour=colour,
-            sample=values.as_optional(sample_rows, "--sample-rows"),
-            assume_shuffled=assume_shuffled,
-            cache=cache,
-        ),
-        preparation=values.as_preparation(standardize, normalize, pca, categories, impute),
-        metric=metric,
-        metric_parameters=values.as_parameters(metric_param, "--metric-param"),
-        limits=values.as_limits(max_evaluations, max_seconds, max_memory),
-        seed=values.as_whole(seed, "--seed", least=0),
-        n_jobs=None if jobs is None else values.as_jobs(jobs),
-    )
-    n_seeds = values.as_whole(seeds, "--seeds")
-    names = tuple(dict.fromkeys(values.as_names(methods, "--methods")))
-    with watching(is_quiet=quiet) as watch:
-        found = compared(task, names, n_seeds, watch.tell)
+    arguments = select_arguments(problem, search)
+    n_seeds = parsing.parse_integer(seeds, "--seeds")
+    names = tuple(dict.fromkeys(parsing.parse_names(methods, "--methods")))
+    with progress_display(is_quiet=quiet) as display:
+        comparison = compare_methods(arguments, names, n_seeds, display.notify)
     if as_json:
-        output.say_json(_as_json(found))
+        output.print_json(_as_json(comparison))
     else:
-        output.say_table(_table(found), _legend(found, n_seeds))
-    if found.best is None:
-        raise ProtobanditError("No method could solve this; the table says why.")
+        output.print_table(_table(comparison), _legend(comparison, n_seeds))
+    if comparison.best is None:
+        raise ProtobanditError("All methods failed; the table shows why.")
 
 
-def _as_json(found: Comparison) -> dict[str, object]:
+def _as_json(comparison: Comparison) -> dict[str, object]:
     return {
-        "methods": [asdict(score) for score in found.scores],
-        "best": found.best,
-        "judged_on": found.n_judges,
-        "target_rows": found.n_target,
+        "methods": comparison.scores,
+        "best": comparison.best,
+        "judged_on": comparison.n_test,
+        "target_rows": comparison.n_target,
     }
 
 
-def _table(found: Comparison) -> Table:
+def _table(comparison: Comparison) -> Table:
     table = output.new_table("method")
-    for figure in ("prototypes", "cost", "evaluations", "seconds"):
-        table.add_column(figure, justify="right", no_wrap=True)
+    for name in ("prototypes", "cost", "evaluations", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
-    for score in found.scores:
-        table.add_row(score.method, *_figures(score, is_best=score.cost == found.best_cost))
+    for score in comparison.scores:
+        table.add_row(score.method, *_cells(score, is_best=score.cost == comparison.best_cost))
     return table
 
 
-def _figures(score: MethodScore, *, is_best: bool) -> list[str]:
+def _cells(score: MethodScore, *, is_best: bool) -> list[str]:
     if score.cost is None:
         return ["", "", "", "", f"failed: {score.failure}"]
     deviation = "" if score.cost_deviation is None else f" ± {score.cost_deviation:.2g}"
@@ -140,8 +96,8 @@ def _figures(score: MethodScore, *, is_best: bool) -> list[str]:
     ]
 
 
-def _legend(found: Comparison, seeds: int) -> str:
-    rows = f"{found.n_judges:,} of the {found.n_target:,}"
-    judges = f"all {found.n_target:,}" if found.n_judges == found.n_target else rows
-    mean = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
-    return f"\ncost: mean distance of {judges} target rows to their nearest prototype{mean}"
+def _legend(comparison: Comparison, n_seeds: int) -> str:
+    n_test, n_target = comparison.n_test, comparison.n_target
+    rows = f"all {n_target:,}" if n_test == n_target else f"{n_test:,} of the {n_target:,}"
+    mean = f"; mean ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
+    return f"\ncost: mean distance of {rows} target rows to their nearest prototype{mean}"

@@ -1,4 +1,4 @@
-"""``protobandit demo``: what this is for, in seconds, without data of one's own."""
+"""``protobandit demo``: try the methods in seconds, without own data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from protobandit.interfaces.cli import options, output, values
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.options import OUTPUT, PROBLEM, option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,68 +21,59 @@ EXAMPLES = ("protobandit demo", "protobandit demo -k 50 --out fifty.svg")
 _PICTURE = Path("protobandit-demo.svg")
 _LEGEND = """
 cost         mean distance of an image to its nearest prototype
-evaluations  distances computed, including those that measured the cost
-seconds      one run, warmed up; fewer evaluations pay where each is dear
+evaluations  computed distances, including those that measured the cost
+seconds      time of one run without compilation
 nearest      images labelled correctly by their nearest prototype
-barycentric  the same by the nearest mean of a prototype's own images
-random       mean over several seeds; ± is the standard error of its cost"""
+barycentric  the same with the mean of the images nearest to each prototype
+random       mean over several seeds; ± is the standard error of the cost"""
 
 
 def demo(
     k: Annotated[
-        str,
-        typer.Option(
-            "-k",
-            "--prototypes",
-            metavar="N",
-            help="How many images to choose; 20 by default.",
-        ),
+        str, option("-k --prototypes N", PROBLEM, "Number of images to select. Default: 20.")
     ] = "20",
     out: Annotated[
-        Path,
-        typer.Option(metavar="PATH", help=f"Where to write the picture; {_PICTURE} by default."),
+        Path, option("--out PATH", OUTPUT, f"Output file. Default: {_PICTURE}.")
     ] = _PICTURE,
-    seed: Annotated[
-        str, typer.Option(metavar="N", help="The seed of the methods that draw; 0 by default.")
-    ] = "0",
+    seed: options.Seed = "0",
     force: options.Force = False,
 ) -> None:
-    """Choose handwritten digits that stand for the 1,797 bundled with scikit-learn (no network).
+    """Select handwritten digits that represent the 1,797 digits of scikit-learn; no network needed.
 
-    Prints a table that compares methods by cost, evaluations, seconds, and how well the chosen
-    images label all others. Writes a picture of the choice.
+    Prints a table that compares methods by cost, evaluations, seconds, and the accuracy with which
+    the selected images label all images. Writes a picture of the selected images.
 
-    A picture of an earlier demo under the default name is replaced; any other file only with
-    --force.
+    The unchanged picture of an earlier demo is replaced if --out is not given; any other file is
+    replaced only with --force.
     """
-    from protobandit.interfaces.jobs.demo import run
-    from protobandit.interfaces.jobs.files import destination, never, write_whole
+    from protobandit.interfaces.jobs.demo import run_demo
+    from protobandit.interfaces.jobs.output_files import destination, write_atomically
 
-    n, start = values.as_whole(k, "-k"), values.as_whole(seed, "--seed", least=0)
-    is_replaceable = _is_ours if out == _PICTURE else never
-    free = partial(destination, out, force=force, is_replaceable=is_replaceable)
-    free()  # before the work: a refusal should not take seconds
-    with _progress() as tell:
-        result = run(n, seed=start, tell=tell)
-    output.say_table(_table(result, n, start), _LEGEND)
-    write_whole(free(), result.picture.encode("utf-8"), shown=out)
-    output.tell(
+    n, start = parsing.parse_integer(k, "-k"), parsing.parse_seed(seed)
+    is_replaceable = _is_unchanged_demo if out == _PICTURE else None
+    find_destination = partial(destination, out, force=force, is_replaceable=is_replaceable)
+    find_destination()  # raises before the work if the file may not be written
+    with _notifications() as notify:
+        result = run_demo(n, seed=start, notify=notify)
+    output.print_table(_table(result, n, start), _LEGEND)
+    write_atomically(find_destination(), result.picture.encode("utf-8"), shown=out)
+    output.print_status(
         f"\nPicture: {out}\n"
-        f"Next:    protobandit select your-rows.csv -k {n}, or in Python pb.select(rows, k={n})\n"
-        f"         after import protobandit as pb; protobandit methods and protobandit metrics\n"
-        f"         list the choices."
+        f"Next:    protobandit select your-rows.csv -k {n}\n"
+        f"         or in Python: import protobandit as pb; pb.select(rows, k={n})\n"
+        f"         `protobandit methods` and `protobandit metrics` list the choices."
     )
 
 
-def _is_ours(path: Path) -> bool:
-    from protobandit.interfaces.jobs.demo import is_ours
+def _is_unchanged_demo(path: Path) -> bool:
+    from protobandit.interfaces.jobs.demo import is_unchanged
 
-    return is_ours(path.read_bytes().decode("utf-8", "replace"))
+    return is_unchanged(path.read_bytes().decode("utf-8", "replace"))
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Tell what is going on: a spinner where there is a terminal, else lines."""
+def _notifications() -> Iterator[Callable[[str], None]]:
+    """Show the current step: a spinner in a terminal, else lines."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -91,7 +81,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
         with console.status("") as status:
             yield status.update
     else:
-        yield output.tell
+        yield output.print_status
 
 
 def _table(result: Demo, k: int, seed: int) -> Table:
@@ -99,8 +89,8 @@ def _table(result: Demo, k: int, seed: int) -> Table:
 
     table = output.new_table("method")
     table.title = f"{k} of {result.n_images:,} digits, seed {seed}"
-    for figure in ("cost", "evaluations", "seconds", "nearest", "barycentric"):
-        table.add_column(figure, justify="right", no_wrap=True)
+    for name in ("cost", "evaluations", "seconds", "nearest", "barycentric"):
+        table.add_column(name, justify="right", no_wrap=True)
     remarks = {"lazygreedy": " (exact)", "random": f" (mean of {N_RANDOM})"}
     for name, score in result.scores.items():
         error = f" ± {score.cost_error:.2f}" if score.cost_error else ""

@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop with the best so far, twice to end at once; never amid writing."""
+"""Ctrl-C: the first stops with the best result so far, the second ends; writing is not stopped."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protobandit.run.progress.reporter import Interrupt
 
-_SAID = b"\nStopping with the best so far; Ctrl-C again ends at once.\n"
+_MESSAGE = b"\nStopping with the best result so far; press Ctrl-C again to end at once.\n"
 
 
 @contextmanager
-def heeding(interrupt: Interrupt | None) -> Iterator[None]:
-    """Let the first Ctrl-C set ``interrupt``, if there is one, and any further one end it all."""
-    if interrupt is None or _is_deaf():
+def stopping_on_ctrl_c(interrupt: Interrupt | None) -> Iterator[None]:
+    """Let the first Ctrl-C set ``interrupt``; a second one raises. With None, change nothing."""
+    if interrupt is None:
         yield
         return
     before = signal.getsignal(signal.SIGINT)
@@ -28,28 +28,25 @@ def heeding(interrupt: Interrupt | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         interrupt.set()
         with suppress(OSError, ValueError, AttributeError):
-            # Past the stream's buffer, in which this may be an interruption itself.
-            os.write(sys.stderr.fileno(), _SAID)
+            # Not through sys.stderr, whose buffer may be in the middle of a write.
+            os.write(sys.stderr.fileno(), _MESSAGE)
 
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with _handling_ctrl_c(stop):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+
+
+def ignoring_ctrl_c() -> AbstractContextManager[None]:
+    """Ignore Ctrl-C, so that files are written completely."""
+    return _handling_ctrl_c(lambda number, frame: None)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait until all is written, and then be too late."""
-    if _is_deaf():
+def _handling_ctrl_c(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # cannot handle signals
         yield
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _is_deaf() -> bool:
-    return threading.current_thread() is not threading.main_thread()

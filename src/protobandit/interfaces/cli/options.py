@@ -1,30 +1,33 @@
-"""The options that commands share, each said once; panels group them in the help."""
+"""The table of options: their names, values and help, by panel of the help."""
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-READING = "Reading files"
-PROBLEM = "What is wanted"
-PREPARING = "Preparing columns"
-SEARCH = "How it searches"
-LIMITS = "Limits"
+from protobandit.rows.files.formats import listed_suffixes
+
+PROBLEM = "Problem"
+INPUT = "Input"
+PREPARATION = "Preparation"
+SEARCH = "Search"
+LIMITS = "Limits and checkpoints"
 OUTPUT = "Output"
 
 
 class TableFormat(str, Enum):
-    """How a table is written."""
+    """Format of a table."""
 
     csv = "csv"
     parquet = "parquet"
 
 
 class Kind(str, Enum):
-    """What a certificate rests on."""
+    """Kind of a certificate."""
 
     rigorous = "rigorous"
     asymptotic = "asymptotic"
@@ -38,38 +41,135 @@ class Categories(str, Enum):
 
 
 class Impute(str, Enum):
-    """What missing values become."""
+    """How missing values are replaced."""
 
     mean = "mean"
     median = "median"
     most_frequent = "most-frequent"
 
 
-def _option(*names: str, panel: str, help: str, **rest: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **rest)
+# An option by the names it has and the form of its value, which a flag does not have.
+OPTIONS = {
+    INPUT: {
+        "--target PATH": "Rows to represent, in the same formats; repeatable. Default: the source "
+        "itself.",
+        "--columns GLOB": "Feature columns, as names or globs; repeatable. Default: all columns "
+        "except those named by other options.",
+        "--id COL": "Column with row ids.",
+        "--label COL": "Column with class labels.",
+        "--weights COL": "Column of the target with row weights.",
+        "--image-size N": "Resize images to N x N pixels. Default: their common size, or 32 x 32 "
+        "if their sizes differ.",
+        "--colour": "Read images in colour instead of greyscale.",
+        "--sample-rows N": "Use a random sample of at most N rows of a target table, drawn in one "
+        "pass.",
+        "--assume-shuffled": "Sample whole row groups. Correct only if the rows are in random "
+        "order.",
+        "--cache DIR": "Folder that keeps samples for later runs.",
+    },
+    PREPARATION: {
+        "--standardize": "Scale each column to mean 0 and standard deviation 1.",
+        "--normalize": "Scale each row to length 1.",
+        "--pca N|FRACTION": "Keep N principal components, or as many as explain a fraction of the "
+        "variance such as 0.95.",
+        "--categories one-hot|gower": "Use text columns as categories: as one-hot columns, or "
+        "with Gower's distance.",
+        "--impute mean|median|most-frequent": "Replace missing values by this statistic of their "
+        "column. Default: missing values are an error.",
+    },
+    PROBLEM: {
+        "-k --prototypes N|FRACTION|auto": "Number of rows to select: an integer, a fraction of "
+        "the source rows such as 0.05, or auto.",
+        "--metric NAME": "Metric between rows; see `protobandit metrics`. Default: levenshtein for "
+        "texts, manhattan with --categories gower, otherwise euclidean.",
+        "--metric-param KEY=VALUE": "Parameter of the metric, such as p=3; repeatable.",
+        "--fixed ROWS|@FILE": "Rows that must be selected, separated by commas: row numbers from "
+        "0, or ids with --id. @FILE reads them from a file, one per line.",
+        "--groups COL": "Column with the groups for --at-least and --at-most.",
+        "--at-least N|GROUP=N": "Minimum number of selected rows per group, or of one group; "
+        "repeatable.",
+        "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
+        "repeatable.",
+        "--by COL": "Select separately for each value of this column; -k is the total number.",
+    },
+    SEARCH: {
+        "--method NAME": "Method; see `protobandit methods`. Default: lazybandit, if it supports "
+        "the constraints.",
+        "--param KEY=VALUE": "Parameter of the method, such as epsilon=0.2; repeatable.",
+        "--effort fast|balanced|thorough|NUMBER": "Effort of lazybandit. Default: balanced.",
+        "--seed N": "Random seed; the same seed gives the same result. Default: 0.",
+        "--jobs N": "Number of threads; -1 means all cores. Default: all cores.",
+        "--confidence P": "Probability that the bound holds. Default: 0.95.",
+        "--kind rigorous|asymptotic": "rigorous holds for any data; asymptotic needs fewer "
+        "evaluations. Default: rigorous.",
+        "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
+    },
+    LIMITS: {
+        "--max-evaluations N": "Stop after N computed dissimilarities, such as 1e9, with the best "
+        "result so far.",
+        "--max-seconds S": "Stop after S seconds, with the best result so far.",
+        "--max-memory SIZE": "Memory for stored dissimilarities, such as 4GB. Default: half of the "
+        "free memory.",
+        "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
+        "file is removed at the end.",
+        "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",
+        "--resume": "Continue from OUT.checkpoint. The file must exist unless --checkpoint is "
+        "given too.",
+        "--keep-partial": "On Ctrl-C, write the best result so far. A second Ctrl-C writes "
+        "nothing.",
+    },
+    OUTPUT: {
+        "--report": "Also write report.html, a page to view.",
+        "--certify": "Also compute a certificate: a bound on the cost relative to the best "
+        "possible cost.",
+        "--format csv|parquet": "Format of tables. Default: csv.",
+        "--dry-run": "Estimate the cost and exit.",
+        "--no-save": "Do not change selection.json.",
+        "--force": "Replace existing output files.",
+        "--json": "Print one JSON object instead of text.",
+        "--quiet -q": "Print only the requested output.",
+    },
+}
+_BY_NAME = {
+    usage.split()[0]: (usage, panel, text)
+    for panel, entries in OPTIONS.items()
+    for usage, text in entries.items()
+}
 
 
-def _flag(*names: str, panel: str, help: str) -> Any:
-    return _option(*names, panel=panel, help=help, metavar="")  # else typer may show <bool>
+@cache
+def listed(name: str, **rest: Any) -> Any:
+    """Return an option of the table by its first name."""
+    return option(*_BY_NAME[name], **rest)
 
 
-def _methods(incomplete: str) -> list[str]:
+def option(usage: str, panel: str, help: str, **rest: Any) -> Any:
+    """Return an option; ``usage`` is as in the table, and ``help`` states the default."""
+    words = usage.split()
+    names = [word for word in words if word.startswith("-")]
+    value = "".join(words[len(names) :])  # "" for a flag, else typer may show <bool>
+    return typer.Option(
+        *names, metavar=value, help=help, rich_help_panel=panel, show_default=False, **rest
+    )
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods that start with these letters."""
     from protobandit.search.methods.table import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
 
-def _metrics(incomplete: str) -> list[str]:
+def complete_metric(incomplete: str) -> list[str]:
+    """Return the metrics that start with these letters."""
     from protobandit.metrics.metrics import METRICS, PARAMETERS
 
     return [name for name in {**METRICS, **PARAMETERS} if name.startswith(incomplete)]
 
 
-# -- files ----------------------------------------------------------------------------------------
-
 _FORMATS = (
-    "Files of rows: .npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .txt (lines of "
-    "text), or a folder of images; several, or a glob in quotes, are one set."
+    f"Input files: {listed_suffixes()}, or a folder of them. A .txt file holds one text per line. "
+    f"Several files, or a quoted glob, are read as one set."
 )
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE", help=_FORMATS, show_default=False)]
 Rows = Annotated[list[str], typer.Argument(metavar="ROWS", help=_FORMATS, show_default=False)]
@@ -77,299 +177,21 @@ Saved = Annotated[
     Path,
     typer.Argument(
         metavar="SELECTION",
-        help="The folder that `protobandit select` wrote, or its selection.json.",
+        help="Folder written by `protobandit select`, or its selection.json.",
         show_default=False,
     ),
 ]
-Targets = Annotated[
+Force = Annotated[bool, listed("--force")]
+AsJson = Annotated[bool, listed("--json")]
+Quiet = Annotated[bool, listed("--quiet")]
+Format = Annotated[TableFormat, listed("--format")]
+Seed = Annotated[str, listed("--seed")]
+Jobs = Annotated[str | None, listed("--jobs")]
+MovedSources = Annotated[
     list[str] | None,
-    _option(
-        "--target",
-        panel=READING,
-        metavar="PATH",
-        help="The rows to stand for, in the same formats; may be given several times. Without it "
-        "the source stands for itself.",
-    ),
+    option("--source PATH", INPUT, "Path of the source files, if they have moved; repeatable."),
 ]
-OtherSources = Annotated[
+MovedTargets = Annotated[
     list[str] | None,
-    _option("--source", panel=READING, metavar="PATH", help="Where the source rows are now."),
-]
-OtherTargets = Annotated[
-    list[str] | None,
-    _option("--target", panel=READING, metavar="PATH", help="Where the target rows are now."),
-]
-Columns = Annotated[
-    list[str] | None,
-    _option(
-        "--columns",
-        panel=READING,
-        metavar="GLOB",
-        help="The columns to compare rows by, as names or globs; may be given several times. "
-        "Without it, all columns but those named by the options below.",
-    ),
-]
-Id = Annotated[
-    str | None,
-    _option("--id", panel=READING, metavar="COL", help="The column that names the rows."),
-]
-Label = Annotated[
-    str | None,
-    _option("--label", panel=READING, metavar="COL", help="The column that says what a row is."),
-]
-Weights = Annotated[
-    str | None,
-    _option(
-        "--weights",
-        panel=READING,
-        metavar="COL",
-        help="The column of the target that says how much a row counts.",
-    ),
-]
-ImageSize = Annotated[
-    str | None,
-    _option(
-        "--image-size",
-        panel=READING,
-        metavar="N",
-        help="Resize images to N x N pixels. Without it they keep the size they have in common; "
-        "images of different sizes become 32 x 32.",
-    ),
-]
-Colour = Annotated[
-    bool, _flag("--colour", panel=READING, help="Read images in colour instead of grey.")
-]
-SampleRows = Annotated[
-    str | None,
-    _option(
-        "--sample-rows",
-        panel=READING,
-        metavar="N",
-        help="Keep at most N random rows of the target, a table, drawn in one pass over it.",
-    ),
-]
-AssumeShuffled = Annotated[
-    bool,
-    _flag(
-        "--assume-shuffled",
-        panel=READING,
-        help="Sample whole row groups, which is right only if the rows are in random order.",
-    ),
-]
-Cache = Annotated[
-    str | None,
-    _option(
-        "--cache",
-        panel=READING,
-        metavar="DIR",
-        help="The folder in which samples are kept for the next run.",
-    ),
-]
-
-# -- preparing ------------------------------------------------------------------------------------
-
-Standardize = Annotated[
-    bool,
-    _flag("--standardize", panel=PREPARING, help="Bring each column to mean 0, deviation 1."),
-]
-Normalize = Annotated[
-    bool, _flag("--normalize", panel=PREPARING, help="Bring each row to length 1.")
-]
-PCA = Annotated[
-    str | None,
-    _option(
-        "--pca",
-        panel=PREPARING,
-        metavar="N|SHARE",
-        help="Keep N principal components, or as many as explain a share such as 0.95.",
-    ),
-]
-CategoriesAs = Annotated[
-    Categories | None,
-    _option(
-        "--categories",
-        panel=PREPARING,
-        metavar="one-hot|gower",
-        help="Use columns of text as categories: as one-hot columns, or by Gower's distance.",
-    ),
-]
-ImputeAs = Annotated[
-    Impute | None,
-    _option(
-        "--impute",
-        panel=PREPARING,
-        metavar="mean|median|most-frequent",
-        help="Fill missing values with the column's own; without it they are refused.",
-    ),
-]
-
-# -- the problem ----------------------------------------------------------------------------------
-
-K = Annotated[
-    str,
-    _option(
-        "-k",
-        "--prototypes",
-        panel=PROBLEM,
-        metavar="N|SHARE|auto",
-        help="How many rows to choose: a number, a share of the source such as 0.05, or auto.",
-    ),
-]
-MetricName = Annotated[
-    str | None,
-    _option(
-        "--metric",
-        panel=PROBLEM,
-        metavar="NAME",
-        autocompletion=_metrics,
-        help="How rows are compared: see `protobandit metrics`. Without it, levenshtein for "
-        "texts, manhattan with --categories gower, else euclidean.",
-    ),
-]
-MetricParam = Annotated[
-    list[str] | None,
-    _option(
-        "--metric-param",
-        panel=PROBLEM,
-        metavar="KEY=VALUE",
-        help="A parameter of the metric, such as p=3; may be given several times.",
-    ),
-]
-Fixed = Annotated[
-    str | None,
-    _option(
-        "--fixed",
-        panel=PROBLEM,
-        metavar="ROWS|@FILE",
-        help="Rows that must be chosen: their numbers (the first is 0), or their ids with --id, "
-        "with commas between; or @FILE with one a line.",
-    ),
-]
-Groups = Annotated[
-    str | None,
-    _option(
-        "--groups",
-        panel=PROBLEM,
-        metavar="COL",
-        help="The column of groups that --at-least and --at-most count.",
-    ),
-]
-AtLeast = Annotated[
-    list[str] | None,
-    _option(
-        "--at-least",
-        panel=PROBLEM,
-        metavar="N|GROUP=N",
-        help="How many rows of each group there must be, or of this one; may be repeated.",
-    ),
-]
-AtMost = Annotated[
-    list[str] | None,
-    _option(
-        "--at-most",
-        panel=PROBLEM,
-        metavar="N|GROUP=N",
-        help="How many rows of each group there may be, or of this one; may be repeated.",
-    ),
-]
-By = Annotated[
-    str | None,
-    _option(
-        "--by",
-        panel=PROBLEM,
-        metavar="COL",
-        help="Choose for each value of this column separately; -k is the number in all.",
-    ),
-]
-
-# -- the search -----------------------------------------------------------------------------------
-
-MethodName = Annotated[
-    str,
-    _option(
-        "--method",
-        panel=SEARCH,
-        metavar="NAME",
-        autocompletion=_methods,
-        help="See `protobandit methods`. Without it, lazybandit where that can be used.",
-    ),
-]
-Param = Annotated[
-    list[str] | None,
-    _option(
-        "--param",
-        panel=SEARCH,
-        metavar="KEY=VALUE",
-        help="A parameter of the method, such as epsilon=0.2; may be given several times.",
-    ),
-]
-Effort = Annotated[
-    str | None,
-    _option(
-        "--effort",
-        panel=SEARCH,
-        metavar="fast|balanced|thorough|NUMBER",
-        help="How much work lazybandit puts in. Without it, balanced.",
-    ),
-]
-Seed = Annotated[
-    str,
-    _option(
-        "--seed",
-        panel=SEARCH,
-        metavar="N",
-        help="The seed of all that is drawn; 0 if not given. The same seed gives the same answer.",
-    ),
-]
-Jobs = Annotated[
-    str | None,
-    _option("--jobs", panel=SEARCH, metavar="N", help="Threads; -1 or without it, all cores."),
-]
-MaxEvaluations = Annotated[
-    str | None,
-    _option(
-        "--max-evaluations",
-        panel=LIMITS,
-        metavar="N",
-        help="Stop after this many dissimilarities, such as 1e9, with the best so far.",
-    ),
-]
-MaxSeconds = Annotated[
-    str | None,
-    _option(
-        "--max-seconds",
-        panel=LIMITS,
-        metavar="S",
-        help="Stop after this long, with the best so far.",
-    ),
-]
-MaxMemory = Annotated[
-    str | None,
-    _option(
-        "--max-memory",
-        panel=LIMITS,
-        metavar="SIZE",
-        help="Keep at most this much in memory, such as 4GB. Without it, half of what is free.",
-    ),
-]
-
-# -- output ---------------------------------------------------------------------------------------
-
-Force = Annotated[
-    bool, _flag("--force", panel=OUTPUT, help="Replace an earlier result of the same name.")
-]
-AsJson = Annotated[
-    bool, _flag("--json", panel=OUTPUT, help="Print one JSON object instead of words.")
-]
-Quiet = Annotated[
-    bool, _flag("--quiet", "-q", panel=OUTPUT, help="Say nothing but what was asked for.")
-]
-Format = Annotated[
-    TableFormat,
-    _option(
-        "--format",
-        panel=OUTPUT,
-        metavar="csv|parquet",
-        help="How tables are written; csv if not given.",
-    ),
+    option("--target PATH", INPUT, "Path of the target files, if they have moved; repeatable."),
 ]

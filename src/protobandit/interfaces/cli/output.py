@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, everything else to stderr."""
+"""Printing: results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from protobandit.foundation.errors import ProtobanditError
@@ -14,37 +15,43 @@ from protobandit.foundation.errors import ProtobanditError
 if TYPE_CHECKING:
     from rich.table import Table
 
-_PIPE_WIDTH = 120  # columns where there is no terminal to ask
+_PIPE_WIDTH = 120  # columns, if stdout is not a terminal
 
 
-def say(text: str) -> bool:
-    """Write a result to stdout; tell whether someone is still reading."""
-    return write(text, sys.stdout)
+def print_text(text: str) -> bool:
+    """Write a result to stdout; return whether the reader is still there."""
+    return _write_text(text, sys.stdout)
 
 
-def tell(text: str) -> None:
+def print_status(text: str) -> None:
     """Write a line to stderr."""
-    write(f"{text}\n", sys.stderr)
+    _write_text(f"{text}\n", sys.stderr)
 
 
-def say_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write one JSON object to stdout; numbers that JSON does not know become null."""
-    text = json.dumps(_plain(document), ensure_ascii=False, allow_nan=False)
+def print_json(document: Any) -> None:
+    """Write a mapping or a dataclass as JSON to stdout; NaN and infinity become null."""
+    text = json.dumps(_as_json(document), ensure_ascii=False, allow_nan=False)
     if not _is_encodable(text, sys.stdout):
-        text = json.dumps(_plain(document), allow_nan=False)
-    say(text + "\n")
+        text = json.dumps(_as_json(document), allow_nan=False)
+    print_text(text + "\n")
 
 
-def say_data(text: str) -> bool:
-    """Write a part of a table to stdout: as in a file, in UTF-8 whatever the locale."""
+def print_data(text: str) -> bool:
+    """Write a part of a table to stdout as to a file: in UTF-8, independent of the locale."""
     if sys.stdout is None or sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
-        return say(text)
-    # A lone surrogate, as of a file name that is not UTF-8, has no bytes of its own.
+        return print_text(text)
+    # A lone surrogate, as in a file name that is not UTF-8, has no UTF-8 encoding.
     return _write(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"), sys.stdout)
 
 
-def write(text: str, stream: TextIO | None) -> bool:
-    """Write what the stream can encode; a reader who has left, such as ``head``, is no failure."""
+def exit_with_error(message: str, *, code: int) -> NoReturn:
+    """Exit the process with one line on stderr."""
+    print_status(f"protobandit: {' '.join(message.split())}")
+    raise SystemExit(code)
+
+
+def _write_text(text: str, stream: TextIO | None) -> bool:
+    """Write what the stream can encode; other characters are replaced."""
     if stream is None:
         return False
     encoding = stream.encoding or "utf-8"
@@ -52,15 +59,16 @@ def write(text: str, stream: TextIO | None) -> bool:
 
 
 def _write(file: Any, content: str | bytes, stream: TextIO) -> bool:
+    """Write and flush; a reader that has closed the pipe, such as ``head``, is not an error."""
     try:
         file.write(content)
         file.flush()
     except BrokenPipeError:
-        _mute(stream)
+        _discard_output(stream)
         return False
     except OSError as error:
-        _mute(stream)
-        if stream is sys.stderr:  # there is nowhere left to say so
+        _discard_output(stream)
+        if stream is sys.stderr:  # there is no other place for a message
             return False
         raise ProtobanditError(f"cannot write to {stream.name}: {error.strerror}.") from None
     return True
@@ -74,22 +82,30 @@ def _is_encodable(text: str, stream: TextIO | None) -> bool:
     return True
 
 
-def _mute(stream: TextIO) -> None:
-    """Let what is still to be written go nowhere: the interpreter flushes once more at its end."""
+def _discard_output(stream: TextIO) -> None:
+    """Redirect the stream to the null device, or the flush at exit would fail once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def fail(message: str, *, code: int) -> NoReturn:
-    """End the process with one line on stderr."""
-    tell(f"protobandit: {' '.join(message.split())}")
-    raise SystemExit(code)
+def _as_json(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    if hasattr(value, "tolist"):
+        return _as_json(value.tolist())
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
 
 
 # -- tables ---------------------------------------------------------------------------------------
 
 
 def new_table(first: str, *others: str) -> Table:
-    """Return a table that reads well with and without a terminal."""
+    """Return an empty table in the style of all commands."""
     from rich import box
     from rich.table import Table
 
@@ -106,36 +122,24 @@ def new_table(first: str, *others: str) -> Table:
     return table
 
 
-def say_table(table: Table, legend: str = "") -> None:
-    """Write a table to stdout, and what its words mean below it."""
+def print_table(table: Table, legend: str = "") -> None:
+    """Write a table to stdout, and a legend below it."""
     from rich.console import Console
 
-    real = Console()
-    encoding = real.encoding
+    stdout = Console()
+    encoding = stdout.encoding
     page = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
     console = Console(
         file=page,
         highlight=False,
         markup=False,
-        width=real.width if real.is_terminal else _PIPE_WIDTH,
-        force_terminal=real.is_terminal,
-        color_system=real.color_system,  # type: ignore[arg-type]
+        width=stdout.width if stdout.is_terminal else _PIPE_WIDTH,
+        force_terminal=stdout.is_terminal,
+        color_system=stdout.color_system,  # type: ignore[arg-type]
     )
     console.print(table)
     if legend:
         console.print(legend, style="dim")
     page.flush()
     text = page.buffer.getvalue().decode(encoding)
-    say("\n".join(line.rstrip() for line in text.splitlines()) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value
+    print_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n")

@@ -1,4 +1,4 @@
-"""``protobandit report``: the page of a saved selection."""
+"""``protobandit report``: write the report page of a saved selection."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from protobandit.interfaces.cli import options, output
-from protobandit.interfaces.cli.options import OUTPUT, _option
-from protobandit.interfaces.cli.progress import watching
+from protobandit.interfaces.cli.options import OUTPUT, option
+from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit report embeddings-prototypes",
@@ -17,40 +17,38 @@ EXAMPLES = (
 
 def report(
     selection: options.Saved,
-    source: options.OtherSources = None,
-    target: options.OtherTargets = None,
+    source: options.MovedSources = None,
+    target: options.MovedTargets = None,
     out: Annotated[
         Path | None,
-        _option(
-            "--out",
-            "-o",
-            panel=OUTPUT,
-            metavar="FILE",
-            help="Where to write the page. Without it, report.html beside the selection.",
-        ),
+        option("--out -o FILE", OUTPUT, "Output file. Default: report.html beside selection.json."),
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write one HTML page that shows a selection; it needs no network.
+    """Write an HTML page that shows a selection; the page needs no network.
 
-    Opens the files that the selection was made from again, and refuses if their rows have changed.
+    Opens the files of the selection again; it is an error if their rows have changed.
     """
-    from protobandit.interfaces.jobs.files import require_new, written
-    from protobandit.interfaces.jobs.reopened import reopened
+    from protobandit.interfaces.jobs.output_files import (
+        REPORT,
+        open_for_writing,
+        require_writable_file,
+    )
+    from protobandit.interfaces.jobs.report_page import report_page
     from protobandit.interfaces.jobs.saved_result import SavedResult, selection_file
 
-    path = selection_file(selection).with_name("report.html") if out is None else out
+    path = selection_file(selection).with_name(REPORT) if out is None else out
     result = SavedResult.load(selection)
-    require_new(path, force=force)
-    with watching(is_quiet=quiet) as watch:
-        opened = reopened(result, sources=source or (), targets=target or (), tell=watch.tell)
-        watch.tell("Drawing the report …")
-        page = opened.page()
-    with written(path, force=force) as file:
+    require_writable_file(path, force=force)
+    with progress_display(is_quiet=quiet) as display:
+        reopened = result.reopen(source or (), target or (), display.notify)
+        display.notify("Writing the report …")
+        page = report_page(*reopened, result.run)
+    with open_for_writing(path, force=force) as file:
         file.write(page.encode("utf-8"))
     if as_json:
-        output.say_json({"out": str(path)})
+        output.print_json({"out": str(path)})
     elif not quiet:
-        output.say(f"{path}\n")
+        output.print_text(f"{path}\n")

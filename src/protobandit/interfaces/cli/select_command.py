@@ -1,19 +1,29 @@
-"""``protobandit select``: from files to prototypes."""
+"""``protobandit select``: select prototypes from files."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
-from protobandit.interfaces.cli import options, output, values
-from protobandit.interfaces.cli.interrupts import heeding, undisturbed
-from protobandit.interfaces.cli.options import OUTPUT, _flag, _option
-from protobandit.interfaces.cli.progress import watching
-from protobandit.interfaces.cli.summary import plan_as_json, said, said_as_json
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.interrupts import ignoring_ctrl_c, stopping_on_ctrl_c
+from protobandit.interfaces.cli.option_groups import (
+    ProblemOptions,
+    SearchOptions,
+    select_arguments,
+    with_option_groups,
+)
+from protobandit.interfaces.cli.options import OUTPUT, listed, option
+from protobandit.interfaces.cli.progress import progress_display
+
+if TYPE_CHECKING:
+    from protobandit.interfaces.jobs.opened_problem import SelectArguments
+    from protobandit.interfaces.jobs.select_job import SelectJob, WrittenResult
 
 EXAMPLES = (
     "protobandit select embeddings.parquet -k 200 --id name --report",
@@ -24,198 +34,155 @@ EXAMPLES = (
 )
 
 
+@with_option_groups
 def select(
     context: typer.Context,
-    sources: options.Sources,
-    k: options.K,
-    target: options.Targets = None,
-    columns: options.Columns = None,
-    id: options.Id = None,
-    label: options.Label = None,
-    weights: options.Weights = None,
-    image_size: options.ImageSize = None,
-    colour: options.Colour = False,
-    sample_rows: options.SampleRows = None,
-    assume_shuffled: options.AssumeShuffled = False,
-    cache: options.Cache = None,
-    metric: options.MetricName = None,
-    metric_param: options.MetricParam = None,
-    fixed: options.Fixed = None,
-    groups: options.Groups = None,
-    at_least: options.AtLeast = None,
-    at_most: options.AtMost = None,
-    by: options.By = None,
-    standardize: options.Standardize = False,
-    normalize: options.Normalize = False,
-    pca: options.PCA = None,
-    categories: options.CategoriesAs = None,
-    impute: options.ImputeAs = None,
-    method: options.MethodName = "auto",
-    param: options.Param = None,
-    effort: options.Effort = None,
-    seed: options.Seed = "0",
-    jobs: options.Jobs = None,
-    max_evaluations: options.MaxEvaluations = None,
-    max_seconds: options.MaxSeconds = None,
-    max_memory: options.MaxMemory = None,
-    checkpoint: Annotated[
-        bool,
-        _flag(
-            "--checkpoint",
-            panel=options.LIMITS,
-            help="Keep a file OUT.checkpoint, from which --resume goes on after a crash; it is "
-            "removed at the end.",
-        ),
-    ] = False,
-    checkpoint_every: Annotated[
-        str | None,
-        _option(
-            "--checkpoint-every",
-            panel=options.LIMITS,
-            metavar="S",
-            help="Seconds between two checkpoints; 5 if not given.",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        _flag(
-            "--resume",
-            panel=options.LIMITS,
-            help="Go on from OUT.checkpoint, which must be there unless --checkpoint is given too.",
-        ),
-    ] = False,
-    keep_partial: Annotated[
-        bool,
-        _flag(
-            "--keep-partial",
-            panel=options.LIMITS,
-            help="On Ctrl-C, write the best so far; on a second, or without this, nothing.",
-        ),
-    ] = False,
+    problem: ProblemOptions,
+    *,
+    fixed: Annotated[str | None, listed("--fixed")] = None,
+    groups: Annotated[str | None, listed("--groups")] = None,
+    at_least: Annotated[list[str] | None, listed("--at-least")] = None,
+    at_most: Annotated[list[str] | None, listed("--at-most")] = None,
+    by: Annotated[str | None, listed("--by")] = None,
+    method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
+    param: Annotated[list[str] | None, listed("--param")] = None,
+    effort: Annotated[str | None, listed("--effort")] = None,
+    search: SearchOptions,
+    checkpoint: Annotated[bool, listed("--checkpoint")] = False,
+    checkpoint_every: Annotated[str | None, listed("--checkpoint-every")] = None,
+    resume: Annotated[bool, listed("--resume")] = False,
+    keep_partial: Annotated[bool, listed("--keep-partial")] = False,
     out: Annotated[
         Path | None,
-        _option(
-            "--out",
-            "-o",
-            panel=OUTPUT,
-            metavar="DIR",
-            help="The folder for the result. Without it, NAME-prototypes in the current folder, "
-            "NAME being that of the first source.",
+        option(
+            "--out -o DIR",
+            OUTPUT,
+            "Output folder. Default: NAME-prototypes in the current folder, where NAME is the name "
+            "of the first source.",
         ),
     ] = None,
-    report: Annotated[
-        bool, _flag("--report", panel=OUTPUT, help="Write report.html too, a page to look at.")
-    ] = False,
-    certify: Annotated[
-        bool,
-        _flag(
-            "--certify",
-            panel=OUTPUT,
-            help="Bound how far the result is from the best possible, and keep that with it.",
-        ),
-    ] = False,
+    report: Annotated[bool, listed("--report")] = False,
+    certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
-    dry_run: Annotated[
-        bool,
-        _flag("--dry-run", panel=OUTPUT, help="Say what it would take; write nothing."),
-    ] = False,
+    dry_run: Annotated[bool, listed("--dry-run")] = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose rows that stand for all, or for those of another set.
+    """Select rows that represent all rows, or the rows of another set.
 
-    Writes selection.json (everything, for `protobandit assign`, `report`, `certify` and
+    Writes selection.json (read by `protobandit assign`, `report`, `certify` and
     Selection.from_json), prototypes.csv (rank, row, id, gain, mass, cost, label and the columns of
-    the source; by protodash a coefficient too), criticisms.csv (rank, row, id, label and the
-    columns of the target) where mmd-critic is asked for some by --param n_criticisms=N and, if
-    asked for, report.html. All are written at the end, or none.
+    the source; with protodash also coefficient), criticisms.csv (rank, row, id, label and the
+    columns of the target; only with mmd-critic and --param n_criticisms=N) and, with --report,
+    report.html. All files are written at the end, or none.
 
-    Rows are numbered from 0. A column of the source that is called like one of ours, such as cost,
-    becomes source_cost.
+    Rows are numbered from 0. A source column with the name of an output column, such as cost, is
+    written as source_cost.
     """
-    from protobandit.interfaces.jobs.read_options import ReadOptions
-    from protobandit.interfaces.jobs.select_arguments import SelectArguments
     from protobandit.interfaces.jobs.select_job import SelectJob
 
-    parameters = values.as_parameters(param, "--param")
-    if effort is not None:
-        if "effort" in parameters:
-            raise InvalidInput("--effort and --param effort=… say the same. Pass one of them.")
-        parameters["effort"] = values.as_value(effort)
-    task = SelectArguments(
-        sources=tuple(sources),
-        targets=tuple(target or ()),
-        k=values.as_k(k),
-        reading=ReadOptions(
-            columns=tuple(columns or ()),
-            id=id,
-            label=label,
-            weights=weights,
-            groups=groups,
-            by=by,
-            has_categories=categories is not None,
-            image_size=values.as_optional(image_size, "--image-size"),
-            is_colour=colour,
-            sample=values.as_optional(sample_rows, "--sample-rows"),
-            assume_shuffled=assume_shuffled,
-            cache=cache,
-        ),
-        preparation=values.as_preparation(standardize, normalize, pca, categories, impute),
-        metric=metric,
-        metric_parameters=values.as_parameters(metric_param, "--metric-param"),
+    shared = select_arguments(problem, search)
+    arguments = replace(
+        shared,
+        read_options=replace(shared.read_options, groups=groups, by=by),
         method=method,
-        parameters=parameters,
-        fixed=values.as_names(fixed, "--fixed"),
-        at_least=values.as_quotas(at_least, "--at-least"),
-        at_most=values.as_quotas(at_most, "--at-most"),
-        limits=values.as_limits(max_evaluations, max_seconds, max_memory),
-        seed=values.as_whole(seed, "--seed", least=0),
-        n_jobs=None if jobs is None else values.as_jobs(jobs),
+        parameters=_parameters(param, effort),
+        fixed=parsing.parse_names(fixed, "--fixed"),
+        at_least=parsing.parse_quotas(at_least, "--at-least"),
+        at_most=parsing.parse_quotas(at_most, "--at-most"),
     )
     if dry_run:
-        _plan(task, as_json=as_json, is_quiet=quiet)
+        _print_plan(arguments, as_json=as_json, is_quiet=quiet)
         return
-    order = SelectJob(
-        task=task,
+    job = SelectJob(
+        arguments=arguments,
         out=out,
-        form=format.value,
-        has_page=report,
-        is_certified=certify,
+        table_format=format.value,
+        has_report=report,
+        has_certificate=certify,
         has_checkpoint=checkpoint,
         is_resumed=resume,
-        keeps_partial=keep_partial,
-        every=None
+        checkpoint_seconds=None
         if checkpoint_every is None
-        else values.as_seconds(checkpoint_every, "--checkpoint-every", is_zero_allowed=True),
+        else parsing.parse_seconds(checkpoint_every, "--checkpoint-every", is_zero_allowed=True),
+        keeps_partial=keep_partial,
         force=force,
         command=shlex.join(["protobandit", *context.obj]),
     )
-    _carry_out(order, as_json=as_json, is_quiet=quiet)
-
-
-def _plan(task: Any, *, as_json: bool, is_quiet: bool) -> None:
-    with watching(is_quiet=is_quiet) as watch:
-        plan = task.posed(watch.tell).planned()
+    written = _run(job, is_quiet=quiet)
     if as_json:
-        output.say_json(plan_as_json(plan))
+        output.print_json(_summary_as_json(written))
+    elif not quiet:
+        output.print_text(_summary(written))
+
+
+def _parameters(param: list[str] | None, effort: str | None) -> dict[str, Any]:
+    parameters = parsing.parse_parameters(param, "--param")
+    if effort is None:
+        return parameters
+    if "effort" in parameters:
+        raise InvalidInput("--effort and --param effort=… are the same. Pass one of them.")
+    return {**parameters, "effort": parsing.parse_value(effort)}
+
+
+def _print_plan(arguments: SelectArguments, *, as_json: bool, is_quiet: bool) -> None:
+    from protobandit.interfaces.jobs.opened_problem import open_problem
+
+    with progress_display(is_quiet=is_quiet) as display:
+        plan = open_problem(arguments, display.notify).plan()
+    if as_json:
+        output.print_json(plan)
     else:
-        output.say(f"{plan}\n")
+        output.print_text(f"{plan}\n")
 
 
-def _carry_out(order: Any, *, as_json: bool, is_quiet: bool) -> None:
+def _run(job: SelectJob, *, is_quiet: bool) -> WrittenResult:
     try:
-        with watching(is_quiet=is_quiet) as watch:
-            posed = order.posed(watch.tell)
-            with heeding(order.interrupt if order.keeps_partial else None):
-                selection = order.selected(posed, watch.show)
-            result = order.certified(posed, selection, watch.tell)
-            files = order.files(posed, result, watch.tell)
-        with undisturbed():
-            done = order.delivered(posed, result, files)
+        with progress_display(is_quiet=is_quiet) as display:
+            problem = job.open(display.notify)
+            with stopping_on_ctrl_c(job.interrupt if job.keeps_partial else None):
+                selection = job.search(problem, display.show)
+            result = job.certify(problem, selection, display.notify)
+            files = job.render(problem, result, display.notify)
+        with ignoring_ctrl_c():
+            return job.write(problem, result, files)
     except KeyboardInterrupt:
-        raise ProtobanditError(order.farewell) from None
-    if as_json:
-        output.say_json(said_as_json(done))
-    elif not is_quiet:
-        output.say(said(done))
+        raise ProtobanditError(job.interrupted_message) from None
+
+
+def _summary(written: WrittenResult) -> str:
+    folder = written.folder
+    lines = [
+        repr(written.result.selection),
+        f"  written      {', '.join(str(folder / name) for name in written.files)}",
+    ]
+    if written.skipped:
+        lines.append(f"  interrupted  without {' and '.join(written.skipped)}")
+    if "report.html" not in written.files:
+        lines.append(f"  view         protobandit report {folder}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
+    selection = written.result.selection
+    return {
+        "k": selection.k,
+        "rows": written.n_source,
+        "indices": selection.indices,
+        "ids": written.result.run.ids,
+        "cost": selection.cost,
+        "cost_error": selection.cost_error,
+        "gains": selection.gains,
+        "mass": selection.mass,
+        "evaluations": selection.evaluations,
+        "lookups": selection.lookups,
+        "seconds": selection.seconds,
+        "method": selection.method,
+        "metric": selection.metric_name,
+        "status": selection.status,
+        "certificate": selection.certificate,
+        "out": str(written.folder),
+        "files": written.files,
+        "left_out": written.skipped,
+    }

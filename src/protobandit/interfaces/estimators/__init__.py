@@ -2,8 +2,8 @@
 
 Rules
 -----
-1. ``__init__`` stores; ``fit`` validates and hands over to `select`; nothing is decided here.
-2. Tables of numbers pass scikit-learn's own validation. Rows that only a caller's metric
-   understands (strings, sequences of any length) pass as a list and have no features to name.
-3. Fitted attributes speak of the rows of ``X`` as they were passed, whatever was searched.
+1. ``__init__`` stores its parameters; ``fit`` validates and calls `select`. No decisions here.
+2. Tables of numbers are validated by scikit-learn. Rows that only a user's metric understands
+   (strings, sequences of any length) are passed as a list and have no feature names.
+3. Fitted attributes refer to the rows of ``X`` as passed, even if fewer rows were searched.
 """

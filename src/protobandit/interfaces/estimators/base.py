@@ -1,10 +1,9 @@
-"""What the estimators share: rows in, a selection inside, answers for new rows."""
+"""The base class of the estimators: validate rows, select, and predict for new rows."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,14 @@ from sklearn.utils import _safe_indexing, validation
 
 from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
+from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.streams import Stream
 
 
@@ -27,45 +29,45 @@ class PrototypeEstimator(
     base.TransformerMixin,  # type: ignore[misc]
     base.BaseEstimator,  # type: ignore[misc]
 ):
-    """What both estimators can do, whatever each calls its parameters and results."""
+    """The behaviour of both estimators, which name their parameters and results differently."""
 
     selection_: Selection
-    constraints: Any = None  # these number the rows of ``X``, so that none may be left out
+    constraints: Any = None  # these refer to row numbers of ``X``, so no row may be left out
     until: Any = None
     preparation: Any = None
 
     @abstractmethod
-    def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
-        """Return how many of these rows to choose, and the method; they are ``kept`` of ``X``."""
+    def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
+        """Return k and the method for ``rows``, which are the rows ``kept`` of ``X``."""
 
     def predict(self, X: Any) -> Ids:
-        """Return the number of the prototype nearest to each row (0 is the first).
+        """Return the label of the prototype nearest to each row (0 is the first).
 
         Parameters
         ----------
         X
-            Rows like those of ``fit``; with a precomputed metric their dissimilarities to all of
-            them, shape (n, n_samples).
+            Rows like those of ``fit``; with a precomputed metric, their dissimilarities to all
+            rows of ``fit``, shape (n, n_samples).
         """
-        selection, rows = self._ready(X)
+        selection, rows = self._selection_and_rows(X)
         return selection.assign(rows, n_jobs=self.n_jobs).labels
 
     def transform(self, X: Any) -> Floats:
         """Return d(row, prototype) for rows as in `predict`, shape (n, number of prototypes)."""
-        selection, rows = self._ready(X)
+        selection, rows = self._selection_and_rows(X)
         return selection.distances(rows, n_jobs=self.n_jobs)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the mean distance to the nearest prototype: more is better.
+        """Return the negative mean distance to the nearest prototype; larger is better.
 
         Parameters
         ----------
         X, y
             Rows as in `predict`; ``y`` is ignored.
         sample_weight
-            How much each row counts in the mean.
+            Weights of the rows in the mean.
         """
-        selection, rows = self._ready(X)
+        selection, rows = self._selection_and_rows(X)
         distances = selection.assign(rows, n_jobs=self.n_jobs).distances.astype(np.float64)
         return -float(np.average(distances, weights=_as_weights(sample_weight, rows)))
 
@@ -73,17 +75,17 @@ class PrototypeEstimator(
         tags = super().__sklearn_tags__()
         try:
             measure = self._measure
-        except InvalidInput:  # tags are asked for before `fit`, which will refuse it
+        except InvalidInput:  # scikit-learn reads tags before `fit`, which raises this error
             return tags
         tags.input_tags.pairwise = tags.input_tags.positive_only = measure.name == "precomputed"
         tags.input_tags.sparse = "sparse" in measure.kinds
-        tags.input_tags.allow_nan = self._takes_gaps
+        tags.input_tags.allow_nan = self._allows_missing
         if not measure.is_expensive:
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is stored or sent to another process answers as before, but leaves the data behind.
+        # A pickled estimator predicts as before, but does not contain the data of ``fit``.
         state: dict[str, Any] = super().__getstate__()
         if "selection_" in state:
             state = {**state, "selection_": replace(state["selection_"], problem=None)}
@@ -94,32 +96,34 @@ class PrototypeEstimator(
         return as_metric(self.metric)
 
     @property
-    def _takes_gaps(self) -> bool:
-        return bool(getattr(self.preparation, "fills_gaps", False))
+    def _allows_missing(self) -> bool:
+        preparation = self.preparation  # any object; `select` raises if it is of another type
+        is_known = isinstance(preparation, (Preparation, FittedPreparation))
+        return is_known and preparation.fills_gaps
 
     @property
     def _n_features_out(self) -> int:
         return self.selection_.k
 
-    def _ready(self, X: Any) -> tuple[Selection, Any]:
-        """Return the rows, and the selection with prototypes dense or sparse as the rows are."""
+    def _selection_and_rows(self, X: Any) -> tuple[Selection, Any]:
+        """Return the selection, its prototypes dense or sparse like the rows, and the rows."""
         validation.check_is_fitted(self)
         rows, selection = self._checked(X, reset=False), self.selection_
-        prototypes = selection.prototypes
+        prototypes, is_sparse = selection.prototypes, issparse(selection.prototypes)
         if issparse(rows) and isinstance(prototypes, np.ndarray):
             selection = replace(selection, prototypes=csr_array(prototypes))
-        elif isinstance(rows, np.ndarray) and hasattr(prototypes, "toarray"):
+        elif isinstance(rows, np.ndarray) and is_sparse:
             selection = replace(selection, prototypes=prototypes.toarray())
         return selection, rows
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return ``X`` as an array, a CSR matrix or, for the caller's own metric, a list."""
+        """Return ``X`` as an array, a CSR matrix or, for a user's metric, a list."""
         measure = self._measure
         if "objects" in measure.kinds and not _is_table(X):
             if reset:
-                self._forget("n_features_in_", "feature_names_in_")
+                self._remove("n_features_in_", "feature_names_in_")
             return list(X)
-        if self.preparation is not None and hasattr(X, "columns"):  # names and texts are its own
+        if self.preparation is not None and hasattr(X, "columns"):  # it handles names and texts
             return validation.validate_data(self, X, reset=reset, skip_check_array=True)
         return validation.validate_data(
             self,
@@ -128,65 +132,67 @@ class PrototypeEstimator(
             accept_sparse="csr" if "sparse" in measure.kinds else False,
             dtype="numeric",
             ensure_non_negative=measure.name == "precomputed",
-            ensure_all_finite="allow-nan" if self._takes_gaps else True,
+            ensure_all_finite="allow-nan" if self._allows_missing else True,
         )
 
-    def _forget(self, *names: str) -> None:
+    def _remove(self, *names: str) -> None:
         for name in names:
             self.__dict__.pop(name, None)
 
     def _solve(self, X: Any, target: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Set what both estimators offer, and return all rows and the chosen ones."""
+        """Set the attributes of both estimators; return all rows and the selected rows."""
         rows = self._checked(X, reset=True)
         is_precomputed = self._measure.name == "precomputed"
         if is_precomputed:
             _require_square(rows, target)
-        goal = self._goal(rows, target, sample_weight)
-        self.selection_ = (self._select_present if target is None else self._select)(rows, goal)
-        n, weights = validation._num_samples(goal.rows), goal.weights
+        represented = self._represented(rows, target, sample_weight)
+        solve = self._select_weighted if target is None else self._select
+        self.selection_ = solve(rows, represented)
+        n, weights = validation._num_samples(represented.rows), represented.weights
         self.inertia_ = self.selection_.cost * float(n if weights is None else np.sum(weights))
         self.n_evaluations_ = self.selection_.evaluations
         return rows, None if is_precomputed else _safe_indexing(rows, self.selection_.indices)
 
-    def _goal(self, rows: Any, target: Any, sample_weight: Any) -> Target:
+    def _represented(self, rows: Any, target: Any, sample_weight: Any) -> Target:
+        """Return the rows to represent and their weights."""
         if target is None:
             return Target(rows, weights=_as_weights(sample_weight, rows))
         if sample_weight is not None:
             raise InvalidInput(
-                "sample_weight weighs the rows of X, but a separate target is what is represented "
-                "here. Pass target=Target(rows, weights=...) instead."
+                "sample_weight gives weights of the rows of X, but a separate target is "
+                "represented. Pass target=Target(rows, weights=...) instead."
             )
         given = target if isinstance(target, Target) else Target(target)
         if isinstance(given.rows, Stream):
             raise InvalidInput(
-                "target is a Stream, which fit does not take. Pass it to protobandit.select, or "
-                "pass rows of it as the target."
+                "target is a Stream, which fit does not support. Pass it to protobandit.select, or "
+                "pass an array of its rows as the target."
             )
         try:
             return Target(self._checked(given.rows, reset=False), weights=given.weights)
         except ValueError as error:
-            raise InvalidInput(f"target does not fit X: {error}") from error
+            raise InvalidInput(f"target does not match X: {error}") from error
 
-    def _select_present(self, rows: Any, goal: Target) -> Selection:
-        """Select for the rows themselves; those of zero weight are as good as absent."""
-        if goal.weights is None or goal.weights.all() or self.constraints is not None:
-            return self._select(rows, goal)
-        kept = np.flatnonzero(goal.weights)
+    def _select_weighted(self, rows: Any, target: Target) -> Selection:
+        """Select for the rows themselves, without the rows of zero weight."""
+        if target.weights is None or target.weights.all() or self.constraints is not None:
+            return self._select(rows, target)
+        kept = np.flatnonzero(target.weights)
         few = _safe_indexing(rows, kept)
         if self._measure.name == "precomputed":
             few = few[:, kept]
-        selection = self._select(few, Target(few, weights=goal.weights[kept]), kept)
+        selection = self._select(few, Target(few, weights=target.weights[kept]), kept)
         whole = pose(
-            rows, goal, k=selection.k, metric=self.metric, preparation=selection.preparation
+            rows, target, k=selection.k, metric=self.metric, preparation=selection.preparation
         )
         return _renumbered(selection, kept, whole)
 
-    def _select(self, rows: Any, goal: Target, kept: Ids | None = None) -> Selection:
-        everyone = np.arange(validation._num_samples(rows))
-        k, method = self._asked(rows, everyone if kept is None else kept)
+    def _select(self, rows: Any, target: Target, kept: Ids | None = None) -> Selection:
+        kept = np.arange(validation._num_samples(rows)) if kept is None else kept
+        k, method = self._k_and_method(rows, kept)
         return select(
             rows,
-            goal,
+            target,
             k=k,
             metric=self.metric,
             preparation=self.preparation,
@@ -210,25 +216,24 @@ def _is_table(X: Any) -> bool:
     except ValueError:  # rows of different lengths
         return False
     is_numbers = array.ndim == 2 and array.dtype.kind in "fiub"
-    return is_numbers or array.ndim == 0  # not rows at all, which scikit-learn will say
+    return is_numbers or array.ndim == 0  # a scalar: scikit-learn raises for it
 
 
-def as_count(name: str, count: Any, n: int, otherwise: str = "") -> Any:
-    """Return how many prototypes to choose, or refuse in the words of the estimator.
+def as_count(name: str, count: Any, n: int, also_allowed: str = "") -> Any:
+    """Return the number of prototypes, or raise with the parameter's name in the message.
 
-    ``otherwise`` tells what else the estimator takes.
+    ``also_allowed`` is added to the values that the message lists.
     """
-    is_whole = isinstance(count, Integral) and not isinstance(count, bool)
-    if is_whole and count > n > 0:
+    if is_integer(count) and count > n > 0:
         raise InvalidInput(
-            f"{name}={count} exceeds the {n} rows to choose from (n_samples={n}, not counting rows "
-            f"of zero sample_weight). Pass {name} <= {n}."
+            f"{name}={count} exceeds the {n} rows to select from (n_samples={n}, without rows of "
+            f"zero sample_weight). Pass {name} <= {n}."
         )
-    is_share = isinstance(count, (float, np.floating)) and 0 < count < 1
-    if not is_share and not (is_whole and count >= 1):
+    is_fraction = isinstance(count, (float, np.floating)) and 0 < count < 1
+    if not is_fraction and not (is_integer(count) and count >= 1):
         raise InvalidInput(
             f"{name}={count!r:.40} is not allowed. Pass an int from 1 to {n}, or a fraction of the "
-            f"rows in (0, 1){otherwise}."
+            f"rows in (0, 1){also_allowed}."
         )
     return count
 
@@ -239,8 +244,10 @@ def _as_weights(sample_weight: Any, rows: Any) -> Doubles | None:
     weights: Doubles = validation._check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
-    if not weights.any():  # scikit-learn refuses this too, from 1.9 on
-        raise InvalidInput("sample_weight is zero for every row. Give some row a positive weight.")
+    if not weights.any():  # scikit-learn raises for this too, since 1.9
+        raise InvalidInput(
+            "sample_weight is zero for every row. Pass a positive weight for at least one row."
+        )
     return weights
 
 
@@ -248,13 +255,13 @@ def _require_square(matrix: Any, target: Any) -> None:
     if target is not None or matrix.shape[0] != matrix.shape[1]:
         given = "a separate target" if target is not None else f"an X of shape {matrix.shape}"
         raise InvalidInput(
-            f"metric='precomputed' got {given}. Pass the square matrix of the rows' own "
-            f"dissimilarities and no target; a rectangular one goes to protobandit.select."
+            f"metric='precomputed' got {given}. Pass the square matrix of dissimilarities between "
+            f"the rows and no target, or pass a rectangular matrix to protobandit.select."
         )
 
 
 def _renumbered(selection: Selection, kept: Ids, whole: Problem) -> Selection:
-    """Return what was selected among the rows ``kept`` as rows of the whole problem."""
+    """Return the selection with its row numbers among ``kept`` turned into those of all rows."""
     indices = kept[selection.indices]
     return replace(
         selection,

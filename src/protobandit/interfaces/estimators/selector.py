@@ -1,4 +1,4 @@
-"""Prototypes of a table, as a scikit-learn estimator."""
+"""Prototype selection as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -6,52 +6,54 @@ from typing import Any
 
 from protobandit.foundation.array_types import Ids
 from protobandit.interfaces.estimators.base import PrototypeEstimator, as_count
+from protobandit.problem.constraints import Constraints
 
-_OTHERWISE = ", or 'auto'; None needs until= or a budget"
+_ALSO_ALLOWED = ", or 'auto'; None requires until= or a budget"
 
 
 class PrototypeSelector(PrototypeEstimator):
-    """Choose rows of ``X`` that stand for ``X``, or for a separate target.
+    """Select rows of ``X`` that represent ``X``, or a separate target.
 
-    Minimises the weighted mean of d(target row, nearest chosen row).
+    Minimises the weighted mean of d(target row, nearest selected row).
 
     Parameters
     ----------
     n_prototypes
-        How many: an int, or a fraction of the rows of ``X`` in (0, 1); "auto" for the knee of the
-        curve of costs; None where ``until`` or a budget ends the search, where an int is a cap.
+        Number of prototypes: an int, or a fraction of the rows of ``X`` in (0, 1). "auto" chooses
+        the knee of the curve of costs. None is allowed if ``until`` or a budget ends the search;
+        an int is then a maximum.
     metric, method, random_state, n_jobs
         As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
-        dissimilarities; with a callable, rows may be anything it understands.
+        dissimilarities; with a callable, rows may be any objects that it accepts.
     preparation
-        What to do to the rows first (`protobandit.Preparation`), fitted on the target. Frames may
-        then hold texts and missing values, if it deals with them.
+        How to prepare the rows (`protobandit.Preparation`); fitted on the target. Data frames may
+        then hold texts and missing values, if the preparation handles them.
     constraints, until
-        As in `protobandit.select`; ``constraints`` speak of the rows of ``X``.
+        As in `protobandit.select`; ``constraints`` refer to the rows of ``X``.
     compute_labels
-        Whether ``fit`` also finds the nearest prototype of each row of ``X``.
+        Whether ``fit`` also computes the nearest prototype of each row of ``X``.
 
     Attributes
     ----------
     prototype_indices_ : ndarray of shape (n_prototypes,)
-        Rows of ``X``, best first: every prefix is itself a good smaller selection.
+        Row numbers in ``X``, best first: every prefix is a good smaller selection.
     prototypes_ : ndarray, CSR matrix or list
-        Those rows as they are in ``X``, of its kind and type; None with a precomputed metric.
+        Those rows of ``X``, with its container and dtype; None with a precomputed metric.
     labels_ : ndarray of shape (n_samples,)
         The nearest prototype of each row of ``X``; absent with ``compute_labels=False``.
     mass_ : ndarray of shape (n_prototypes,)
-        The share of the target each prototype stands for; sums to 1.
+        The fraction of the target that each prototype represents; sums to 1.
     gains_ : ndarray of shape (n_prototypes,)
-        How much each pick lowered the mean distance; NaN for the first.
+        The decrease of the mean distance by each prototype; NaN for the first.
     inertia_ : float
         The sum over target rows of weight times distance to the nearest prototype; estimated when
         the method samples (``selection_.cost_error`` is then the standard error of the mean).
     n_evaluations_ : int
-        Dissimilarities computed by ``fit``, n_samples * n_prototypes for ``labels_`` included.
+        Dissimilarities computed by ``fit``, including n_samples * n_prototypes for ``labels_``.
     n_features_in_, feature_names_in_ : int, ndarray
-        Columns of ``X``, and their names if it has some; absent when rows are not numbers.
+        Number of columns of ``X``, and their names if it has names; absent if rows are not numeric.
     selection_ : Selection
-        All that is known of the result. A pickled estimator leaves the data out of it.
+        The full result. A pickled estimator does not contain the data of the selection.
 
     Examples
     --------
@@ -90,27 +92,27 @@ class PrototypeSelector(PrototypeEstimator):
     def fit(
         self, X: Any, y: Any = None, *, target: Any = None, sample_weight: Any = None
     ) -> PrototypeSelector:
-        """Choose the prototypes.
+        """Select the prototypes.
 
         Parameters
         ----------
         X, y
-            The rows to choose from; ``y`` is ignored.
+            The rows to select from; ``y`` is ignored.
         target
-            The rows to represent, or a `Target` with weights; None means ``X`` itself. Under
-            cross-validation pass a `Target`: a bare array that happens to have the length of ``X``
-            would be cut into folds with it. A Pipeline does not transform it (bare rows can be
-            named in its ``transform_input``).
+            The rows to represent, or a `Target` with weights; None means ``X`` itself. In
+            cross-validation pass a `Target`: an array with the length of ``X`` would be split into
+            folds. A Pipeline does not transform the target, unless it is an array that is named in
+            ``transform_input``.
         sample_weight
-            How much each row of ``X`` counts as target. Rows of weight 0 are treated as absent:
-            neither represented nor chosen, only labelled; with ``constraints`` they may be chosen.
-            For a separate target pass ``Target(rows, weights=...)`` instead.
+            Weights of the rows of ``X`` as target. Rows of weight 0 are neither represented nor
+            selected, only labelled; with ``constraints`` they may be selected. For a separate
+            target pass ``Target(rows, weights=...)`` instead.
         """
         rows, self.prototypes_ = self._solve(X, target, sample_weight)
         self.prototype_indices_ = self.selection_.indices
         self.mass_ = self.selection_.mass
         self.gains_ = self.selection_.gains
-        self._forget("labels_")
+        self._remove("labels_")
         if self.compute_labels:
             self.labels_ = self._labels(rows)
         return self
@@ -118,14 +120,15 @@ class PrototypeSelector(PrototypeEstimator):
     def fit_predict(
         self, X: Any, y: Any = None, *, target: Any = None, sample_weight: Any = None
     ) -> Ids:
-        """Do as `fit` does and return the nearest prototype of each row of ``X``."""
+        """Call `fit` and return the nearest prototype of each row of ``X``."""
         self.fit(X, target=target, sample_weight=sample_weight)
         return self.labels_ if self.compute_labels else self.predict(X)
 
-    def _asked(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
+    def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
         count = self.n_prototypes
         is_auto = isinstance(count, str) and count == "auto"
-        has_end = self.until is not None or getattr(self.constraints, "budget", None) is not None
-        if is_auto or (count is None and has_end):
+        constraints = self.constraints
+        has_budget = isinstance(constraints, Constraints) and constraints.budget is not None
+        if is_auto or (count is None and (self.until is not None or has_budget)):
             return count, self.method
-        return as_count("n_prototypes", count, len(kept), _OTHERWISE), self.method
+        return as_count("n_prototypes", count, len(kept), _ALSO_ALLOWED), self.method

@@ -1,1 +1,1 @@
-"""What lies between the command line and the library: open files, select, write results."""
+"""The layer between the command line and the library: open files, select, write results."""

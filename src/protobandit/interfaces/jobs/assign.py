@@ -1,4 +1,4 @@
-"""The nearest prototype of each row of other files, block by block."""
+"""The nearest prototype of each row of new files, block by block."""
 
 from __future__ import annotations
 
@@ -8,67 +8,52 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.array_types import Ids, Where
-from protobandit.interfaces.jobs.read_options import Tell
-from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
-from protobandit.rows.columns import Columns
-from protobandit.rows.files.opened import Opened
+from protobandit.foundation.array_types import Ids
+from protobandit.interfaces.jobs.read_options import Notify, optional_column, rows_at
+from protobandit.interfaces.jobs.saved_result import SavedResult
+from protobandit.interfaces.jobs.table_formats import Table
 
 BLOCK = 1 << 14  # rows
 
 
-def assigned(
+def assign_rows(
     result: SavedResult,
     paths: Sequence[str],
     *,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Yield, for each block of rows, their numbers, nearest prototypes and distances.
+    notify: Notify | None = None,
+) -> Iterator[Table]:
+    """Yield a table per block of rows: row numbers, nearest prototypes and distances.
 
-    The files are opened and the first block is found before this returns, so that bad input shows
-    before anything is written. Nothing is kept of a block once it is handed over.
+    The files are opened and the first block is computed before this function returns, so that bad
+    input raises before anything is written. Blocks are not kept.
     """
-    run = result.run or RunRecord()
-    opened = run.reading.rows(
-        paths, columns=run.columns, size=run.image_size, seed=run.seed, tell=tell
+    selection, run = result.selection, result.run
+    opened = run.read_options.open_new(
+        paths, columns=run.columns, image_size=run.image_size, seed=run.seed, notify=notify
     )
-    own_ids = _own_ids(opened, run)
-    selection = result.selection
+    ids = optional_column(opened, run.read_options.id)
+    n = len(opened)
 
-    def block(cut: slice) -> dict[str, Any]:
-        labels, distances = selection.assign(taken(opened, cut), n_jobs=n_jobs)
+    def assign_block(rows: slice) -> Table:
+        labels, distances = selection.assign(rows_at(opened, rows), n_jobs=n_jobs)
         table = {
-            "row": np.arange(cut.start, cut.stop),
-            "id": None if own_ids is None else own_ids[cut],
+            "row": np.arange(rows.start, rows.stop),
+            "id": None if ids is None else ids[rows],
             "rank": labels + 1,
             "prototype": selection.indices[labels],
-            "prototype_id": _each(run.ids, labels),
-            "prototype_label": _each(run.labels, labels),
+            "prototype_id": _of_nearest(run.ids, labels),
+            "prototype_label": _of_nearest(run.labels, labels),
             "distance": distances,
         }
-        if tell is not None:
-            tell(f"{cut.stop:,} of {n:,} rows assigned …")
+        if notify is not None:
+            notify(f"{rows.stop:,} of {n:,} rows assigned …")
         return {name: values for name, values in table.items() if values is not None}
 
-    n = len(opened)
-    cuts = (slice(at, min(at + BLOCK, n)) for at in range(0, n, BLOCK))
-    first = block(next(cuts))
-    return chain([first], map(block, cuts))
+    blocks = (slice(at, min(at + BLOCK, n)) for at in range(0, n, BLOCK))
+    first = assign_block(next(blocks))
+    return chain([first], map(assign_block, blocks))
 
 
-def _own_ids(opened: Opened, run: RunRecord) -> Any:
-    name = run.reading.id
-    return opened.column(name) if name is not None and name in opened.names else None
-
-
-def _each(values: Sequence[Any] | None, labels: Ids) -> list[Any] | None:
-    return None if values is None else [values[at] for at in labels]
-
-
-def taken(opened: Opened, where: Where) -> Any:
-    """Return some of the rows, in the form `Selection.assign` takes."""
-    rows = opened.rows
-    if isinstance(rows, list):
-        return rows[where] if isinstance(where, slice) else [rows[i] for i in where]
-    return rows.take(where) if isinstance(rows, Columns) else rows[where]
+def _of_nearest(values: Sequence[Any] | None, labels: Ids) -> list[Any] | None:
+    return None if values is None else [values[label] for label in labels]

@@ -1,4 +1,4 @@
-"""Methods side by side on the same rows: what each reaches, and what it takes."""
+"""Compare methods on the same rows by cost, evaluations and seconds."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import ProtobanditError
 from protobandit.foundation.generators import as_generator
-from protobandit.interfaces.jobs.assign import taken
-from protobandit.interfaces.jobs.read_options import Tell
-from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments, method_of
+from protobandit.interfaces.jobs.opened_problem import (
+    OpenedProblem,
+    SelectArguments,
+    method_with,
+    open_problem,
+)
+from protobandit.interfaces.jobs.read_options import Notify, rows_at
 from protobandit.result.selection import Selection
 
-JUDGED = 1 << 15  # target rows on which all are judged; all of them where there are no more
-_SHORT = 5.0  # seconds below which a first run is made again, since it may have compiled
+MAX_TEST_ROWS = 1 << 15  # target rows on which costs are measured
+_SHORT = 5.0  # seconds below which a first run is repeated, because it may have compiled
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodScore:
-    """What a method reached: means over the seeds, and how the cost varies between them.
+    """Means over the seeds, and the standard deviation of the cost between them.
 
-    ``prototypes`` is their number, fewer than asked for where a limit ended the search.
-    ``failure`` says why there is nothing else.
+    ``prototypes`` is the number of prototypes, fewer than requested if a limit ended the search.
+    ``failure`` is the error message if the method failed; the numbers are then None.
     """
 
     method: str
@@ -40,10 +45,10 @@ class MethodScore:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """The scores in the order asked for, and the number of target rows that judged them."""
+    """The scores in the requested order, and the number of target rows that measured the costs."""
 
     scores: tuple[MethodScore, ...]
-    n_judges: int
+    n_test: int
     n_target: int
 
     @property
@@ -53,63 +58,69 @@ class Comparison:
 
     @property
     def best(self) -> str | None:
-        """Return the method of the lowest cost, the first of several."""
-        reached = (score for score in self.scores if score.cost is not None)
-        return next((score.method for score in reached if score.cost == self.best_cost), None)
+        """Return the method with the lowest cost; the first one if several are equal."""
+        solved = (score for score in self.scores if score.cost is not None)
+        return next((score.method for score in solved if score.cost == self.best_cost), None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Judges:
-    """Target rows, and how much each counts."""
+class _TestRows:
+    """Target rows on which all methods are measured, and their weights."""
 
     rows: Any
     weights: Doubles
 
     @staticmethod
-    def of(posed: Posed) -> Judges:
-        """Return the whole target, or as many rows drawn by weight."""
-        n, weights = len(posed.target), posed.weights
-        shares = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-        shares = shares / shares.sum()
-        if n <= JUDGED:
-            return Judges(rows=posed.target.rows, weights=shares)
-        random = as_generator(posed.task.seed)
-        ids: Ids = np.sort(random.choice(n, JUDGED, replace=weights is not None, p=shares))
-        return Judges(rows=taken(posed.target, ids), weights=np.full(JUDGED, 1 / JUDGED))
+    def of(problem: OpenedProblem) -> _TestRows:
+        """Return the whole target, or `MAX_TEST_ROWS` rows drawn by weight."""
+        target, given = problem.target, problem.weights
+        n = len(target)
+        weights = weights_or_ones(None if given is None else np.asarray(given, np.float64), n)
+        weights = weights / weights.sum()
+        if n <= MAX_TEST_ROWS:
+            return _TestRows(rows=target.rows, weights=weights)
+        random = as_generator(problem.arguments.seed)
+        ids: Ids = np.sort(random.choice(n, MAX_TEST_ROWS, replace=given is not None, p=weights))
+        equal = np.full(MAX_TEST_ROWS, 1 / MAX_TEST_ROWS)
+        return _TestRows(rows=rows_at(target, ids), weights=equal)
 
     def cost(self, selection: Selection) -> float:
         """Return the weighted mean distance of these rows to their nearest prototype."""
         return float(self.weights @ selection.assign(self.rows).distances)
 
 
-def compared(task: SelectArguments, methods: Sequence[str], n_seeds: int, tell: Tell) -> Comparison:
-    """Run each method with each seed on the same rows, and judge all on the same rows."""
+def compare_methods(
+    arguments: SelectArguments, methods: Sequence[str], n_seeds: int, notify: Notify
+) -> Comparison:
+    """Run each method with each seed; measure all costs on the same target rows."""
     for name in methods:
-        method_of(name, {})
-    posed = task.posed(tell)
-    posed.planned()  # what is wrong with the call itself is wrong for all methods
-    judges = Judges.of(posed)
-    scores = tuple(_score(posed, name, n_seeds, judges, tell) for name in methods)
-    return Comparison(scores=scores, n_judges=len(judges.weights), n_target=len(posed.target))
+        method_with(name, {})
+    problem = open_problem(arguments, notify)
+    problem.plan()  # raises for errors in the arguments, which would make all methods fail
+    test = _TestRows.of(problem)
+    scores = tuple(_score(problem, name, n_seeds, test, notify) for name in methods)
+    return Comparison(scores=scores, n_test=len(test.weights), n_target=len(problem.target))
 
 
-def _score(posed: Posed, name: str, n_seeds: int, judges: Judges, tell: Tell) -> MethodScore:
-    ours = replace(posed, method=name)
+def _score(
+    problem: OpenedProblem, name: str, n_seeds: int, test: _TestRows, notify: Notify
+) -> MethodScore:
     sizes: list[int] = []
     costs: list[float] = []
     evaluations: list[int] = []
     seconds: list[float] = []
+    first = problem.arguments.seed
     try:
-        for seed in range(posed.task.seed, posed.task.seed + n_seeds):
-            tell(f"{name}, seed {seed} …")
-            own = replace(ours, task=replace(ours.task, seed=seed))
-            selection, time = _timed(own)
+        for seed in range(first, first + n_seeds):
+            notify(f"{name}, seed {seed} …")
+            run = replace(problem, method=name, arguments=replace(problem.arguments, seed=seed))
+            selection, time = _timed(run)
             if not seconds and time < _SHORT:
-                selection, time = _timed(own)
+                selection, time = _timed(run)
             seconds.append(time)
             sizes.append(selection.k)
             evaluations.append(selection.evaluations)
-            costs.append(judges.cost(selection))
+            costs.append(test.cost(selection))
     except (ProtobanditError, MemoryError) as error:
         return MethodScore(method=name, failure=str(error) or type(error).__name__)
     return MethodScore(
@@ -122,7 +133,7 @@ def _score(posed: Posed, name: str, n_seeds: int, judges: Judges, tell: Tell) ->
     )
 
 
-def _timed(posed: Posed) -> tuple[Selection, float]:
+def _timed(problem: OpenedProblem) -> tuple[Selection, float]:
     started = perf_counter()
-    selection = posed.selected()
+    selection = problem.select()
     return selection, perf_counter() - started

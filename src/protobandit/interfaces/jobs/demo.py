@@ -1,12 +1,11 @@
-"""What ``protobandit demo`` shows: prototypes of scikit-learn's digits by several methods.
+"""The computation of ``protobandit demo``: prototypes of scikit-learn's digits by several methods.
 
-Computes and returns; printing and writing are the command line's.
+Nothing here prints or writes; the command line does.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -16,27 +15,15 @@ import numpy as np
 from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.interfaces.jobs.read_options import Notify
 from protobandit.result.report.gallery import gallery
 from protobandit.result.selection import Selection
 
 METHODS = ("lazybandit", "lazygreedy", "stochasticgreedy", "protobandit")
-N_RANDOM = 10  # how many random choices are averaged
+N_RANDOM = 10  # random selections that are averaged
 
-_SHOWN = METHODS[0]
-_STAMP = "<!-- protobandit demo "
-
-
-@dataclass(frozen=True, kw_only=True)
-class Digits:
-    """The images as rows, and the digit each shows."""
-
-    rows: Doubles
-    labels: Ids
-
-    @property
-    def images(self) -> Doubles:
-        """Return the rows as 8 x 8 images."""
-        return self.rows.reshape(-1, 8, 8)
+_DRAWN = METHODS[0]
+_SIGNATURE = "<!-- protobandit demo "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +31,7 @@ class DemoScore:
     """One line of the table.
 
     ``cost_error`` is the standard error of ``cost``. ``by_nearest`` and ``by_barycentre`` are the
-    shares of images that get their own digit.
+    fractions of images that are labelled correctly.
     """
 
     cost: float
@@ -55,8 +42,8 @@ class DemoScore:
     by_barycentre: float
 
 
-class Trial(NamedTuple):
-    """One run of one method, and what it is worth."""
+class ScoredSelection(NamedTuple):
+    """One run of one method, and its score."""
 
     selection: Selection
     score: DemoScore
@@ -64,75 +51,71 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """The scores by method, the picture as SVG, and how many images there were."""
+    """The scores by method, the picture as SVG, and the number of images."""
 
     scores: dict[str, DemoScore]
     picture: str
     n_images: int
 
 
-def run(k: int, *, seed: int, tell: Callable[[str], None]) -> Demo:
-    """Select ``k`` digits by each method, score them, and draw those of exact greedy.
+def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
+    """Select ``k`` digits by each method, score them, and draw those of the first method.
 
     Parameters
     ----------
     k
-        How many prototypes.
+        Number of prototypes.
     seed
-        The seed of the methods that draw; random rows use the next ones too.
-    tell
-        Called with a sentence before each piece of work.
+        Seed of the methods; the random selections use the following seeds too.
+    notify
+        Called with a sentence before each step.
     """
-    tell("Loading scikit-learn's digits …")
-    digits = load()
-    n = len(digits.rows)
+    from sklearn.datasets import load_digits
+
+    notify("Loading scikit-learn's digits …")
+    digits = load_digits()
+    n = len(digits.data)
     if not 1 <= k <= n:
-        raise InvalidInput(f"k={k} is not possible with {n} images. Pass -k 1 to {n}.")
-    tell("Warming up (the first run on a machine compiles, which takes some seconds) …")
+        raise InvalidInput(f"k={k} is not allowed for {n} images. Pass -k from 1 to {n}.")
+    notify("Warming up (the first run on a machine compiles, which takes some seconds) …")
     for method in (*METHODS, "random"):
-        select(digits.rows, k=min(k, 3), method=method, random_state=seed)
-    trials = {}
+        select(digits.data, k=min(k, 3), method=method, random_state=seed)
+    runs = {}
     for method in METHODS:
-        tell(f"Selecting {k} of {n} images by {method} …")
-        trials[method] = trial(digits, k, method=method, seed=seed)
-    tell(f"Selecting {k} of {n} images at random, {N_RANDOM} times …")
-    draws = [trial(digits, k, method="random", seed=seed + i).score for i in range(N_RANDOM)]
+        notify(f"Selecting {k} of {n} images by {method} …")
+        runs[method] = select_digits(digits, k, method=method, seed=seed)
+    notify(f"Selecting {k} of {n} images at random, {N_RANDOM} times …")
+    random = [
+        select_digits(digits, k, method="random", seed=seed + i).score for i in range(N_RANDOM)
+    ]
     return Demo(
-        scores={name: each.score for name, each in trials.items()} | {"random": average(draws)},
-        picture=stamped(draw(digits, trials[_SHOWN].selection)),
+        scores={name: run.score for name, run in runs.items()} | {"random": average(random)},
+        picture=signed(draw(digits, runs[_DRAWN].selection)),
         n_images=n,
     )
 
 
-def load() -> Digits:
-    """Return the 1,797 digits that come with scikit-learn."""
-    from sklearn.datasets import load_digits
-
-    rows, labels = load_digits(return_X_y=True)
-    return Digits(rows=rows, labels=labels.astype(np.int64))
-
-
-def trial(digits: Digits, k: int, *, method: str, seed: int) -> Trial:
-    """Select by one method, timed, and score the outcome."""
+def select_digits(digits: Any, k: int, *, method: str, seed: int) -> ScoredSelection:
+    """Select by one method, measure the time, and score the selection."""
     started = perf_counter()
-    selection = select(digits.rows, k=k, method=method, random_state=seed)
+    selection = select(digits.data, k=k, method=method, random_state=seed)
     seconds = perf_counter() - started
-    nearest = selection.assign(digits.rows).labels
-    kinds = digits.labels[selection.indices]
-    moved = barycentres(digits.rows, nearest, digits.rows[selection.indices])
+    nearest = selection.assign(digits.data).labels
+    labels = digits.target[selection.indices]
+    centres = barycentres(digits.data, nearest, digits.data[selection.indices])
     score = DemoScore(
         cost=selection.cost,
         cost_error=selection.cost_error,
         evaluations=selection.evaluations,
         seconds=seconds,
-        by_nearest=float(np.mean(kinds[nearest] == digits.labels)),
-        by_barycentre=float(np.mean(kinds[_nearest(digits.rows, moved)] == digits.labels)),
+        by_nearest=float(np.mean(labels[nearest] == digits.target)),
+        by_barycentre=float(np.mean(labels[_nearest(digits.data, centres)] == digits.target)),
     )
-    return Trial(selection, score)
+    return ScoredSelection(selection, score)
 
 
 def barycentres(rows: Floats, nearest: Ids, prototypes: Floats) -> Doubles:
-    """Return the mean of the rows nearest to each prototype; itself where there are none.
+    """Return the mean of the rows nearest to each prototype; the prototype if there are none.
 
     These are the images of the prototypes under the transport plan that sends every row to its
     nearest prototype.
@@ -147,35 +130,35 @@ def barycentres(rows: Floats, nearest: Ids, prototypes: Floats) -> Doubles:
 
 
 def average(scores: list[DemoScore]) -> DemoScore:
-    """Return the mean of each figure; the error is that of the mean cost over these draws."""
+    """Return the mean of each number; the error is the standard error of the mean cost."""
     table = {name: [asdict(score)[name] for score in scores] for name in asdict(scores[0])}
     means = {name: float(np.mean(values)) for name, values in table.items()}
     error = float(np.std(table["cost"], ddof=1) / np.sqrt(len(scores)))
     return DemoScore(**means | {"cost_error": error})
 
 
-def draw(digits: Digits, selection: Selection) -> str:
-    """Return the gallery of a selection."""
-    n, method = len(digits.rows), selection.method
+def draw(digits: Any, selection: Selection) -> str:
+    """Return the gallery of a selection as SVG."""
+    n, method = len(digits.data), selection.method
     return gallery(
         digits.images[selection.indices],
         selection.mass,
-        title=f"{selection.k:,} of {n:,} handwritten digits, to stand for all",
+        title=f"{selection.k:,} prototypes of {n:,} handwritten digits",
         subtitle=f"{method} · cost {selection.cost:.4g} · {selection.evaluations:,} evaluations",
-        note="Best first. The bar: the share of all images nearest to this one.",
-        names=[f"digit {digits.labels[i]}, row {i}" for i in selection.indices],
+        note="Best first. Bars: fraction of all images nearest to each prototype.",
+        names=[f"digit {digits.target[i]}, row {i}" for i in selection.indices],
     )
 
 
-def stamped(picture: str) -> str:
-    """Return the picture with a last line by which `is_ours` knows it again."""
-    return f"{picture}{_STAMP}{_digest(picture)} -->\n"
+def signed(picture: str) -> str:
+    """Return the picture with a last line by which `is_unchanged` recognises it."""
+    return f"{picture}{_SIGNATURE}{_digest(picture)} -->\n"
 
 
-def is_ours(text: str) -> bool:
-    """Return whether ``text`` is a picture of this demo that nobody has changed since."""
-    picture, _, _ = text.rpartition(_STAMP)
-    return bool(picture) and text == stamped(picture)
+def is_unchanged(text: str) -> bool:
+    """Return whether ``text`` is a picture of this demo that has not been edited."""
+    picture, _, _ = text.rpartition(_SIGNATURE)
+    return bool(picture) and text == signed(picture)
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How files become rows, as a value that a result keeps: the same rows can be opened again."""
+"""How files become rows: options that a result keeps, so that the same rows can be opened again."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from protobandit.foundation.array_types import Where
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.columns import Columns
+from protobandit.rows.columns import Columns, require_no_missing
+from protobandit.rows.files.formats import TABLE_FORMATS
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_rows
-from protobandit.rows.missing_values import require_whole
 
-Tell = Callable[[str], None]
-
-_TABLES = frozenset({"csv", "tsv", "jsonl", "parquet", "arrow"})
+Notify = Callable[[str], None]  # called with a sentence about the current step
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What to read of files.
+    """Options for reading files.
 
     Attributes
     ----------
     columns
-        Names or globs of the columns to compare rows by; none means all but those named below.
+        Names or globs of the feature columns; empty means all columns except those named below.
     id, label, weights, groups, by
-        Columns that say something of a row, by which rows are never compared.
+        Columns that describe a row; they are never features.
     has_categories
-        Whether columns of texts are compared too.
+        Whether text columns are features too.
     image_size, is_colour
         How images are read.
     sample, assume_shuffled, cache
-        How many rows of a target in Parquet to keep, how they are drawn, and where they are kept.
+        Number of rows sampled from a target table, how they are drawn, and the folder that keeps
+        the sample.
     """
 
     columns: tuple[str, ...] = ()
@@ -50,140 +50,193 @@ class ReadOptions:
     assume_shuffled: bool = False
     cache: str | None = None
 
-    def source(self, paths: Sequence[str], *, is_target: bool, **options: Any) -> Opened:
-        """Open the rows to choose from, all of them; ``is_target`` if they stand for themselves."""
-        own = (self.id, self.label, self.groups, self.by)
-        return self._opened(
+    def open_source(
+        self, paths: Sequence[str], *, is_target: bool, seed: int = 0, notify: Notify | None = None
+    ) -> Opened:
+        """Open all source rows; ``is_target`` is True if they are also the target."""
+        described = (self.id, self.label, self.groups, self.by)
+        return self._open(
             paths,
             name="source",
-            without=(*own, self.weights) if is_target else own,
-            perhaps=(self.weights,),
+            required=(*described, self.weights) if is_target else described,
+            optional=(self.weights,),
             columns=self.columns,
-            has_names=True,
-            size=self.image_size,
-            **options,
+            image_size=self.image_size,
+            seed=seed,
+            notify=notify,
         )
 
-    def target(self, paths: Sequence[str], *, source: Opened, **options: Any) -> Opened:
-        """Open the rows to stand for, or a sample of them, by the columns of the source."""
-        return self._opened(
+    def open_target(
+        self, paths: Sequence[str], *, source: Opened, seed: int = 0, notify: Notify | None = None
+    ) -> Opened:
+        """Open the target rows, or a sample of them, with the feature columns of the source."""
+        return self._open(
             paths,
             name="target",
-            without=(self.weights, self.by),
-            perhaps=(self.id, self.label, self.groups),
-            columns=columns_of(source) or self.columns,
-            has_names=_have_names(paths),
-            size=size_of(source),
+            required=(self.weights, self.by),
+            optional=(self.id, self.label, self.groups),
+            columns=self._columns_for(paths, feature_columns(source)),
+            image_size=image_size_of(source),
             sample=self.sample,
             assume_shuffled=self.assume_shuffled,
-            **options,
+            seed=seed,
+            notify=notify,
         )
 
-    def rows(
-        self, paths: Sequence[str], *, columns: Sequence[str], size: Any, **options: Any
+    def open_new(
+        self,
+        paths: Sequence[str],
+        *,
+        columns: Sequence[str],
+        image_size: tuple[int, ...] | None,
+        seed: int,
+        notify: Notify | None,
     ) -> Opened:
-        """Open any rows like these, all of them, by the columns and the image size of a run."""
-        return self._opened(
+        """Open all rows of new files with the feature columns and image size of an earlier run."""
+        return self._open(
             paths,
             name="rows",
-            without=(),
-            perhaps=(self.id, self.label, self.weights, self.groups, self.by),
-            columns=columns or self.columns,
-            has_names=_have_names(paths),
-            size=size,
-            **options,
+            required=(),
+            optional=(self.id, self.label, self.weights, self.groups, self.by),
+            columns=self._columns_for(paths, columns),
+            image_size=image_size,
+            seed=seed,
+            notify=notify,
         )
 
+    def open_sides(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        seed: int,
+        notify: Notify | None = None,
+    ) -> tuple[Opened, Opened]:
+        """Open source and target; both are the same object if there are no target paths."""
+        source = self.open_source(sources, is_target=not targets, seed=seed, notify=notify)
+        if not targets:
+            return source, source
+        return source, self.open_target(targets, source=source, seed=seed, notify=notify)
+
     def to_document(self) -> dict[str, Any]:
-        """Return what was asked for, as JSON can hold it."""
-        document = {name: value for name, value in asdict(self).items() if value}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in document.items()
-        }
+        """Return the options that were set, as JSON can hold them."""
+        return {name: value for name, value in asdict(self).items() if value}
 
     @staticmethod
     def from_document(stored: Mapping[str, Any]) -> ReadOptions:
-        """Return the reading of an earlier run."""
+        """Return the options that `to_document` wrote; unknown names are ignored."""
         known = {field.name for field in fields(ReadOptions)}
         values = {name: value for name, value in stored.items() if name in known}
         return ReadOptions(**{**values, "columns": tuple(stored.get("columns", ()))})
 
-    def _opened(
+    def _columns_for(self, paths: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+        """Return the feature columns to ask for; .npy files have no column names."""
+        is_unnamed = all(path.endswith(".npy") for path in paths)
+        return () if is_unnamed else columns or self.columns
+
+    def _open(
         self,
         paths: Sequence[str],
         *,
-        without: Sequence[str | None],
-        perhaps: Sequence[str | None],
+        name: str,
+        required: Sequence[str | None],
+        optional: Sequence[str | None],
         columns: Sequence[str],
-        has_names: bool,
-        size: Any,
-        **options: Any,
+        image_size: int | tuple[int, ...] | None,
+        seed: int,
+        notify: Notify | None,
+        sample: int | None = None,
+        assume_shuffled: bool = False,
     ) -> Opened:
         if "" in paths:
-            raise InvalidInput(f"{options['name']}: a path is empty. Pass a file or a folder.")
+            raise InvalidInput(f"{name}: a path is empty. Pass a file or a folder.")
         return open_rows(
             list(paths) if len(paths) > 1 else paths[0],
-            columns=list(columns) if columns and has_names else None,
-            without=[name for name in without if name is not None],
-            perhaps=[name for name in perhaps if name is not None],
+            name=name,
+            columns=list(columns) or None,
+            without=[column for column in required if column is not None],
+            perhaps=[column for column in optional if column is not None],
             texts=() if self.id is None else self.id,
             categories=self.has_categories,
-            image_size=size,
+            image_size=image_size,
             is_colour=self.is_colour,
+            sample=sample,
+            assume_shuffled=assume_shuffled,
             cache=self.cache,
-            **options,
+            seed=seed,
+            tell=notify,
         )
 
 
-def columns_of(opened: Opened) -> tuple[str, ...]:
-    """Return the columns of a table that rows are compared by; none where they have no names."""
-    if opened.format not in _TABLES:
+# -- open rows ------------------------------------------------------------------------------------
+
+
+def feature_columns(opened: Opened) -> tuple[str, ...]:
+    """Return the feature columns of a table; empty if the columns have no names."""
+    if opened.format not in TABLE_FORMATS:
         return ()
     found = (
-        name if name in opened.names else name.rpartition("[")[0]  # a number of a vector
+        name if name in opened.names else name.rpartition("[")[0]  # an element of a vector column
         for name in opened.features
     )
     return tuple(dict.fromkeys(found))
 
 
-def require_whole_columns(opened: Opened, *, name: str) -> None:
-    """Refuse missing values in a table that is at hand, with their counts by column."""
-    is_table = opened.format in _TABLES and opened.kind == "numbers"
-    if is_table and not isinstance(opened.rows, np.memmap):
-        columns = Columns(numbers=opened.rows, names=opened.features)
-        require_whole(columns, name=f"{name}: {opened.path}")
-
-
-def require_used(reading: ReadOptions, source: Opened, target: Opened) -> None:
-    """Refuse options that could make no difference to these rows."""
-    if source.format != "images" and (reading.image_size is not None or reading.is_colour):
-        option = "--colour" if reading.image_size is None else "--image-size"
-        raise InvalidInput(
-            f"{option} is for images, and source: {source.path} holds {source.kind}. Leave it out."
-        )
-    if reading.assume_shuffled and reading.sample is None:
-        raise InvalidInput("--assume-shuffled is about a sample. Pass --sample-rows N as well.")
-    if reading.sample is not None and (target is source or target.format not in _TABLES):
-        found = "there is none" if target is source else f"{target.path} is none"
-        raise InvalidInput(
-            f"--sample-rows draws rows of a --target that is a table, and {found}. Leave it out: "
-            f"methods that draw read few rows of other files."
-        )
-
-
-def _have_names(paths: Sequence[str]) -> bool:
-    return not all(path.endswith(".npy") for path in paths)
-
-
-def size_of(opened: Opened) -> tuple[int, ...] | None:
-    """Return height and width of images."""
+def image_size_of(opened: Opened) -> tuple[int, ...] | None:
+    """Return height and width of images, or None."""
     return None if opened.image_shape is None else opened.image_shape[:2]
 
 
-def opened_sides(
-    reading: ReadOptions, sources: Sequence[str], targets: Sequence[str], **options: Any
-) -> tuple[Opened, Opened]:
-    """Open source and target; they are one where no target is named."""
-    source = reading.source(sources, is_target=not targets, **options)
-    return source, reading.target(targets, source=source, **options) if targets else source
+def optional_column(opened: Opened, name: str | None) -> Any:
+    """Return one value per row, or None if the column is not named or not in the files."""
+    return opened.column(name) if name is not None and name in opened.names else None
+
+
+def weights_column(target: Opened, name: str | None) -> Any:
+    """Return the column of weights, or None; raise if it is not numeric."""
+    if name is None:
+        return None
+    values = target.column(name)
+    if values.dtype.kind not in "biuf":
+        raise InvalidInput(
+            f"--weights {name!r} is not a numeric column of target: {target.path} (the first value "
+            f"is {values[0]!r}). Pass a column of numbers >= 0."
+        )
+    return values
+
+
+def rows_at(opened: Opened, where: Where) -> Any:
+    """Return some of the rows, in the form that `Selection.assign` takes."""
+    rows = opened.rows
+    if isinstance(rows, list):
+        return rows[where] if isinstance(where, slice) else [rows[i] for i in where]
+    return rows.take(where) if isinstance(rows, Columns) else rows[where]
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def require_no_missing_values(opened: Opened, *, name: str) -> None:
+    """Raise if a table in memory has missing values; the message counts them per column."""
+    is_table = opened.format in TABLE_FORMATS and opened.kind == "numbers"
+    if is_table and not isinstance(opened.rows, np.memmap):
+        columns = Columns(numbers=opened.rows, names=opened.features)
+        require_no_missing(columns, name=f"{name}: {opened.path}")
+
+
+def require_applicable(options: ReadOptions, source: Opened, target: Opened) -> None:
+    """Raise if an option has no effect on these rows."""
+    if source.format != "images" and (options.image_size is not None or options.is_colour):
+        option = "--colour" if options.image_size is None else "--image-size"
+        raise InvalidInput(
+            f"{option} applies to images, but source: {source.path} holds {source.kind}. Remove "
+            f"the option."
+        )
+    if options.assume_shuffled and options.sample is None:
+        raise InvalidInput("--assume-shuffled requires --sample-rows. Pass --sample-rows N too.")
+    if options.sample is not None and (target is source or target.format not in TABLE_FORMATS):
+        found = "there is no --target" if target is source else f"{target.path} is not a table"
+        raise InvalidInput(
+            f"--sample-rows requires a --target that is a table, but {found}. Remove the option: "
+            f"methods that sample read few rows of other files."
+        )

@@ -1,4 +1,4 @@
-"""One call of ``protobandit select``, from its files to those it writes."""
+"""The steps of ``protobandit select``: open files, search, certify, write the result."""
 
 from __future__ import annotations
 
@@ -9,30 +9,43 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from protobandit._version import __version__
 from protobandit.foundation.errors import InvalidInput
-from protobandit.interfaces.jobs.files import REPORT, SELECTION, require_free, write_results
-from protobandit.interfaces.jobs.page import report_page
-from protobandit.interfaces.jobs.prototypes import criticisms_table, prototypes_table
-from protobandit.interfaces.jobs.read_options import Tell
+from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArguments, open_problem
+from protobandit.interfaces.jobs.output_files import (
+    REPORT,
+    SELECTION,
+    require_writable_folder,
+    write_results,
+)
+from protobandit.interfaces.jobs.read_options import Notify, feature_columns, image_size_of
+from protobandit.interfaces.jobs.report_page import report_page
+from protobandit.interfaces.jobs.result_tables import (
+    criticisms_table,
+    prototypes_table,
+    values_at,
+)
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
-from protobandit.interfaces.jobs.select_arguments import Posed, SelectArguments
-from protobandit.interfaces.jobs.tables import table_bytes
+from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
 from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
 from protobandit.run.progress.reporter import Interrupt, Progress
 
-EVERY = 5.0  # seconds
-_BEGIN_ANEW = "Pass --checkpoint and --force without --resume to begin anew"
+CHECKPOINT_SECONDS = 5.0
+_START_AGAIN = "Pass --checkpoint and --force without --resume to start again"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Done:
-    """What was selected, of how many rows, where it was written, and what Ctrl-C left out."""
+class WrittenResult:
+    """A result and the files it was written to.
+
+    ``skipped`` names the steps that Ctrl-C ended; ``n_source`` is the number of source rows.
+    """
 
     result: SavedResult
     folder: Path
     files: tuple[str, ...]
-    left_out: tuple[str, ...]
+    skipped: tuple[str, ...]
     n_source: int
 
 
@@ -40,44 +53,47 @@ class Done:
 class SelectJob:
     """Select, and write the result to a folder.
 
+    The command line calls `open`, `search`, `certify`, `render` and `write` in this order.
+
     Attributes
     ----------
-    task
+    arguments
         What to select.
     out
-        The folder; None is that of `default_folder`.
-    form
-        How the tables are written.
-    has_page, is_certified
-        Whether to write a page, and to add a certificate.
-    has_checkpoint, is_resumed, keeps_partial
-        Whether to keep a checkpoint, to go on from one, and to write the best so far once
-        ``interrupt`` is set.
-    every
-        Seconds between two saves of the checkpoint; None is `EVERY`.
+        Folder of the result; None means `default_folder`.
+    table_format
+        Format of the tables: "csv" or "parquet".
+    has_report, has_certificate
+        Whether to write a report page, and whether to add a certificate.
+    has_checkpoint, is_resumed
+        Whether to keep a checkpoint, and whether to continue from one.
+    checkpoint_seconds
+        Seconds between two saves of the checkpoint; None means `CHECKPOINT_SECONDS`.
+    keeps_partial
+        Whether to write the best result so far once ``interrupt`` is set.
     force
         Whether an earlier result may be replaced.
     command
-        What was typed.
+        The command as typed.
     """
 
-    task: SelectArguments
+    arguments: SelectArguments
     out: Path | None = None
-    form: str = "csv"
-    has_page: bool = False
-    is_certified: bool = False
+    table_format: str = "csv"
+    has_report: bool = False
+    has_certificate: bool = False
     has_checkpoint: bool = False
     is_resumed: bool = False
+    checkpoint_seconds: float | None = None
     keeps_partial: bool = False
-    every: float | None = None
     force: bool = False
     command: str = ""
     interrupt: Interrupt = field(default_factory=Interrupt)
 
     @property
     def folder(self) -> Path:
-        """Return the folder for the result."""
-        return default_folder(self.task.sources[0]) if self.out is None else self.out
+        """Return the folder of the result."""
+        return default_folder(self.arguments.sources[0]) if self.out is None else self.out
 
     @property
     def checkpoint(self) -> Path:
@@ -88,122 +104,131 @@ class SelectJob:
         return folder.parent / f"{folder.name}.checkpoint"
 
     @property
-    def farewell(self) -> str:
-        """Return what to say when it is interrupted."""
-        advice = "Run the same with --resume to go on." if self._is_resumable else ""
+    def interrupted_message(self) -> str:
+        """Return the message for Ctrl-C."""
+        is_resumable = self._uses_checkpoint and self.checkpoint.exists()
+        advice = "Run the same command with --resume to continue." if is_resumable else ""
         return f"Interrupted; nothing was written. {advice}".strip()
 
-    def posed(self, tell: Tell) -> Posed:
-        """Open the files, after seeing that the result can be written."""
-        require_free(self.folder, force=self.force)
-        if self.every is not None and not self._keeps_checkpoint:
-            raise InvalidInput(
-                "--checkpoint-every says how often, and nothing says that. Pass --checkpoint too."
-            )
-        self._require_checkpoint()
-        return self.task.posed(tell)
+    def open(self, notify: Notify) -> OpenedProblem:
+        """Check that the result can be written, then open the files."""
+        require_writable_folder(self.folder, force=self.force)
+        if self.checkpoint_seconds is not None and not self._uses_checkpoint:
+            raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
+        self._require_usable_checkpoint()
+        return open_problem(self.arguments, notify)
 
-    def selected(self, posed: Posed, progress: Callable[[Progress], Any]) -> Selection:
-        """Search."""
-        every = EVERY if self.every is None else self.every
-        kept = Checkpoint(self.checkpoint, seconds=every) if self._keeps_checkpoint else None
+    def search(self, problem: OpenedProblem, progress: Callable[[Progress], Any]) -> Selection:
+        """Return the selection; its status includes the remarks of the files."""
+        seconds = self.checkpoint_seconds
+        seconds = CHECKPOINT_SECONDS if seconds is None else seconds
+        checkpoint = Checkpoint(self.checkpoint, seconds=seconds) if self._uses_checkpoint else None
         try:
-            selection = posed.selected(
+            selection = problem.select(
                 progress=progress,
-                checkpoint=kept,
+                checkpoint=checkpoint,
                 interrupt=self.interrupt if self.keeps_partial else None,
             )
         except CheckpointRefused as error:
-            advice = "Wait for it to end" if error.is_in_use else _BEGIN_ANEW
+            advice = "Wait for it to end" if error.is_in_use else _START_AGAIN
             raise InvalidInput(
                 f"{str(error.path)!r} {error.what}. {advice}, or pass another --out."
             ) from None
-        remarks = [each.remark for each in (posed.source, posed.target) if each.remark]
+        remarks = [each.remark for each in (problem.source, problem.target) if each.remark]
         status = " ".join([selection.status, *dict.fromkeys(remarks)])
         return replace(selection, status=status)
 
-    def certified(self, posed: Posed, selection: Selection, tell: Tell) -> SavedResult:
-        """Add the certificate, if one is wanted, and what is to be kept of the run."""
-        if self.is_certified and not self.interrupt.is_set():
-            tell("Drawing rows anew and judging the source on them …")
-            with self._left_out_on_ctrl_c():
-                task = self.task
-                selection = selection.certified(random_state=task.seed, n_jobs=task.n_jobs)
-        return SavedResult(selection=selection, run=RunRecord.of(posed, selection, self.command))
+    def certify(self, problem: OpenedProblem, selection: Selection, notify: Notify) -> SavedResult:
+        """Add a certificate if requested, and the record of the run."""
+        arguments = self.arguments
+        if self.has_certificate and not self.interrupt.is_set():
+            notify("Computing the certificate …")
+            with self._skipped_on_ctrl_c():
+                selection = selection.certified(
+                    random_state=arguments.seed, n_jobs=arguments.n_jobs
+                )
+        options, source, rows = arguments.read_options, problem.source, selection.indices
+        run = RunRecord(
+            version=__version__,
+            command=self.command,
+            sources=arguments.sources,
+            targets=arguments.targets,
+            read_options=options,
+            seed=arguments.seed,
+            columns=feature_columns(source),
+            image_size=image_size_of(source),
+            ids=values_at(source, options.id, rows),
+            labels=values_at(source, options.label, rows),
+        )
+        return SavedResult(selection=selection, run=run)
 
-    def files(self, posed: Posed, result: SavedResult, tell: Tell) -> dict[str, bytes]:
-        """Return the content of all files, by name."""
-        selection, run = result.selection, result.run or RunRecord()
-        table = prototypes_table(posed, selection, run)
+    def render(
+        self, problem: OpenedProblem, result: SavedResult, notify: Notify
+    ) -> dict[str, bytes]:
+        """Return the content of all files by name."""
+        selection, source, target = result.selection, problem.source, problem.target
+        options, table_format = self.arguments.read_options, self.table_format
+        prototypes = prototypes_table(selection, source, options)
         files = {
             SELECTION: result.to_json().encode("utf-8"),
-            f"prototypes.{self.form}": table_bytes(table, self.form),
+            f"prototypes.{table_format}": table_bytes(prototypes, table_format),
         }
-        criticisms = criticisms_table(posed, selection)
+        criticisms = criticisms_table(selection, source, target, options)
         if criticisms is not None:
-            files[f"criticisms.{self.form}"] = table_bytes(criticisms, self.form)
-        if self.has_page:
-            tell("Drawing the report …")
-            with self._left_out_on_ctrl_c():
-                page = report_page(
-                    selection,
-                    posed.source,
-                    posed.target,
-                    self.task.reading,
-                    command=self.command,
-                    seed=self.task.seed,
-                )
+            files[f"criticisms.{table_format}"] = table_bytes(criticisms, table_format)
+        if self.has_report:
+            notify("Writing the report …")
+            with self._skipped_on_ctrl_c():
+                page = report_page(selection, source, target, result.run)
                 files[REPORT] = page.encode("utf-8")
         return files
 
-    def delivered(self, posed: Posed, result: SavedResult, files: Mapping[str, bytes]) -> Done:
-        """Write the files, all of them or none."""
+    def write(
+        self, problem: OpenedProblem, result: SavedResult, files: Mapping[str, bytes]
+    ) -> WrittenResult:
+        """Write all files or none, and remove the checkpoint of a finished search."""
         write_results(self.folder, files, force=self.force)
-        if self._keeps_checkpoint and not self.interrupt.is_set():
-            self._forget()
-        wanted = {
-            "certificate": self.is_certified and result.selection.certificate is None,
-            REPORT: self.has_page and REPORT not in files,
+        if self._uses_checkpoint and not self.interrupt.is_set():
+            self._remove_checkpoint()
+        is_skipped = {
+            "certificate": self.has_certificate and result.selection.certificate is None,
+            REPORT: self.has_report and REPORT not in files,
         }
-        return Done(
+        return WrittenResult(
             result=result,
             folder=self.folder,
             files=tuple(files),
-            left_out=tuple(name for name, is_missing in wanted.items() if is_missing),
-            n_source=len(posed.source),
+            skipped=tuple(name for name in is_skipped if is_skipped[name]),
+            n_source=len(problem.source),
         )
 
-    def _require_checkpoint(self) -> None:
-        shown, is_there = repr(str(self.checkpoint)), self.checkpoint.exists()
-        if self.is_resumed and not (is_there or self.has_checkpoint):
+    def _require_usable_checkpoint(self) -> None:
+        shown, exists = repr(str(self.checkpoint)), self.checkpoint.exists()
+        if self.is_resumed and not (exists or self.has_checkpoint):
             raise InvalidInput(
-                f"--resume needs {shown}, which does not exist. Pass --checkpoint as well to begin "
-                f"anew where there is none, or the --out of the run to go on with."
+                f"--resume requires {shown}, which does not exist. Pass --checkpoint too to start "
+                f"a new search, or the --out of the search to continue."
             )
-        if self.has_checkpoint and is_there and not self.is_resumed:
+        if self.has_checkpoint and exists and not self.is_resumed:
             if not self.force:
                 raise InvalidInput(
-                    f"{shown} is left of an unfinished run. Pass --resume to go on with it, or "
-                    f"--force to begin anew."
+                    f"{shown} belongs to an unfinished search. Pass --resume to continue it, or "
+                    f"--force to start again."
                 )
-            self._forget()
+            self._remove_checkpoint()
 
-    def _forget(self) -> None:
-        """Remove the checkpoint, and the distances beside it."""
+    def _remove_checkpoint(self) -> None:
+        """Remove the checkpoint and the file of distances beside it."""
         for path in (self.checkpoint, self.checkpoint.with_name(f"{self.checkpoint.name}.tables")):
             path.unlink(missing_ok=True)
 
     @property
-    def _keeps_checkpoint(self) -> bool:
+    def _uses_checkpoint(self) -> bool:
         return self.has_checkpoint or self.is_resumed
 
-    @property
-    def _is_resumable(self) -> bool:
-        return self._keeps_checkpoint and self.checkpoint.exists()
-
     @contextmanager
-    def _left_out_on_ctrl_c(self) -> Iterator[None]:
-        """Do without what is interrupted here, where what there is so far is to be kept."""
+    def _skipped_on_ctrl_c(self) -> Iterator[None]:
+        """Skip the rest of the block on Ctrl-C if partial results are kept; else let it raise."""
         try:
             yield
         except KeyboardInterrupt:
@@ -213,8 +238,8 @@ class SelectJob:
 
 
 def default_folder(source: str) -> Path:
-    """Return the folder for a result of these rows: NAME-prototypes, in the current one."""
+    """Return NAME-prototypes in the current folder, with NAME taken from the source path."""
     path = Path(source)
     names = [path.stem, *(parent.name for parent in path.parents)]
-    plain = (name for name in names if name and not set(name) & set("*?["))
-    return Path(f"{next(plain, 'rows')}-prototypes")
+    without_globs = (name for name in names if name and not set(name) & set("*?["))
+    return Path(f"{next(without_globs, 'rows')}-prototypes")

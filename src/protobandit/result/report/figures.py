@@ -9,8 +9,8 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import NotAvailable
 from protobandit.result.report.composition import Composition
-from protobandit.result.report.distances import SHARES, DistanceSummary
 from protobandit.result.report.projection import Projection
+from protobandit.result.report.sample import SHARES, DistanceSummary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from protobandit.foundation.array_types import Ids
+from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement
-from protobandit.result.report.members import Members
 from protobandit.result.report.number_format import format_rows
-from protobandit.result.report.reported_selection import ReportedSelection
-from protobandit.result.report.sample import ReportSample
+from protobandit.result.report.sample import Members, ReportSample
 
 _ESTIMATED_MASS = (
     "The share of the target that each prototype represents is an estimate from target rows that "
@@ -16,7 +15,7 @@ _ESTIMATED_MASS = (
 
 
 def report_notes(
-    selection: ReportedSelection,
+    selection: Queries,
     sample: ReportSample,
     *,
     points: Ids,
@@ -59,7 +58,7 @@ def report_notes(
     return [sentence for applies, sentence in notes if applies]
 
 
-def has_estimated_mass(selection: ReportedSelection, sample: ReportSample) -> bool:
+def has_estimated_mass(selection: Queries, sample: ReportSample) -> bool:
     """Return whether the mass shown is an estimate.
 
     It is exact if the sample has all rows, or if the selection's mass is of all rows.

@@ -115,13 +115,14 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _title(summary: SelectionSummary) -> str:
-    prototypes = format_rows(summary.k, "prototype")
+    prototypes = format_rows(summary.selection.k, "prototype")
     return f"{prototypes} for {format_rows(summary.n_target)}"
 
 
 def _lead(summary: SelectionSummary) -> str:
     origin = "" if summary.n_source is None else f" from {format_rows(summary.n_source)}"
-    how = f"by {summary.method}, {summary.metric} distance, in {format_duration(summary.seconds)}"
+    seconds = format_duration(summary.selection.seconds)
+    how = f"by {summary.method}, {summary.metric} distance, in {seconds}"
     return escape(f"Chosen{origin} {how}.")
 
 
@@ -130,7 +131,7 @@ def _facts(report: ReportData) -> str:
     facts = [
         (
             "Cost",
-            f"{summary.cost:.5g}",
+            f"{summary.selection.cost:.5g}",
             f"mean distance to the nearest prototype, {_error(summary)}",
         ),
         ("Evaluations", format_count(summary.search_evaluations), _against_exact(summary)),
@@ -158,7 +159,9 @@ def _against_exact(summary: SelectionSummary) -> str:
 
 
 def _details(summary: SelectionSummary) -> str:
-    phases = ", ".join(f"{name} {n:,}" for name, n in summary.evaluations_by_phase.items() if n)
+    selection = summary.selection
+    counts = selection.evaluations_by_phase
+    phases = ", ".join(f"{name} {n:,}" for name, n in counts.items() if n)
     entries = {
         "Source rows": "not known" if summary.n_source is None else f"{summary.n_source:,}",
         "Target rows": f"{summary.n_target:,}",
@@ -167,8 +170,8 @@ def _details(summary: SelectionSummary) -> str:
         "Preparation": summary.preparation,
         "Classes": summary.classes,
         "Spent": summary.spent,
-        "Evaluations": f"{summary.evaluations:,}" + (f" ({phases})" if phases else ""),
-        "Lookups": f"{summary.lookups:,}",
+        "Evaluations": f"{selection.evaluations:,}" + (f" ({phases})" if phases else ""),
+        "Lookups": f"{selection.lookups:,}",
         _EXACT: "" if summary.n_exact is None else f"{summary.n_exact:,}",
         _PAIRS: "" if summary.n_pairs is None else f"{summary.n_pairs:,}",
         "Guarantee": summary.guarantee or "none",
@@ -192,11 +195,11 @@ def _command(summary: SelectionSummary) -> str:
 
 
 def _error(summary: SelectionSummary) -> str:
-    if summary.cost_error == 0:
+    if summary.selection.cost_error == 0:
         return "exact"
-    if math.isnan(summary.cost_error):
+    if math.isnan(summary.selection.cost_error):
         return "with unknown error"
-    return f"± {summary.cost_error:.2g} standard error"
+    return f"± {summary.selection.cost_error:.2g} standard error"
 
 
 def _of_rows(report: ReportData) -> str:
@@ -227,11 +230,11 @@ def _distances_note(report: ReportData) -> str:
     rows += "" if sample.n_all == sample.n_target else " with positive weight"
     how = f"{summary.metric} distance" + (" of prepared rows" if summary.preparation else "")
     note = f"{of} {rows}{weighted}; {how}."
-    if math.isclose(report.distances.mean, summary.cost, rel_tol=_SAME_MEAN):
+    if math.isclose(report.distances.mean, summary.selection.cost, rel_tol=_SAME_MEAN):
         return note
     mean_rows = "these rows" if sample.is_whole else "this sample"
     cost_rows = "the rows the selection was made for"
-    if summary.cost_error != 0:
+    if summary.selection.cost_error != 0:
         cost_rows = "other rows that the method drew"
     elif not sample.is_whole:
         cost_rows = "all rows"

@@ -26,7 +26,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import require_choice
 from protobandit.foundation.errors import NotAvailable
-from protobandit.result.report.reported_selection import ReportedSelection
+from protobandit.result.queries import Queries
 
 LAYOUTS = ("auto", "pca", "umap")
 _EXTRA_COLUMNS, _N_ITERATIONS = 8, 12  # enough for the leading components to converge
@@ -65,7 +65,7 @@ class _Members(NamedTuple):
 
 
 def project(
-    selection: ReportedSelection,
+    selection: Queries,
     rows: Any,
     *,
     labels: Ids,
@@ -162,22 +162,22 @@ def _centred_back(rows: Any, mean: Doubles, scores: Doubles) -> Doubles:
     return np.asarray(rows.T @ scores) - np.outer(mean, scores.sum(axis=0))
 
 
-def _numeric_features(selection: ReportedSelection, rows: Any) -> _Features | None:
+def _numeric_features(selection: Queries, rows: Any) -> _Features | None:
     """Return the rows themselves, or None if they are not numeric or the metric is precomputed."""
     prototypes = selection.prototypes
-    if _metric_name(selection) == "precomputed" or isinstance(prototypes, list):
+    if selection.metric_name == "precomputed" or isinstance(prototypes, list):
         return None
     preparation = selection.preparation
     block = _as_matrix(rows if preparation is None else preparation.transform(rows))
     own = _as_matrix(prototypes)
     if block is None or own is None or block.shape[1] != own.shape[1]:
         return None
-    if _metric_name(selection) == "cosine":
+    if selection.metric_name == "cosine":
         return _Features(rows=_unit(block), prototypes=_unit(own), name="rows scaled to length 1")
     return _Features(rows=block, prototypes=own, name="rows")
 
 
-def _distance_features(selection: ReportedSelection, rows: Any) -> _Features:
+def _distance_features(selection: Queries, rows: Any) -> _Features:
     """Return each row's distances to the prototypes minus their mean."""
     block = np.asarray(selection.distances(rows), dtype=np.float64)
     if block.shape[1] > 2:  # fewer columns, when centred, do not span a plane
@@ -260,7 +260,3 @@ def _projection(
 def _with_random_height(points: Doubles, random: np.random.Generator) -> Doubles:
     height = max(float(np.ptp(points)), 1e-12) * 0.2
     return np.column_stack([points[:, 0], random.uniform(-height, height, len(points))])
-
-
-def _metric_name(selection: ReportedSelection) -> str:
-    return selection.metric if isinstance(selection.metric, str) else selection.metric.name

@@ -10,26 +10,30 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement, Composition, compose, label_agreement
-from protobandit.result.report.distances import DistanceSummary, summarize_distances
 from protobandit.result.report.encoded_rows import PageRows, encode_within_budget
-from protobandit.result.report.members import NONE, Members, find_members
 from protobandit.result.report.notes import report_notes
 from protobandit.result.report.projection import Projection, project
-from protobandit.result.report.reported_selection import ReportedSelection
-from protobandit.result.report.row_display import RowDisplay, values_at
-from protobandit.result.report.row_names import (
+from protobandit.result.report.row_display import (
+    RowDisplay,
     RowNames,
     TargetRowNames,
     prototype_labels,
     prototype_names,
     target_row_names,
+    values_at,
 )
 from protobandit.result.report.sample import (
+    NONE,
+    DistanceSummary,
+    Members,
     ReportSample,
     count_rows,
     draw_sample,
+    find_members,
     rows_at,
+    summarize_distances,
     with_others,
 )
 from protobandit.result.report.summary import SelectionSummary, summarize
@@ -48,7 +52,7 @@ class ReportData:
     Attributes
     ----------
     summary
-        The facts of the selection.
+        The selection and its facts.
     sample
         The target rows the report reads.
     prototypes
@@ -56,8 +60,6 @@ class ReportData:
     mass
         The share of the target each prototype represents: computed from the sample if that is the
         whole target, else taken from the selection.
-    gains, costs, curve, knee, coefficients
-        As in the selection.
     criticisms
         The first of the selection's criticisms, worst first: numbers of target rows.
     members, distances
@@ -83,11 +85,6 @@ class ReportData:
     sample: ReportSample
     prototypes: RowNames
     mass: Doubles
-    gains: Doubles
-    costs: Doubles
-    curve: Doubles | None
-    knee: int | None
-    coefficients: Doubles | None
     criticisms: Ids
     members: Members
     distances: DistanceSummary
@@ -101,7 +98,7 @@ class ReportData:
 
 
 def report_data(
-    selection: ReportedSelection,
+    selection: Queries,
     target_rows: Any,
     *,
     source: RowDisplay,
@@ -158,7 +155,7 @@ def report_data(
     )
     _require_lengths(selection, sample, source, target)
     _require_groups(groups, summary, selection)
-    members = find_members(sample, k=summary.k, most=_n_members(summary.k))
+    members = find_members(sample, k=selection.k, most=_n_members(selection.k))
     distances = summarize_distances(sample, n_worst=_N_WORST)
     points = _drawn_positions(len(sample), _N_POINTS, random)
     criticisms = _criticisms(selection, sample.n_target)
@@ -183,11 +180,6 @@ def report_data(
         sample=sample,
         prototypes=prototypes,
         mass=mass,
-        gains=np.asarray(selection.gains, dtype=np.float64),
-        costs=np.asarray(selection.costs, dtype=np.float64),
-        curve=selection.curve,
-        knee=selection.knee,
-        coefficients=selection.coefficients,
         criticisms=criticisms,
         members=members,
         distances=distances,
@@ -212,7 +204,7 @@ def _n_members(k: int) -> int:
     return int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
 
 
-def _problem_weights(selection: ReportedSelection, rows: Any) -> Doubles | None:
+def _problem_weights(selection: Queries, rows: Any) -> Doubles | None:
     """Return the weights of the selection's problem, if there is one per row of ``rows``."""
     own = None if selection.problem is None else selection.problem.weights
     return own if own is not None and len(own) == count_rows(rows) else None
@@ -223,7 +215,7 @@ def _drawn_positions(n: int, most: int, random: np.random.Generator) -> Ids:
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
-def _criticisms(selection: ReportedSelection, n_target: int) -> Ids:
+def _criticisms(selection: Queries, n_target: int) -> Ids:
     if selection.criticisms is None:
         return np.empty(0, dtype=np.int64)
     found = np.asarray(selection.criticisms, dtype=np.int64)
@@ -244,7 +236,7 @@ def _shown_rows(
     return essential, np.setdiff1d(sample.ids[points], essential)
 
 
-def _mass(selection: ReportedSelection, sample: ReportSample) -> Doubles:
+def _mass(selection: Queries, sample: ReportSample) -> Doubles:
     if not sample.is_whole:
         return np.asarray(selection.mass, dtype=np.float64)
     shares: Doubles = np.bincount(
@@ -261,34 +253,19 @@ def _compositions(
     weights: Any,
     groups: Any,
 ) -> tuple[Composition, ...]:
-    found = []
-    if prototypes.labels is not None:
-        found.append(
-            compose(
-                "label",
-                prototypes=prototypes.labels,
-                mass=mass,
-                source=source.labels,
-                target=target.labels,
-                weights=weights,
-            )
-        )
-    if prototypes.groups is not None:
-        found.append(
-            compose(
-                "group",
-                prototypes=prototypes.groups,
-                mass=mass,
-                source=groups,
-                target=groups if target is source else None,
-                weights=weights,
-            )
-        )
-    return tuple(found)
+    by_name = (
+        ("label", prototypes.labels, source.labels, target.labels),
+        ("group", prototypes.groups, groups, groups if target is source else None),
+    )
+    return tuple(
+        compose(name, prototypes=own, mass=mass, source=sources, target=targets, weights=weights)
+        for name, own, sources, targets in by_name
+        if own is not None
+    )
 
 
 def _agreement(
-    selection: ReportedSelection, sample: ReportSample, source: RowDisplay, target: RowDisplay
+    selection: Queries, sample: ReportSample, source: RowDisplay, target: RowDisplay
 ) -> Agreement | None:
     of_prototypes = prototype_labels(selection, source)
     of_rows = values_at(target.labels, sample.ids)
@@ -298,7 +275,7 @@ def _agreement(
 
 
 def _require_lengths(
-    selection: ReportedSelection, sample: ReportSample, source: RowDisplay, target: RowDisplay
+    selection: Queries, sample: ReportSample, source: RowDisplay, target: RowDisplay
 ) -> None:
     least = int(np.max(selection.indices)) + 1
     if source.n_rows is not None and source.n_rows < least:
@@ -313,7 +290,7 @@ def _require_lengths(
         )
 
 
-def _require_groups(groups: Any, summary: SelectionSummary, selection: ReportedSelection) -> None:
+def _require_groups(groups: Any, summary: SelectionSummary, selection: Queries) -> None:
     if groups is None:
         return
     least = int(np.max(selection.indices)) + 1

@@ -77,9 +77,9 @@ def rounded(value: Any, *, digits: int = _DIGITS) -> float | int | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-def rounded_list(values: Any) -> list[float | int | None]:
-    """Return numbers with six significant digits each."""
-    return [rounded(value) for value in values]
+def rounded_list(values: Any) -> list[float | int | None] | None:
+    """Return numbers with six significant digits each, or None if there are none."""
+    return None if values is None else [rounded(value) for value in values]
 
 
 def script_json(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""The target rows a report reads: all rows with weight, or a uniform sample of them."""
+"""The target rows a report reads: all rows with weight, or a uniform sample of them.
+
+And what the sample shows: the members of each prototype, and the distribution of distances.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,12 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.result.report.reported_selection import ReportedSelection
+from protobandit.result.queries import Queries
 
 N_SAMPLE = 20_000
+NONE = -1  # no row
+SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
+_N_BINS = 48
 # Where a metric is expensive: the fewest rows to draw, and the most calls of the metric.
 _LEAST_ROWS, _MOST_CALLS = 1_000, 2_000_000
 
@@ -75,7 +81,7 @@ class ReportSample:
 
 
 def draw_sample(
-    selection: ReportedSelection,
+    selection: Queries,
     rows: Any,
     *,
     weights: Any,
@@ -107,15 +113,13 @@ def draw_sample(
     )
 
 
-def find_nearest(selection: ReportedSelection, rows: Any, ids: Ids) -> Nearest:
+def find_nearest(selection: Queries, rows: Any, ids: Ids) -> Nearest:
     """Return the nearest prototypes of the target rows ``ids``. Cost: k evaluations per row."""
     labels, distances = selection.assign(rows_at(rows, ids))
     return Nearest(ids, np.asarray(labels, dtype=np.int64), np.asarray(distances, dtype=np.float64))
 
 
-def with_others(
-    sample: ReportSample, others: Ids, selection: ReportedSelection, rows: Any
-) -> Nearest:
+def with_others(sample: ReportSample, others: Ids, selection: Queries, rows: Any) -> Nearest:
     """Return the nearest prototypes of the rows of a sample and of some other rows.
 
     Cost: k evaluations for each of the other rows that is not in the sample.
@@ -150,7 +154,106 @@ def rows_at(rows: Any, ids: Ids) -> Any:
     return rows[ids] if hasattr(rows, "__getitem__") else rows.take(ids)
 
 
-def _default_size(selection: ReportedSelection) -> int:
+# -- members --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Members:
+    """The nearest and the farthest members of each prototype, as positions in the sample.
+
+    Attributes
+    ----------
+    nearest, farthest
+        One row per prototype, filled up with -1. No member is in both.
+    counts
+        The number of members of each prototype.
+    means
+        Their weighted mean distance; NaN for a prototype without members.
+    """
+
+    nearest: Ids
+    farthest: Ids
+    counts: Ids
+    means: Doubles
+
+
+def find_members(sample: ReportSample, *, k: int, most: int) -> Members:
+    """Return up to ``most`` nearest and ``most`` farthest members of each of ``k`` prototypes."""
+    order = np.lexsort((sample.distances, sample.labels))
+    counts = np.bincount(sample.labels, minlength=k)
+    nearest, farthest = (np.full((k, most), NONE, dtype=np.int64) for _ in range(2))
+    ends = np.cumsum(counts)
+    for i in range(k):
+        own = order[ends[i] - counts[i] : ends[i]]
+        n_near = min(most, -(-len(own) // 2))
+        far = own[n_near:][::-1][:most]
+        nearest[i, :n_near], farthest[i, : len(far)] = own[:n_near], far
+    mass = np.bincount(sample.labels, sample.weights, minlength=k)
+    total = np.bincount(sample.labels, sample.weights * sample.distances, minlength=k)
+    means = np.divide(total, mass, out=np.full(k, np.nan), where=mass > 0)
+    return Members(nearest=nearest, farthest=farthest, counts=counts, means=means)
+
+
+# -- distances ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistanceSummary:
+    """The distribution of distances to the nearest prototype.
+
+    Attributes
+    ----------
+    edges, heights, counts
+        A histogram: the edges of the bins, the share of the weight and the number of rows in each.
+    quantiles
+        The weighted quantiles of ``SHARES``.
+    mean, least, most
+        The weighted mean, the smallest and the largest distance.
+    worst
+        Positions in the sample of the rows with the largest distances, largest first.
+    """
+
+    edges: Doubles
+    heights: Doubles
+    counts: Ids
+    quantiles: Doubles
+    mean: float
+    least: float
+    most: float
+    worst: Ids
+
+
+def summarize_distances(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
+    """Summarize the distances of the sample's rows to their nearest prototypes."""
+    distances = sample.distances
+    least, most = float(distances.min()), float(distances.max())
+    low = min(0.0, least)
+    edges = np.linspace(low, most if most > low else least + 1, _N_BINS + 1)
+    heights, _ = np.histogram(distances, edges, weights=sample.weights)
+    counts, _ = np.histogram(distances, edges)
+    return DistanceSummary(
+        edges=edges,
+        heights=heights,
+        counts=counts.astype(np.int64),
+        quantiles=weighted_quantiles(distances, sample.weights, SHARES),
+        mean=float(distances @ sample.weights),
+        least=least,
+        most=most,
+        worst=np.argsort(-distances, kind="stable")[:n_worst],
+    )
+
+
+def weighted_quantiles(values: Doubles, weights: Doubles, shares: tuple[float, ...]) -> Doubles:
+    """Return, per share, the smallest value with at least this share of the weight up to it."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    # Rounding can leave a sum of equal weights just below a share.
+    at = np.searchsorted(reached, np.array(shares) * reached[-1] * (1 - 1e-12))
+    found: Doubles = values[order][np.minimum(at, len(values) - 1)]
+    return found
+
+
+def _default_size(selection: Queries) -> int:
     """Return how many rows to draw if the user does not say."""
     metric = selection.metric
     if isinstance(metric, str) or not metric.is_expensive:

@@ -9,12 +9,11 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.result.report.composition import Composition
-from protobandit.result.report.distances import SHARES
 from protobandit.result.report.encoded_rows import EncodedRows
-from protobandit.result.report.members import NONE
 from protobandit.result.report.report_data import ReportData
-from protobandit.result.report.row_names import RowNames
+from protobandit.result.report.row_display import RowNames
 from protobandit.result.report.safe_text import rounded, rounded_list, shortened
+from protobandit.result.report.sample import NONE, SHARES
 
 _MOST_NAME = 80  # characters
 _GRID = 4095  # coordinates on the map are integers from 0 to this
@@ -22,13 +21,13 @@ _GRID = 4095  # coordinates on the map are integers from 0 to this
 
 def script_data(report: ReportData) -> dict[str, Any]:
     """Return the JSON document of the script; lists refer to rows by their place in ``rows``."""
-    place = _Places(report)
+    selection, place = report.summary.selection, _Places(report)
     labels = _ValueCodes(report.prototypes.labels, report.rows.labels)
     groups = _ValueCodes(report.prototypes.groups)
     codes = {"label": labels, "group": groups}
     row_points, prototype_points = _on_grid(report.projection.rows, report.projection.prototypes)
     return {
-        "k": report.summary.k,
+        "k": selection.k,
         "nTarget": report.summary.n_target,
         "nSample": len(report.sample),
         "isWhole": report.sample.is_whole,
@@ -38,7 +37,7 @@ def script_data(report: ReportData) -> dict[str, Any]:
             **_names(report.prototypes, labels),
             "groups": groups.codes(report.prototypes.groups),
             "mass": rounded_list(report.mass),
-            "gains": rounded_list(report.gains),
+            "gains": rounded_list(selection.gains),
             "means": rounded_list(report.members.means),
             "counts": report.members.counts.tolist(),
             "near": place.of_members(report.members.nearest),
@@ -58,9 +57,9 @@ def script_data(report: ReportData) -> dict[str, Any]:
             "name": report.projection.name,
         },
         "curve": {
-            "costs": rounded_list(report.costs),
-            "wider": None if report.curve is None else rounded_list(report.curve),
-            "knee": report.knee,
+            "costs": rounded_list(selection.costs),
+            "wider": rounded_list(selection.curve),
+            "knee": selection.knee,
         },
         "compositions": [_composition(c, codes[c.name]) for c in report.compositions],
         "spread": {
@@ -75,7 +74,7 @@ def script_data(report: ReportData) -> dict[str, Any]:
             "worst": place.of_positions(report.distances.worst),
         },
         "criticisms": place.of_rows(report.criticisms),
-        "coefficients": None if report.coefficients is None else rounded_list(report.coefficients),
+        "coefficients": rounded_list(selection.coefficients),
     }
 
 
@@ -144,8 +143,8 @@ def _composition(c: Composition, codes: _ValueCodes) -> dict[str, Any]:
         "name": c.name,
         "values": [shortened(value, _MOST_NAME) for value in c.values],
         "codes": codes.codes(c.values),
-        "source": None if c.source is None else rounded_list(c.source),
-        "target": None if c.target is None else rounded_list(c.target),
+        "source": rounded_list(c.source),
+        "target": rounded_list(c.target),
         "mass": rounded_list(c.mass),
         "counts": c.counts.tolist(),
     }

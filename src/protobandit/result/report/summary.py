@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from protobandit.result.report.reported_selection import (
-    ReportedCertificate,
-    ReportedMetric,
-    ReportedSelection,
-)
+from protobandit.certificate.certificate import Certificate
+from protobandit.metrics.metrics import Metric
+from protobandit.result.queries import Queries
 from protobandit.result.report.safe_text import clean, integral_as_int, shortened
 
 _MOST_VALUE = 200  # characters
@@ -30,8 +28,10 @@ class SelectionSummary:
 
     Attributes
     ----------
-    k, n_source, n_target
-        The numbers of prototypes, source rows (None if not known) and target rows.
+    selection
+        The selection, for its numbers.
+    n_source, n_target
+        The numbers of source rows (None if not known) and target rows.
     method, metric, parameters
         The method with its parameters, and the metric, followed by its parameters.
     preparation
@@ -40,10 +40,6 @@ class SelectionSummary:
         The number of classes, if prototypes were selected by class.
     spent
         The cost of the prototypes and the budget.
-    cost, cost_error
-        The cost and its standard error.
-    evaluations, evaluations_by_phase, lookups, seconds
-        What the selection took.
     status
         How the search ended.
     guarantee, certificate
@@ -56,7 +52,7 @@ class SelectionSummary:
         The command that repeats the selection.
     """
 
-    k: int
+    selection: Queries
     n_source: int | None
     n_target: int
     method: str
@@ -64,12 +60,6 @@ class SelectionSummary:
     preparation: str
     classes: str
     spent: str
-    cost: float
-    cost_error: float
-    evaluations: int
-    evaluations_by_phase: Mapping[str, int]
-    lookups: int
-    seconds: float
     status: str
     guarantee: str
     certificate: str
@@ -81,7 +71,7 @@ class SelectionSummary:
     @property
     def search_evaluations(self) -> int:
         """Return the evaluations of the search, without those of the certificate."""
-        return self.evaluations - self.evaluations_by_phase.get("certify", 0)
+        return self.selection.evaluations - self.selection.evaluations_by_phase.get("certify", 0)
 
     @property
     def n_pairs(self) -> int | None:
@@ -91,18 +81,18 @@ class SelectionSummary:
     @property
     def n_exact(self) -> int | None:
         """Return k|S||T|, the evaluations of exact greedy without a matrix."""
-        return None if self.n_pairs is None else self.k * self.n_pairs
+        return None if self.n_pairs is None else self.selection.k * self.n_pairs
 
 
 def summarize(
-    selection: ReportedSelection, *, n_source: int | None, n_target: int, command: str
+    selection: Queries, *, n_source: int | None, n_target: int, command: str
 ) -> SelectionSummary:
     """Return the facts of a selection."""
     certificate = selection.certificate
     if n_source is None and selection.problem is not None:
         n_source = len(selection.problem.source)
     return SelectionSummary(
-        k=len(selection.indices),
+        selection=selection,
         n_source=n_source,
         n_target=n_target,
         method=clean(selection.method),
@@ -110,12 +100,6 @@ def summarize(
         preparation=_text(selection.preparation),
         classes=_classes(selection.prototype_labels),
         spent=_spent(selection),
-        cost=float(selection.cost),
-        cost_error=float(selection.cost_error),
-        evaluations=int(selection.evaluations),
-        evaluations_by_phase={clean(p): int(n) for p, n in selection.evaluations_by_phase.items()},
-        lookups=int(selection.lookups),
-        seconds=float(selection.seconds),
         status=clean(selection.status),
         guarantee=_text(selection.guarantee),
         certificate=_text(certificate),
@@ -130,7 +114,7 @@ def _text(value: object) -> str:
     return "" if value is None else clean(value)
 
 
-def _metric(metric: ReportedMetric | str) -> str:
+def _metric(metric: Metric | str) -> str:
     """Return a metric's name, followed by its parameters if it has any."""
     if isinstance(metric, str):
         return clean(metric)
@@ -149,20 +133,20 @@ def _classes(labels: Any) -> str:
     return f"Prototypes were selected per class (by=), for {n:,} class{'' if n == 1 else 'es'}."
 
 
-def _spent(selection: ReportedSelection) -> str:
+def _spent(selection: Queries) -> str:
     if selection.spent is None:
         return ""
     budget = selection.budget
     return f"{selection.spent:,.6g}" + ("" if budget is None else f" of a budget of {budget:,.6g}")
 
 
-def _bound(certificate: ReportedCertificate | None) -> float | None:
+def _bound(certificate: Certificate | None) -> float | None:
     if certificate is None or not np.isfinite(certificate.cost_ratio):
         return None
     return float(certificate.cost_ratio)
 
 
-def _confidence(certificate: ReportedCertificate) -> str:
+def _confidence(certificate: Certificate) -> str:
     return _CONFIDENCE[certificate.kind].format(certificate.confidence)
 
 

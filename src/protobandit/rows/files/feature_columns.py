@@ -1,32 +1,34 @@
-"""Which columns of a table are features, and what rows they make."""
+"""Choose the feature columns of a table and write them into rows of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import as_floats, kind_of, lengths_of, number_type
-from protobandit.rows.files.file_errors import like, shortened
-from protobandit.rows.files.opened import ReadRequest, require_known
+from protobandit.rows.columns import require_known
+from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.files.tables import FileTable
+from protobandit.rows.messages import shortened, suggestion
 from protobandit.rows.rows import working_dtype
 
-# How pandas writes row numbers: no feature unless it is asked for.
+# Names under which pandas writes row numbers. They are features only on request.
 _ROW_NUMBERS = {"", "Unnamed: 0", "__index_level_0__"}
 _BATCH_CELLS = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """The features: columns of numbers, each with its width, and columns of texts.
+    """The feature columns of a table.
 
-    A width of 0 is that of a plain number, which is one feature; else the column holds vectors.
+    ``numbers`` has the width of each column of numbers: 0 for single numbers, which are one
+    feature, and the length of the vectors for a column of vectors. ``texts`` are columns of texts.
     """
 
     numbers: dict[str, int]
@@ -35,7 +37,7 @@ class Layout:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Return a name for each feature that is a number."""
+        """Return a name for each number of a row."""
         return tuple(
             part
             for name, width in self.numbers.items()
@@ -48,7 +50,7 @@ class Layout:
 
     @property
     def batch_rows(self) -> int:
-        """Return how many rows can be read at once."""
+        """Return how many rows to read at once."""
         return int(np.clip(_BATCH_CELLS // max(self.n_features, 1), 256, 1 << 16))
 
     def write(self, batch: Any, out: np.ndarray[Any, Any], *, shown: str, first: int) -> None:
@@ -64,14 +66,14 @@ class Layout:
 
 
 def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
-    """Return the features that were asked for."""
+    """Return the requested feature columns."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     wanted = _wanted(table.names, asked)
     others = [name for name in wanted if kinds[name] == "other"]
     texts = tuple(name for name in wanted if kinds[name] == "text")
     is_one_text = asked.columns is not None and len(wanted) == 1 and not asked.categories
     if others or (texts and not asked.categories and not is_one_text):
-        _refuse(table, [*others, *texts], asked)
+        _raise_not_numbers(table, [*others, *texts], asked)
     widths = _widths(table, [name for name in wanted if kinds[name] == "vector"], asked)
     numbers = {name: widths.get(name, 0) for name in wanted if name not in texts}
     types = [number_type(table.schema.field(name).type) for name in numbers]
@@ -89,8 +91,8 @@ def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     left = [name for name in wanted if name not in (*asked.without, *asked.perhaps)]
     if not left:
         raise InvalidInput(
-            f"{shown} has no columns left for features: it has {shortened(map(repr, names))}, and "
-            f"{shortened(map(repr, asked.without)) or 'none'} are no features. Name some by "
+            f"{shown} has no feature columns: it has {shortened(map(repr, names))}, and "
+            f"{shortened(map(repr, asked.without)) or 'none'} is excluded. Name features with "
             f"data.open_rows(path, columns=[...]) (--columns)."
         )
     return left
@@ -101,22 +103,22 @@ def _matching(names: tuple[str, ...], patterns: Sequence[str], shown: str) -> It
         found = [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
         if not found:
             raise InvalidInput(
-                f"{shown} has no column {pattern!r}, nor one that matches it."
-                f"{like(pattern, names)} It has {shortened(map(repr, names))}."
+                f"{shown} has no column {pattern!r}, and none that matches it as a pattern."
+                f"{suggestion(pattern, names)} It has {shortened(map(repr, names))}."
             )
         yield from found
 
 
-def _refuse(table: FileTable, wrong: list[str], asked: ReadRequest) -> None:
+def _raise_not_numbers(table: FileTable, wrong: list[str], asked: ReadRequest) -> NoReturn:
     shown = shortened((f"{name!r} ({table.schema.field(name).type})" for name in wrong), 5)
     has_texts = any(kind_of(table.schema.field(name).type) == "text" for name in wrong)
     also = (
-        ", or take texts as categories by select(path, "
+        ", or read texts as categories with select(path, "
         "preparation=Preparation(categories='one-hot')) (--categories one-hot)"
     )
     raise InvalidInput(
         f"{asked.name}: {asked.shown} has column(s) that are not numbers: {shown}. Choose others "
-        f"by data.open_rows(path, columns=[...]) (--columns), or leave these out by "
+        f"with data.open_rows(path, columns=[...]) (--columns), or exclude these with "
         f"without=[...] (--id, --label){also if has_texts else ''}."
     )
 
@@ -125,7 +127,7 @@ def _refuse(table: FileTable, wrong: list[str], asked: ReadRequest) -> None:
 
 
 def _widths(table: FileTable, vectors: list[str], asked: ReadRequest) -> dict[str, int]:
-    """Return how long vectors are: as their type says, or the first of them."""
+    """Return the lengths of vectors, from their type or from the first row."""
     fixed = {name: getattr(table.schema.field(name).type, "list_size", None) for name in vectors}
     unknown = [name for name, size in fixed.items() if size is None or size < 0]
     if unknown:
@@ -136,7 +138,7 @@ def _widths(table: FileTable, vectors: list[str], asked: ReadRequest) -> dict[st
         if not size:
             raise InvalidInput(
                 f"{asked.name}: {asked.shown} has no vector, or an empty one, in column {name!r} "
-                f"at row 0. Drop such rows, or leave the column out."
+                f"at row 0. Drop such rows, or exclude the column."
             )
     return {name: int(size or 0) for name, size in fixed.items()}
 
@@ -151,6 +153,6 @@ def _vectors(
         held = "no vector" if length < 0 else f"a vector of {length} number(s)"
         raise InvalidInput(
             f"{shown} has {held} in column {name!r} at row {first + int(wrong[0])}, where others "
-            f"have {width}. Make all vectors of a column equally long."
+            f"have {width}. Make all vectors of a column the same length."
         )
     return as_floats(column.flatten(), dtype).reshape(-1, width)

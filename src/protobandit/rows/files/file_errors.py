@@ -1,4 +1,4 @@
-"""What can be wrong with a file, said in one sentence."""
+"""Turn errors of reading files into messages of one sentence that name the file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable, ProtobanditError
+from protobandit.rows.messages import reason_of, suggestion
 
-_LONGEST = 160
-ROW_OF_CSV = "CSV parse error: Row #"
-_MANGLED = (
+_ROW_OF_CSV = "CSV parse error: Row #"
+# What libraries raise for content that they cannot decode.
+_DECODING_ERRORS = (
     ValueError,
     TypeError,
     LookupError,
@@ -35,61 +35,43 @@ _MANGLED = (
 
 @contextmanager
 def reading(path: Any, *, name: str, as_what: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into one sentence that names it."""
+    """Raise every error of reading a file as one sentence that names the file."""
     try:
         yield
     except ProtobanditError:
         raise
     except FileNotFoundError:
-        raise InvalidInput(missing(Path(path), name=name)) from None
+        raise InvalidInput(missing_file(Path(path), name=name)) from None
     except OSError as error:
-        # Libraries raise OSError without a number for what they cannot decode.
+        # Libraries raise OSError without a number for content that they cannot decode.
         if error.errno is None:
-            raise InvalidInput(_mangled(path, name, as_what, error)) from None
+            raise InvalidInput(_undecodable(path, name, as_what, error)) from None
         reason = os.strerror(error.errno)
-        raise InvalidInput(f"{name}: {path} cannot be read: {reason}.") from None
+        raise InvalidInput(f"{name}: {path} cannot be read: {reason}. Check the file.") from None
     except MemoryError:
         raise NotAvailable(
-            f"{name}: {path} does not fit into memory. Convert it to .npy or .parquet, of which "
-            f"only what is needed is read."
+            f"{name}: {path} does not fit into memory. Convert it to .npy or .parquet, which are "
+            f"read in parts."
         ) from None
-    except _MANGLED as error:
-        raise InvalidInput(_mangled(path, name, as_what, error)) from None
+    except _DECODING_ERRORS as error:
+        raise InvalidInput(_undecodable(path, name, as_what, error)) from None
 
 
-def _mangled(path: Any, name: str, as_what: str, error: BaseException) -> str:
-    reason = first_line(error)
-    advice = "It may be cut short, or of another format than its name says."
-    if ROW_OF_CSV in reason:
+def _undecodable(path: Any, name: str, as_what: str, error: BaseException) -> str:
+    reason = reason_of(error)
+    advice = "Check that the file is complete and that its suffix matches its format."
+    if _ROW_OF_CSV in reason:
         advice = "Repair that line; row 1 is the first line, and empty lines are not counted."
     return f"{name}: {path} cannot be read as {as_what}: {reason}. {advice}"
 
 
-def first_line(error: BaseException) -> str:
-    """Return what an error says, shortened to one line without a full stop."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    line = lines[0].rstrip(" .:")
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def missing(path: Path, *, name: str) -> str:
-    """Return the sentence for a file that is not there, with names like it."""
+def missing_file(path: Path, *, name: str) -> str:
+    """Return the message for a file that does not exist, with similar names."""
     if path.is_symlink():
-        return f"{name}: {path} is a link to {os.readlink(path)}, which does not exist. Mend it."
+        to = os.readlink(path)
+        return f"{name}: {path} is a link to {to}, which does not exist. Repair the link."
     try:
         names = sorted(os.listdir(path.parent))
     except OSError:
-        return f"{name}: {path} does not exist, nor can its folder be read. Check the path."
-    return f"{name}: {path} does not exist.{like(path.name, names)}"
-
-
-def like(wanted: str, known: Any) -> str:
-    """Return a sentence with the names nearest to ``wanted``, or nothing."""
-    near = get_close_matches(wanted, list(known), n=3)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
-def shortened(words: Any, most: int = 8) -> str:
-    """Return words in one line, the first few of many."""
-    some = [str(word) for word in words]
-    return ", ".join(some[:most]) + (f", … ({len(some)} in all)" if len(some) > most else "")
+        return f"{name}: {path} does not exist, and its folder cannot be read. Check the path."
+    return f"{name}: {path} does not exist.{suggestion(path.name, names)} Check the path."

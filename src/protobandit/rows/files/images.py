@@ -1,4 +1,4 @@
-"""A folder of images as rows of pixels, by Pillow."""
+"""Read images as rows of pixels with Pillow."""
 
 from __future__ import annotations
 
@@ -9,31 +9,18 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.rows.files.file_errors import first_line
-from protobandit.rows.files.opened import Listed, Opened, ReadRequest
-from protobandit.rows.files.sample_cache import MOST_HELD, spilled
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
+from protobandit.rows.files.row_cache import MOST_HELD, cached
+from protobandit.rows.messages import reason_of
 
-SUFFIXES = (
-    ".png",
-    ".jpg",
-    ".jpeg",
-    ".gif",
-    ".bmp",
-    ".tif",
-    ".tiff",
-    ".webp",
-    ".pgm",
-    ".ppm",
-    ".pbm",
-)
-_COMMON = (32, 32)  # height and width, where images differ
+_DEFAULT_SIZE = (32, 32)  # height and width, if images have different sizes
 
 
 def open_images(paths: Sequence[Path], asked: ReadRequest) -> Opened:
-    """Open images as one row each: grey or RGB bytes, resized to one size."""
+    """Open images as one row each: grey or RGB bytes of one size."""
     if asked.columns is not None:
         raise InvalidInput(
-            f"{asked.name}: {asked.shown} holds images, which have no columns. Leave columns out."
+            f"{asked.name}: {asked.shown} holds images, which have no columns. Omit columns."
         )
     size = asked.image_size or _size(paths, asked)
     shape = (*size, 3) if asked.is_colour else size
@@ -49,7 +36,7 @@ def open_images(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         fill(rows)
     else:
         whole = (len(paths), n_pixels)
-        rows = spilled(paths, list(shape), shape=whole, dtype=np.uint8, fill=fill, asked=asked)
+        rows = cached(paths, list(shape), shape=whole, dtype=np.uint8, fill=fill, asked=asked)
     values = {
         "file": np.array([str(path) for path in paths], dtype=object),
         "folder": np.array([path.parent.name for path in paths], dtype=object),
@@ -63,23 +50,23 @@ def open_images(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         image_shape=shape,
         n_total=len(paths),
         names=tuple(values),
-        besides=Listed(values, shown=("file",)),
+        other_columns=ColumnsInMemory(values, shown=("file",)),
     )
 
 
 def _size(paths: Sequence[Path], asked: ReadRequest) -> tuple[int, int]:
-    """Return the height and width that all have in common, or else a small square."""
+    """Return the common height and width of all images, or a default if they differ."""
     sizes = set()
     for path in paths:
         with _image(path, asked) as image:
             sizes.add((image.height, image.width))
         if len(sizes) > 1:
-            height, width = _COMMON
+            height, width = _DEFAULT_SIZE
             asked.tell(
                 f"{asked.shown} holds images of different sizes: all are resized to "
-                f"{height} x {width} pixels. Choose another size by image_size= (--image-size)."
+                f"{height} x {width} pixels. Choose another size with image_size= (--image-size)."
             )
-            return _COMMON
+            return _DEFAULT_SIZE
     return sizes.pop()
 
 
@@ -95,7 +82,7 @@ def _pixels(path: Path, size: tuple[int, int], asked: ReadRequest) -> np.ndarray
 
 
 def _eight_bit(image: Any) -> Any:
-    """Return an image of 16 bits a pixel as one of 8; Pillow would cut its values off at 255."""
+    """Return an image with 8 bits per pixel; Pillow would clip 16-bit values at 255."""
     if not image.mode.startswith("I"):
         return image
     values = np.clip(np.asarray(image, dtype=np.int64), 0, 65535) // 257
@@ -112,7 +99,7 @@ def _image(path: Path, asked: ReadRequest) -> Any:
 
 def _undecodable(path: Path, asked: ReadRequest, error: BaseException) -> str:
     return (
-        f"{asked.name}: {path} cannot be read as an image: {first_line(error)}. Repair it, or move "
+        f"{asked.name}: {path} cannot be read as an image: {reason_of(error)}. Repair it, or move "
         f"it elsewhere."
     )
 
@@ -122,7 +109,7 @@ def _pillow() -> Any:
         from PIL import Image
     except ImportError:
         raise NotAvailable(
-            "Images need Pillow. Install it by pip install 'protobandit[files]', or pass an array "
-            "of pixels."
+            "Images need Pillow, which is not installed. Run pip install 'protobandit[files]', or "
+            "pass an array of pixels."
         ) from None
     return Image

@@ -1,4 +1,4 @@
-"""Arrays of NumPy's own formats, mapped where that can be; nothing is ever unpickled."""
+"""Read NumPy's formats .npy and .npz; arrays are memory-mapped if possible, never unpickled."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 from numpy.lib import format as npy
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.file_errors import reading, shortened
-from protobandit.rows.files.opened import Listed, Opened, ReadRequest, require_known
-from protobandit.rows.files.sample_cache import MOST_HELD, spilled
+from protobandit.rows.columns import require_known
+from protobandit.rows.files.file_errors import reading
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
+from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.memory_maps import Joined, read_at_random
+from protobandit.rows.messages import shortened
 
 _HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
     (1, 0): npy.read_array_header_1_0,
@@ -24,14 +26,14 @@ _SPARSE = {"format", "shape", "data"}
 
 
 def open_npy(paths: Sequence[Path], asked: ReadRequest) -> Opened:
-    """Open one `.npy`, or several as one set."""
+    """Open one `.npy` file, or several as one set of rows."""
     _require_no_names(asked)
     arrays = [_mapped(path, asked.name) for path in paths]
     shapes = {array.shape[1:] for array in arrays}
     if len(shapes) > 1:
         shown = " and ".join(map(str, sorted(shapes)))
         raise InvalidInput(
-            f"{asked.name}: {asked.shown} hold rows of different shapes, {shown}. Pass files of "
+            f"{asked.name}: {asked.shown} have rows of different shapes, {shown}. Pass files with "
             f"the same columns."
         )
     if len(arrays) == 1:
@@ -54,32 +56,32 @@ def _mapped(path: Path, name: str) -> np.ndarray[Any, Any]:
             return array
         if array.nbytes > MOST_HELD:
             raise InvalidInput(
-                f"{name}: {path} is in Fortran order, in which each row lies all over the file. "
-                f"Write it again by np.save(path, np.ascontiguousarray(rows))."
+                f"{name}: {path} is in Fortran order, in which the values of a row are far apart. "
+                f"Save it again with np.save(path, np.ascontiguousarray(rows))."
             )
         return np.ascontiguousarray(array)
 
 
 def _header(file: IO[bytes], shown: str, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether in Fortran order, and type; refuse what is not plain numbers."""
+    """Return shape, whether in Fortran order, and type; raise unless it holds plain numbers."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise InvalidInput(
-            f"{name}: {shown} has a header of version {version}, as structured arrays have. Save "
-            f"plain numbers."
+            f"{name}: {shown} has a header of version {version}, which structured arrays use. "
+            f"Save plain numbers."
         )
     shape, is_fortran, dtype = _HEADERS[version](file)
     if dtype.hasobject:
         raise InvalidInput(
-            f"{name}: {shown} holds Python objects, which would have to be unpickled. Save plain "
+            f"{name}: {shown} holds Python objects, which are not unpickled for safety. Save plain "
             f"numbers."
         )
     if dtype.kind not in "fiub":
-        raise InvalidInput(f"{name}: {shown} holds {_words(dtype)}. Save real numbers.")
+        raise InvalidInput(f"{name}: {shown} holds {_description(dtype)}. Save real numbers.")
     return shape, is_fortran, dtype
 
 
-def _words(dtype: np.dtype[Any]) -> str:
+def _description(dtype: np.dtype[Any]) -> str:
     kinds = {"U": "texts", "S": "texts", "c": "complex numbers", "V": "structured records"}
     return f"{kinds.get(dtype.kind, 'values')} ({dtype})"
 
@@ -88,14 +90,16 @@ def _require_whole(
     shape: tuple[int, ...], dtype: np.dtype[Any], n_there: int, shown: str, name: str
 ) -> None:
     if any(n < 0 for n in shape):
-        raise InvalidInput(f"{name}: {shown} says its shape is {shape}. Save it again.")
+        raise InvalidInput(
+            f"{name}: {shown} has the invalid shape {shape} in its header. Save it again."
+        )
     n_bytes = dtype.itemsize
     for n in shape:
         n_bytes *= int(n)
     if n_bytes > n_there:
         raise InvalidInput(
-            f"{name}: {shown} is cut short: its header promises {n_bytes:,} bytes of numbers "
-            f"(shape {shape}, {dtype}) and {n_there:,} are there. Save it again."
+            f"{name}: {shown} is incomplete: its header requires {n_bytes:,} bytes of numbers "
+            f"(shape {shape}, {dtype}), but it has {n_there:,}. Save it again."
         )
     if len(shape) < 2:
         raise InvalidInput(
@@ -113,7 +117,7 @@ def _require_no_names(asked: ReadRequest) -> None:
     wanted = (*(asked.columns or ()), *asked.without)
     if wanted:
         raise InvalidInput(
-            f"{asked.name}: {asked.shown} has no named columns, and {wanted[0]!r} was asked for. "
+            f"{asked.name}: {asked.shown} has no named columns, but {wanted[0]!r} was requested. "
             f"Use .npz, .csv or .parquet for columns with names."
         )
 
@@ -143,7 +147,7 @@ def _opened(
     asked: ReadRequest,
     *,
     image_shape: tuple[int, ...] | None = None,
-    besides: dict[str, np.ndarray[Any, Any]] | None = None,
+    other_columns: dict[str, np.ndarray[Any, Any]] | None = None,
 ) -> Opened:
     shape = image_shape or _image_shape(array)
     rows = _flat(array, asked.shown, asked.name)
@@ -155,8 +159,8 @@ def _opened(
         features=tuple(map(str, range(rows.shape[1]))),
         image_shape=shape,
         n_total=int(rows.shape[0]),
-        names=tuple(besides or ()),
-        besides=Listed(besides or {}),
+        names=tuple(other_columns or ()),
+        other_columns=ColumnsInMemory(other_columns or {}),
     )
 
 
@@ -164,7 +168,7 @@ def _opened(
 
 
 def open_npz(paths: Sequence[Path], asked: ReadRequest) -> Opened:
-    """Open an `.npz` of arrays, one of which holds rows, or of a sparse matrix."""
+    """Open an `.npz` file of arrays, one of which holds the rows, or of a sparse matrix."""
     if len(paths) > 1:
         raise InvalidInput(
             f"{asked.name}: {asked.shown} are several .npz files. Pass one, or several .npy."
@@ -177,20 +181,20 @@ def open_npz(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         headers = {}
         for key, member in members.items():
             with archive.open(member) as file:
-                headers[key] = _quiet_header(file)
+                headers[key] = _header_or_none(file)
         key = _chosen(headers, asked)
         rows = _member(archive, members[key], path, asked)
-        # What else has one value a row can be asked for by name.
-        besides = {
+        # Other arrays with one value per row can be requested by name.
+        other_columns = {
             other: _loaded(archive, members[other])
             for other, header in headers.items()
             if header is not None and header[0] == (len(rows),) and other != key
         }
-    require_known(tuple(besides), asked.without, f"{asked.name}: {asked.shown}")
-    return _opened(rows, "npz", asked, besides=besides)
+    require_known(tuple(other_columns), asked.without, f"{asked.name}: {asked.shown}")
+    return _opened(rows, "npz", asked, other_columns=other_columns)
 
 
-def _quiet_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]] | None:
+def _header_or_none(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]] | None:
     version = npy.read_magic(file)
     if version not in _HEADERS:
         return None
@@ -204,7 +208,9 @@ def _chosen(headers: dict[str, Any], asked: ReadRequest) -> str:
     if asked.columns is not None:
         require_known(tuple(headers), asked.columns, what)
         if len(asked.columns) > 1:
-            raise InvalidInput(f"{what}: columns={list(asked.columns)}. Name one array.")
+            raise InvalidInput(
+                f"{what}: columns={list(asked.columns)} names several arrays. Name one."
+            )
         return asked.columns[0]
     tables = [key for key, header in headers.items() if header and len(header[0]) > 1]
     candidates = tables or list(headers)
@@ -212,7 +218,7 @@ def _chosen(headers: dict[str, Any], asked: ReadRequest) -> str:
         return candidates[0]
     held = shortened(map(repr, candidates)) if candidates else "nothing"
     raise InvalidInput(
-        f"{what} holds {held}. Name the array of rows by data.open_rows(path, columns=...) "
+        f"{what} holds {held}. Name the array of rows with data.open_rows(path, columns=...) "
         f"(--columns)."
     )
 
@@ -234,7 +240,7 @@ def _member(
                 some[...] = np.frombuffer(file.read(some.nbytes), dtype).reshape(some.shape)
 
         key = (member.filename, member.CRC)
-        return spilled([path], key, shape=shape, dtype=dtype, fill=fill, asked=asked)
+        return cached([path], key, shape=shape, dtype=dtype, fill=fill, asked=asked)
 
 
 def _loaded(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:

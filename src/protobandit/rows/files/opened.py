@@ -1,8 +1,8 @@
-"""What `open_rows` was asked for, and what it returns."""
+"""`ReadRequest` and `Opened`: what `open_rows` is asked for, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,17 +11,17 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.file_errors import like, shortened
-from protobandit.rows.memory_maps import gather, is_mapped
+from protobandit.rows.columns import are_names, require_known
+from protobandit.rows.memory_maps import rows_at
 
 
-def _tell_nobody(sentence: str) -> None:
-    """Say nothing."""
+def _ignore(message: str) -> None:
+    """Do nothing with a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest:
-    """What `open_rows` was asked for; see there."""
+    """The checked options of `open_rows`; ``shown`` is the path in messages."""
 
     shown: str
     name: str = "source"
@@ -36,11 +36,11 @@ class ReadRequest:
     assume_shuffled: bool = False
     cache: Path | None = None
     seed: int = 0
-    tell: Callable[[str], None] = _tell_nobody
+    tell: Callable[[str], None] = _ignore
 
 
 class OtherColumns(Protocol):
-    """What files say of their rows besides the features."""
+    """Columns of files that are not features, and the original values of rows."""
 
     def column(self, name: str) -> np.ndarray[Any, Any]: ...
 
@@ -48,8 +48,8 @@ class OtherColumns(Protocol):
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Columns that are held in memory; ``shown`` are those that records hold."""
+class ColumnsInMemory:
+    """Columns that are held in memory; ``shown`` are those that `records` returns, None for all."""
 
     values: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     shown: tuple[str, ...] | None = None
@@ -64,31 +64,33 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Opened:
-    """Rows from files, with what else the files say of them.
+    """Rows from files, with the other columns of the files.
 
     Attributes
     ----------
     path
-        As it was given; several joined by ", ".
+        The path as given; several paths joined by ", ".
     format
         npy, npz, csr, csv, tsv, parquet, arrow, jsonl, images or text.
     rows
-        What `select` takes: an array, a memory map, several of them as one, a CSR matrix, a list of
-        texts, or `Columns`.
+        Rows that `select` accepts: an array, a memory map, several memory maps as one, a CSR
+        matrix, a list of texts, or `Columns`.
     kind
         "numbers", "images", "texts", or "mixed" for `Columns`.
     features
-        The names of the feature columns; none for texts.
+        Names of the feature columns; empty for texts.
     image_shape
-        (height, width) or (height, width, 3) of images.
+        (height, width) or (height, width, 3) of images, else None.
     n_total
-        How many rows the files hold; more than ``len`` where the rows are a sample.
+        Number of rows in the files; more than ``len`` if the rows are a sample.
     remark
-        A sentence the status should carry, or "".
+        A sentence for the status, or "".
     names
-        All columns that can be asked for by name.
+        All columns that `column` accepts.
+    other_columns
+        Reads the columns for `column` and `records`.
     numbers
-        Of a sample, the number in the files of each of its rows; else None.
+        For a sample, the number in the files of each row; else None.
     """
 
     path: str
@@ -100,12 +102,12 @@ class Opened:
     names: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
     remark: str = ""
-    besides: OtherColumns = field(default_factory=Listed, repr=False)
+    other_columns: OtherColumns = field(default_factory=ColumnsInMemory, repr=False)
     numbers: Ids | None = field(default=None, repr=False)
 
     @property
     def has_names(self) -> bool:
-        """Tell whether features have names, not only places."""
+        """Return whether features have names and not only positions."""
         return are_names(self.features)
 
     def __len__(self) -> int:
@@ -113,33 +115,19 @@ class Opened:
         return len(self.rows) if shape is None else int(shape[0])
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """Return one value a row: weights, ids, labels or groups."""
+        """Return a column with one value per row: weights, ids, labels or groups."""
         require_known(self.names, (name,), self.path)
-        return self.besides.column(name)
+        return self.other_columns.column(name)
 
     def records(self, ids: Any) -> dict[str, list[Any]]:
-        """Return the original columns of these rows, vectors left out, as plain values."""
-        return self.besides.records(np.asarray(ids, dtype=np.int64))
+        """Return the original columns of some rows as plain values, without vectors."""
+        return self.other_columns.records(np.asarray(ids, dtype=np.int64))
 
     def images(self, ids: Any) -> np.ndarray[Any, Any]:
-        """Return these rows as pictures, uint8 of shape (n, height, width[, 3])."""
+        """Return some rows as images: uint8 of shape (n, height, width[, 3])."""
         if self.image_shape is None:
             raise InvalidInput(f"{self.path} holds {self.kind}, not images. Pass images.")
         where = np.asarray(ids, dtype=np.int64)
-        found = gather(self.rows, where) if is_mapped(self.rows) else self.rows[where]
-        return np.asarray(found, dtype=np.uint8).reshape(len(where), *self.image_shape)
-
-
-def are_names(columns: Sequence[str]) -> bool:
-    """Tell whether columns have names of their own, which tell more than their places do."""
-    return len(set(columns)) == len(columns) and list(columns) != [
-        str(at) for at in range(len(columns))
-    ]
-
-
-def require_known(names: tuple[str, ...], wanted: tuple[str, ...], shown: str) -> None:
-    """Refuse names of columns that are not there, with those like them."""
-    for name in wanted:
-        if name not in names:
-            known = f"It has {shortened(map(repr, names))}" if names else "It has no named columns"
-            raise InvalidInput(f"{shown} has no column {name!r}.{like(name, names)} {known}.")
+        return np.asarray(rows_at(self.rows, where), dtype=np.uint8).reshape(
+            len(where), *self.image_shape
+        )

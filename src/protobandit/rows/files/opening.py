@@ -1,4 +1,7 @@
-"""The door to files: a path, a pattern, a folder or several of them become `Opened`."""
+"""Open files: a path, a pattern, a folder or a list of these becomes `Opened`.
+
+The format of each file follows from its suffix (`protobandit.rows.files.formats`).
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ import stat
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from protobandit.foundation.checks import is_integer, require_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.file_errors import missing, reading
-from protobandit.rows.files.images import SUFFIXES, open_images
+from protobandit.rows.files.file_errors import missing_file, reading
+from protobandit.rows.files.formats import format_of, listed_suffixes
+from protobandit.rows.files.images import open_images
 from protobandit.rows.files.npy import open_npy, open_npz
-from protobandit.rows.files.opened import Listed, Opened, ReadRequest
-from protobandit.rows.files.readers import TABULAR
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.files.table_rows import open_tables
+from protobandit.rows.files.tables import open_arrow, open_parquet
+from protobandit.rows.files.text_tables import open_delimited, open_json_lines
+
+Reader: TypeAlias = Callable[[Sequence[Path], ReadRequest], Opened]
 
 
 def open_rows(
@@ -38,49 +46,51 @@ def open_rows(
     seed: int = 0,
     tell: Callable[[str], None] | None = None,
 ) -> Opened:
-    """Open files as rows that `select` takes.
+    """Open files as rows that `select` accepts.
 
-    Formats go by suffix: ``.npy``, ``.npz`` (also sparse), ``.csv``, ``.tsv``, ``.jsonl``,
-    ``.parquet``, ``.arrow``, ``.feather``, ``.txt`` (a text a line), images; CSV, TSV and JSON may
-    be gzipped.
+    The format follows from the suffix: ``.npy``; ``.npz`` (arrays or a sparse matrix); ``.csv``;
+    ``.tsv``, ``.tab``; ``.jsonl``, ``.ndjson``; ``.parquet``, ``.pq``; ``.arrow``, ``.feather``,
+    ``.ipc``; ``.txt`` (one text per line); images such as ``.png`` and ``.jpg``. CSV, TSV and JSON
+    files may be compressed by gzip (``.csv.gz``).
 
     Parameters
     ----------
     path
         A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, or
-        a list of these, which make one set.
+        a list of these. Several files make one set of rows.
     name
-        What the rows are, "source" or "target", for sentences.
+        The name of the rows in messages, "source" or "target".
     columns
-        The feature columns, by name or pattern; None means all but ``without`` and row numbers that
-        pandas wrote. One column of texts alone makes rows that are texts. Of an ``.npz``: which
-        array.
+        The feature columns, by name or pattern. None means all columns except ``without`` and row
+        numbers written by pandas. If it selects a single column of texts, the rows are texts. For
+        an ``.npz`` file, the name of the array.
     without
-        Columns that are no features: ids, labels, weights, groups.
+        Columns that are not features: ids, labels, weights, groups.
     perhaps
-        Columns that are no features either, if they are there at all.
+        Columns that are not features and need not exist.
     texts
-        Columns whose values are kept as they are written, such as ids: "007" is no 7. Names that a
-        file has not are passed over.
+        Columns whose values are kept as written, such as ids: "007" does not become 7. Names that
+        do not exist are ignored.
     categories
-        Whether columns of texts are features too; rows are then `Columns`.
+        Whether columns of texts are features too. The rows are then `Columns`.
     image_size
-        Height and width of images, as one number or a pair; None keeps the size they have in
-        common, or makes them 32 by 32.
+        Height and width of images, as one number or a pair. None keeps the size that all images
+        have in common, or resizes them to 32 by 32.
     is_colour
-        Whether images are read as RGB rather than grey.
+        Whether images are read as RGB instead of grey.
     sample
-        The most rows of a table to take; of a larger one a uniform sample is drawn in one pass and
-        kept in ``cache`` for the next time. None means all.
+        Maximum number of rows of a table. From a larger table, a uniform sample is drawn in one
+        pass and kept in ``cache`` for later calls. None means all rows.
     assume_shuffled
-        Whether a sample may be made of whole row groups, which are quicker to read, but fair only
-        if the rows are in random order.
+        Whether a sample may consist of whole row groups. They are faster to read, but the sample is
+        fair only if the rows are in random order.
     cache
-        The folder for samples and for rows too many to hold; None means the user's own cache.
+        Folder for samples and for rows that do not fit into memory. None means the user's cache
+        folder.
     seed
-        Of the sample.
+        Seed of the sample.
     tell
-        Called with sentences about what takes long.
+        Function that is called with messages about slow steps.
 
     Examples
     --------
@@ -94,7 +104,11 @@ def open_rows(
     """
     given = list(path) if isinstance(path, (list, tuple)) else [path]
     if not given or not all(isinstance(each, (str, Path)) and str(each) for each in given):
-        raise InvalidInput(f"{name}={path!r:.60} is no path. Pass a path, a pattern, or several.")
+        raise InvalidInput(
+            f"{name}={path!r:.60} is not a path. Pass a path, a pattern, or a list of them."
+        )
+    require_integer(sample, "sample", allows_none=True)
+    require_integer(seed, "seed", at_least=0)
     asked = ReadRequest(
         shown=", ".join(map(str, given)),
         name=name,
@@ -105,15 +119,24 @@ def open_rows(
         categories=categories,
         image_size=_as_size(image_size),
         is_colour=is_colour,
-        sample=_as_sample(sample),
+        sample=None if sample is None else int(sample),
         assume_shuffled=assume_shuffled,
         cache=None if cache is None else Path(cache),
-        seed=_as_seed(seed),
+        seed=int(seed),
         **({} if tell is None else {"tell": tell}),
     )
     files = [file for each in given for file in _files(_expanded(each, name), name)]
-    form = _one_format(files, asked)
-    return _OPENERS[form](files, asked)
+    return READERS[_one_format(files, asked)](files, asked)
+
+
+def open_if_path(data: Any, *, name: str, has_categories: bool = False) -> Any:
+    """Return the opened file if ``data`` is a path, else ``data`` itself.
+
+    ``has_categories`` is whether columns of texts are features too.
+    """
+    if not isinstance(data, (str, Path)):
+        return data
+    return open_rows(data, name=name, categories=has_categories)
 
 
 # -- paths ----------------------------------------------------------------------------------------
@@ -124,7 +147,7 @@ def _expanded(given: str | Path, name: str) -> Path:
         return Path(given).expanduser()
     except RuntimeError:
         raise InvalidInput(
-            f"{name}: {given} begins with ~ and no user of this machine. Pass the whole path."
+            f"{name}: {given} begins with ~ but names an unknown user. Pass the full path."
         ) from None
 
 
@@ -134,10 +157,10 @@ def _files(path: Path, name: str) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return _matches(path, name)
     except ValueError:  # a zero byte
-        raise InvalidInput(f"{name}={str(path)!r:.60} is no path. Check it.") from None
+        raise InvalidInput(f"{name}={str(path)!r:.60} is not a path. Check the path.") from None
     except OSError as error:
         shown, reason = f"{path!s:.200}", os.strerror(error.errno or 0)
-        raise InvalidInput(f"{name}: {shown} cannot be read: {reason}.") from None
+        raise InvalidInput(f"{name}: {shown} cannot be read: {reason}. Check the path.") from None
     if stat.S_ISDIR(mode):
         return _in_folder(path, name)
     if not stat.S_ISREG(mode):
@@ -147,7 +170,7 @@ def _files(path: Path, name: str) -> list[Path]:
 
 def _matches(path: Path, name: str) -> list[Path]:
     if not glob.has_magic(str(path)):
-        raise InvalidInput(missing(path, name=name))
+        raise InvalidInput(missing_file(path, name=name))
     found = sorted(Path(each) for each in glob.glob(str(path), recursive=True))
     if not found:
         raise InvalidInput(f"{name}: no file matches {path}. Check the pattern.")
@@ -155,46 +178,37 @@ def _matches(path: Path, name: str) -> list[Path]:
 
 
 def _in_folder(folder: Path, name: str) -> list[Path]:
-    """Return the images of a folder and those below it, or else its files of one format."""
+    """Return the images in a folder and its subfolders, or else its files of a known format."""
     with reading(folder, name=name, as_what="a folder"):
         below = sorted(each for each in folder.rglob("*") if each.is_file())
-    seen = [each for each in below if not each.name.startswith((".", "_"))]
-    images = [each for each in seen if each.suffix.lower() in SUFFIXES]
-    others = [each for each in seen if each.parent == folder and _suffix(each) in _FORMATS]
+    visible = [each for each in below if not each.name.startswith((".", "_"))]
+    formats = {each: found.name for each in visible if (found := format_of(each)) is not None}
+    images = [each for each, form in formats.items() if form == "images"]
+    others = [each for each in formats if each.parent == folder]
     if images or others:
         return images or others
     raise InvalidInput(
         f"{name}: {folder} is a folder without images or files of a known format. Pass a file, or "
-        f"a folder of {_known()}."
+        f"a folder of {listed_suffixes()}."
     )
 
 
 def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
-    forms: dict[str, Path] = {}
+    first_files: dict[str, Path] = {}
     for file in files:
-        form = _FORMATS.get(_suffix(file))
+        form = format_of(file)
         if form is None:
             raise InvalidInput(
-                f"{asked.name}: {file} has a suffix of no known format, {file.suffix!r}. Known are "
-                f"{_known()}."
+                f"{asked.name}: {file} has the unknown suffix {file.suffix!r}. Pass one of "
+                f"{listed_suffixes()}."
             )
-        forms.setdefault(form, file)
-    if len(forms) > 1:
-        shown = " and ".join(str(file) for file in list(forms.values())[:2])
+        first_files.setdefault(form.name, file)
+    if len(first_files) > 1:
+        shown = " and ".join(str(file) for file in list(first_files.values())[:2])
         raise InvalidInput(
-            f"{asked.name}: {shown} are of different formats. Pass files of one format."
+            f"{asked.name}: {shown} have different formats. Pass files of one format."
         )
-    return next(iter(forms))
-
-
-def _suffix(path: Path) -> str:
-    name = path.name.lower()
-    is_packed = name.endswith(".gz") and Path(name[:-3]).suffix in _PACKED
-    return Path(name[:-3] if is_packed else name).suffix
-
-
-def _known() -> str:
-    return ", ".join(sorted(set(_FORMATS) - set(SUFFIXES))) + ", images (.png, .jpg, …)"
+    return next(iter(first_files))
 
 
 # -- options --------------------------------------------------------------------------------------
@@ -208,36 +222,21 @@ def _as_size(size: Any) -> tuple[int, int] | None:
     if size is None:
         return None
     pair = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
-    is_pair = len(pair) == 2 and all(isinstance(n, (int, np.integer)) and n > 0 for n in pair)
-    if not is_pair:
+    if len(pair) != 2 or not all(is_integer(n) and n > 0 for n in pair):
         raise InvalidInput(
-            f"image_size={size!r} is no size. Pass a number of pixels, or (height, width)."
+            f"image_size={size!r:.60} is not allowed. Pass a number of pixels, or (height, width)."
         )
     return int(pair[0]), int(pair[1])
 
 
-def _as_sample(sample: Any) -> int | None:
-    if sample is None:
-        return None
-    if not isinstance(sample, (int, np.integer)) or isinstance(sample, bool) or sample < 1:
-        raise InvalidInput(f"sample={sample!r} is no number of rows. Pass an int >= 1, or None.")
-    return int(sample)
-
-
-def _as_seed(seed: Any) -> int:
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise InvalidInput(f"seed={seed!r:.40} is no seed. Pass an int >= 0.")
-    return int(seed)
-
-
-# -- texts, and the table of formats --------------------------------------------------------------
+# -- texts, and the readers of all formats --------------------------------------------------------
 
 
 def _open_texts(paths: Sequence[Path], asked: ReadRequest) -> Opened:
-    """Open files of texts, one a line."""
+    """Open text files; each line is a row."""
     if asked.columns is not None:
         raise InvalidInput(
-            f"{asked.name}: {asked.shown} holds a text a line, no columns. Leave columns out."
+            f"{asked.name}: {asked.shown} holds one text per line and no columns. Omit columns."
         )
     texts: list[str] = []
     for path in paths:
@@ -245,7 +244,9 @@ def _open_texts(paths: Sequence[Path], asked: ReadRequest) -> Opened:
             lines = path.read_bytes().decode("utf-8-sig").split("\n")
         texts += [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
     if not texts:
-        raise InvalidInput(f"{asked.name}: {asked.shown} is empty. Pass a file with a text a line.")
+        raise InvalidInput(
+            f"{asked.name}: {asked.shown} is empty. Pass a file with one text per line."
+        )
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Opened(
@@ -256,31 +257,19 @@ def _open_texts(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         features=(),
         n_total=len(texts),
         names=("text",),
-        besides=Listed({"text": values}),
+        other_columns=ColumnsInMemory({"text": values}),
     )
 
 
-_FORMATS = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".txt": "text",
-    **dict.fromkeys(SUFFIXES, "images"),
-}
-_PACKED = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
-_OPENERS: dict[str, Callable[[Sequence[Path], ReadRequest], Opened]] = {
+# By name of the format, as in `protobandit.rows.files.formats`.
+READERS: dict[str, Reader] = {
     "npy": open_npy,
     "npz": open_npz,
-    "images": open_images,
+    "csv": partial(open_tables, form="csv", open_file=partial(open_delimited, delimiter=",")),
+    "tsv": partial(open_tables, form="tsv", open_file=partial(open_delimited, delimiter="\t")),
+    "jsonl": partial(open_tables, form="jsonl", open_file=open_json_lines),
+    "parquet": partial(open_tables, form="parquet", open_file=open_parquet),
+    "arrow": partial(open_tables, form="arrow", open_file=open_arrow),
     "text": _open_texts,
-    **{form: partial(open_tables, form=form) for form in TABULAR},
+    "images": open_images,
 }

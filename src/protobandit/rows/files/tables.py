@@ -1,8 +1,9 @@
-"""Tables by pyarrow: CSV, JSON lines, Parquet and Arrow files, one or several as one.
+"""Tables in CSV, JSON, Parquet and Arrow files, read by pyarrow; several files make one table.
 
-A table is a sequence of pieces that can be read batch by batch, each on its own: a row group of a
-Parquet file, a record batch of an Arrow file, a whole CSV or JSON file. The number of rows of every
-piece is known, so that rows have numbers and only pieces that hold wanted rows are read.
+A table is a sequence of pieces. A piece is a row group of a Parquet file, a record batch of an
+Arrow file, or a whole CSV or JSON file, and is read in batches independently of the others. The
+number of rows of each piece is known. So rows have numbers, and only pieces with wanted rows are
+read.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.rows.arrow import as_indices
+from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.arrow import arrow, as_indices
+from protobandit.rows.columns import require_distinct
 from protobandit.rows.files.file_errors import reading
+from protobandit.rows.files.opened import ReadRequest
 
 Batches: TypeAlias = Iterator[Any]  # of pyarrow.RecordBatch
-Pieces: TypeAlias = "tuple[Any, list[Piece]]"  # a schema, and the pieces of one file
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Part of a file: ``read(columns, batch_rows)`` yields its rows."""
+    """A part of a file; ``read(columns, batch_rows)`` yields its rows in batches."""
 
     path: Path
     n_rows: int
@@ -32,12 +35,24 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FileTable:
-    """Rows of named columns.
+class TableFile:
+    """One file: its pyarrow schema and its pieces.
 
-    ``has_groups`` tells whether pieces are groups of rows, so that some of them can stand for all
-    if the rows were shuffled.
+    ``has_groups`` is whether pieces are groups of rows within the file. A few groups are then a
+    fair sample of a shuffled file.
     """
+
+    schema: Any
+    pieces: Sequence[Piece]
+    has_groups: bool
+
+
+OpenTableFile: TypeAlias = Callable[[Path, ReadRequest], TableFile]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileTable:
+    """One or several files of one format as a table; ``has_groups`` is as in `TableFile`."""
 
     form: str
     schema: Any
@@ -59,9 +74,9 @@ class FileTable:
     def batches(
         self, columns: Sequence[str], ids: Ids | None, *, name: str, batch_rows: int = 1 << 14
     ) -> Iterator[tuple[slice, Any]]:
-        """Yield the rows ``ids`` (ascending; None for all), batch by batch, in bounded memory.
+        """Yield the rows ``ids`` (ascending; None for all) in batches, in bounded memory.
 
-        Each batch comes with where its rows stand among those asked for.
+        Each batch comes with the positions of its rows in ``ids``.
         """
         first = 0
         for piece in self.pieces:
@@ -77,7 +92,7 @@ class FileTable:
 
 
 def _rows_of(batches: Batches, wanted: Ids | None) -> Iterator[tuple[slice, Any]]:
-    """Yield the wanted rows of a piece, and stop reading behind the last of them."""
+    """Yield the wanted rows of a piece; stop reading after the last of them."""
     start = 0
     for batch in batches:
         stop = start + batch.num_rows
@@ -92,3 +107,106 @@ def _rows_of(batches: Batches, wanted: Ids | None) -> Iterator[tuple[slice, Any]
             if high == len(wanted):
                 return
         start = stop
+
+
+def open_table(
+    paths: Sequence[Path], asked: ReadRequest, *, form: str, open_file: OpenTableFile
+) -> FileTable:
+    """Open files of one format as one table."""
+    arrow()
+    name = asked.name
+    files: list[TableFile] = []
+    schema = None
+    for path in paths:
+        with reading(path, name=name, as_what=form):
+            if path.stat().st_size == 0:
+                raise InvalidInput(f"{name}: {path} is empty. Pass a file with rows.")
+            file = open_file(path, asked)
+            require_distinct(file.schema.names, f"{name}: {path}")
+        files.append(file)
+        schema = file.schema if schema is None else _joined(schema, file, paths[0], path, name)
+    table = FileTable(
+        form=form,
+        schema=schema,
+        pieces=tuple(piece for file in files for piece in file.pieces),
+        has_groups=files[0].has_groups,
+    )
+    if table.n_rows == 0:
+        shown = ", ".join(map(str, paths[:3]))
+        raise InvalidInput(
+            f"{name}: {shown} has {len(table.names)} columns and 0 rows. Pass a file with rows."
+        )
+    return table
+
+
+def _joined(schema: Any, file: TableFile, first: Path, path: Path, name: str) -> Any:
+    own = file.schema
+    if set(schema.names) != set(own.names):
+        column = sorted(set(schema.names) ^ set(own.names))[0]
+        without, other = (path, first) if column in schema.names else (first, path)
+        raise InvalidInput(
+            f"{name}: {without} has no column {column!r}, but {other} has one. Pass files with the "
+            f"same columns."
+        )
+    with reading(path, name=name, as_what="a part of the same table as the other files"):
+        return arrow().unify_schemas([schema, own], promote_options="permissive")
+
+
+def open_parquet(path: Path, asked: ReadRequest) -> TableFile:
+    """Open one Parquet file; its pieces are row groups."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+
+    def piece(group: int) -> Piece:
+        def read(columns: list[str], batch_rows: int) -> Batches:
+            # By default pyarrow reads whole columns of a group, which may be the whole file.
+            by_pages = {"buffer_size": 1 << 20, "pre_buffer": False}
+            with parquet.ParquetFile(path, metadata=metadata, **by_pages) as file:
+                yield from file.iter_batches(batch_rows, row_groups=[group], columns=columns)
+
+        return Piece(path, metadata.row_group(group).num_rows, read)
+
+    pieces = [piece(group) for group in range(metadata.num_row_groups)]
+    return TableFile(schema=schema, pieces=pieces, has_groups=True)
+
+
+def open_arrow(path: Path, asked: ReadRequest) -> TableFile:
+    """Open one Arrow file; its pieces are record batches, or the whole file if it is a stream."""
+    pa = arrow()
+    try:
+        with pa.memory_map(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            schema, n = reader.schema, reader.num_record_batches
+            counts = [reader.get_batch(at).num_rows for at in range(n)]
+    except pa.ArrowInvalid:
+        return _open_arrow_stream(path)
+
+    def piece(at: int) -> Piece:
+        def read(columns: list[str], batch_rows: int) -> Batches:
+            with pa.memory_map(str(path)) as file:
+                batch = pa.ipc.open_file(file).get_batch(at).select(columns)
+                yield from _cut(batch, batch_rows)
+
+        return Piece(path, counts[at], read)
+
+    return TableFile(schema=schema, pieces=[piece(at) for at in range(n)], has_groups=True)
+
+
+def _open_arrow_stream(path: Path) -> TableFile:
+    pa = arrow()
+
+    def read(columns: list[str], batch_rows: int) -> Batches:
+        with pa.memory_map(str(path)) as file:
+            for batch in pa.ipc.open_stream(file):
+                yield from _cut(batch.select(columns), batch_rows)
+
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_stream(file)
+        schema, n_rows = reader.schema, sum(batch.num_rows for batch in reader)
+    return TableFile(schema=schema, pieces=[Piece(path, n_rows, read)], has_groups=True)
+
+
+def _cut(batch: Any, batch_rows: int) -> Batches:
+    return (batch.slice(at, batch_rows) for at in range(0, batch.num_rows, batch_rows))

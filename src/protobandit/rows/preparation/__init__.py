@@ -1,1 +1,1 @@
-"""What is done to rows before a metric reads them: requested, fitted on the target, repeated."""
+"""Preparation of rows: requested by the user, fitted on the target, repeated for other rows."""

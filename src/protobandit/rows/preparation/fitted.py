@@ -1,4 +1,4 @@
-"""FittedPreparation: the steps with their numbers, which make any rows what the metric reads."""
+"""FittedPreparation: the steps with their fitted numbers, applied to any rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
 from protobandit.foundation.threads import one_blas_thread
 from protobandit.rows.columns import Columns
-from protobandit.rows.preparation.categories import one_hot
-from protobandit.rows.preparation.imputation import filled_numbers, filled_texts
-from protobandit.rows.preparation.inputs import as_table, is_sparse, matched
-from protobandit.rows.preparation.sparse import transform_sparse
-from protobandit.rows.rows import working_dtype
+from protobandit.rows.preparation.encoding import filled_numbers, filled_texts, one_hot
+from protobandit.rows.preparation.tables import as_table, fitted_columns, require_width
+from protobandit.rows.rows import is_finite, is_sparse, working_dtype
 
 VERSION = 1
 _PRODUCT_ROWS = 256
@@ -28,25 +26,26 @@ _ARRAYS = ("fills", "offsets", "divisors", "centre", "components")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FittedPreparation:
-    """A `Preparation` fitted on rows: the same steps for any others.
+    """A `Preparation` fitted on rows, which applies the same steps to any rows.
 
     Attributes
     ----------
     parameters
-        What was asked for, as in `Preparation`.
+        The parameters of the `Preparation`.
     names, levels
-        The columns of numbers, and by name the categories of the others.
+        Names of the columns of numbers, and the categories of each other column by name.
     is_named
-        Whether columns are matched by name; else by position.
+        Whether columns are matched by name. If False, they are matched by position.
     n_rows
-        How many rows it was fitted on.
+        Number of rows it was fitted on.
     fills, commonest
-        What stands for missing numbers, and for missing categories; None and empty where missing
-        values are refused.
+        Values that replace missing numbers and missing categories. None and empty if missing values
+        are not allowed.
     offsets, divisors
-        What is taken from each column, and what it is then divided by; 0 makes a column 0.
+        Numbers subtracted from each column, and divisors applied after that. A divisor of 0 turns a
+        column into zeros.
     centre, components, variance_share
-        The principal components, one a row, and the share of the variance they hold.
+        The principal components, one per row, and their share of the variance.
     """
 
     parameters: Mapping[str, Any]
@@ -64,48 +63,48 @@ class FittedPreparation:
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """Return the names of the columns it takes, or None where they have none."""
+        """Return the names of the columns of unprepared rows, or None if they have no names."""
         return (*self.names, *self.levels) if self.is_named else None
 
     @property
     def n_columns(self) -> int:
-        """Return how many columns prepared rows have."""
+        """Return the number of columns of prepared rows."""
         return self.n_encoded if self.components is None else len(self.components)
 
     @property
     def n_encoded(self) -> int:
-        """Return how many columns there are once categories are numbers."""
-        return len(self.names) + sum(len(x) + self._has_other for x in self.levels.values())
+        """Return the number of columns after categories are encoded as numbers."""
+        return len(self.names) + sum(len(x) + self.is_gower for x in self.levels.values())
 
     @property
     def is_gower(self) -> bool:
-        """Tell whether the manhattan distance of prepared rows is Gower's."""
+        """Return whether the Manhattan distance of prepared rows is Gower's distance."""
         return bool(self.parameters["categories"] == "gower")
 
     @property
     def fills_gaps(self) -> bool:
-        """Tell whether missing values are allowed."""
+        """Return whether missing values are allowed."""
         return self.parameters["impute"] is not None
 
-    @property
-    def _has_other(self) -> bool:
-        # So that a category nobody has met is as far from all others as they are from each other.
-        return self.is_gower
-
     def transform(self, rows: Any) -> Any:
-        """Return rows as the metric reads them.
+        """Return prepared rows.
 
         Parameters
         ----------
         rows
-            Rows with the columns it was fitted on: frames by name, whatever else they hold and in
-            any order, arrays by position.
+            Rows with the columns it was fitted on, or the path of a file of rows. Columns of frames
+            are matched by name; other columns are ignored. Columns of arrays are matched by
+            position.
 
         Returns
         -------
         ndarray of shape (number of rows, ``n_columns``), or CSR matrix
-            float32 where the rows' numbers are exact in it, else float64.
+            float32 if it represents the numbers of the rows exactly, else float64.
         """
+        # Imported here, so that the file readers are loaded only on use.
+        from protobandit.rows.files.opening import open_if_path
+
+        rows = open_if_path(rows, name="rows", has_categories=True)
         table = self.table(rows, name="rows")
         if is_sparse(table):
             return transform_sparse(table, self.divisors, self.parameters["normalize"])
@@ -115,13 +114,9 @@ class FittedPreparation:
 
     def table(self, rows: Any, *, name: str) -> Any:
         """Return the columns of ``rows`` that it was fitted on, or a CSR matrix."""
-        only = self.features
-        return self.matching(as_table(rows, name=name, categories=self.levels, only=only), name)
-
-    def matching(self, table: Any, name: str) -> Any:
-        """Return those columns of a table that is one already."""
+        table = as_table(rows, name=name, categories=self.levels, only=self.features)
         if not is_sparse(table):
-            return matched(
+            return fitted_columns(
                 table,
                 names=self.names,
                 categories=self.levels,
@@ -131,22 +126,18 @@ class FittedPreparation:
         if self.offsets is not None or self.components is not None or self.levels:
             raise InvalidInput(
                 f"{name} is a sparse matrix, but the preparation was fitted on dense rows and "
-                f"would make these dense. Pass {name}.toarray()."
+                f"would make it dense. Pass {name}.toarray()."
             )
-        if table.shape[1] != len(self.names):
-            raise InvalidInput(
-                f"{name} has {table.shape[1]} columns, but the preparation was fitted on "
-                f"{len(self.names)}. Pass rows of the same features, in the same order."
-            )
+        require_width(table.shape[1], len(self.names), name=name)
         return table
 
     @staticmethod
     def dtype_of(table: Any) -> np.dtype[Any]:
-        """Return the type of a table's rows once they are prepared."""
+        """Return the type of the rows of a table after preparation."""
         return working_dtype(np.dtype(table.dtype if is_sparse(table) else table.numbers.dtype))
 
     def all_rows(self, table: Columns, *, name: str, dtype: np.dtype[Any]) -> Any:
-        """Return every row of a matching table, prepared in blocks."""
+        """Return all rows of a matching table, prepared in blocks."""
         out = np.empty((len(table), self.n_columns), dtype=dtype)
         with one_blas_thread():
             for cut in cuts(len(table), self.block_rows):
@@ -155,13 +146,13 @@ class FittedPreparation:
 
     @property
     def block_rows(self) -> int:
-        """Return how many rows to work on at once."""
+        """Return how many rows to prepare at once."""
         return max(_PRODUCT_ROWS, _BLOCK_CELLS // max(1, self.n_encoded))
 
     def block(self, block: Columns, *, name: str, where: Where | None, dtype: np.dtype[Any]) -> Any:
-        """Return a few rows of a matching table; ``where`` numbers them for errors.
+        """Return a block of a matching table, prepared; ``where`` numbers its rows for errors.
 
-        The bits of a row do not depend on the rows it is asked for with.
+        The bits of a prepared row do not depend on the other rows of the block.
         """
         values = self.encoded(block, name=name, where=where)
         values = self.scaled(values)
@@ -171,23 +162,25 @@ class FittedPreparation:
             values = _unit(values)
         with np.errstate(over="ignore"):
             out = values.astype(dtype, copy=False)
-            if not np.isfinite(out.sum(dtype=np.float64)) and not np.isfinite(out).all():
-                raise InvalidInput(
-                    f"{name} has numbers that overflow {dtype} once they are prepared. Rescale "
-                    f"them, or pass float64."
-                )
+        if not is_finite(out):
+            raise InvalidInput(
+                f"{name} has numbers that overflow {dtype} when prepared. Rescale them, or pass "
+                f"float64."
+            )
         return out
 
     def encoded(self, block: Columns, *, name: str, where: Where | None = None) -> Doubles:
-        """Return numbers and categories without gaps, as numbers."""
+        """Return numbers and encoded categories, without missing values."""
         parts = [filled_numbers(block, self.fills, name=name, where=where)]
         for column, levels in self.levels.items():
             texts = filled_texts(block, column, self.commonest, name=name, where=where)
-            parts.append(one_hot(texts, levels, has_other=self._has_other))
+            # In Gower's distance, a category that was not fitted is as far from the others as they
+            # are from each other.
+            parts.append(one_hot(texts, levels, has_other=self.is_gower))
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def scaled(self, values: Doubles) -> Doubles:
-        """Return encoded rows standardized, or by Gower's shares, if that was asked for."""
+        """Return encoded rows, standardized or scaled for Gower's distance if requested."""
         with np.errstate(over="ignore"):
             if self.offsets is not None:
                 values -= self.offsets
@@ -198,7 +191,7 @@ class FittedPreparation:
     # -- as JSON ---------------------------------------------------------------------------------
 
     def to_document(self) -> dict[str, Any]:
-        """Return it as values JSON can hold; numbers keep every digit."""
+        """Return it as values that JSON can hold; numbers keep every digit."""
         document: dict[str, Any] = {"version": VERSION}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -208,40 +201,40 @@ class FittedPreparation:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> FittedPreparation:
-        """Return what `to_document` wrote."""
+        """Return the preparation that `to_document` wrote."""
         if not isinstance(document, Mapping) or document.get("version") != VERSION:
             version = document.get("version") if isinstance(document, Mapping) else None
             raise InvalidInput(
-                f"preparation has version {version!r}; this release reads {VERSION}. Write it "
+                f"preparation has version {version!r}, but this release reads {VERSION}. Save it "
                 f"again with this release."
             )
         try:
-            values = {f.name: _LOADERS.get(f.name, _same)(document[f.name]) for f in _FIELDS}
+            values = {each.name: document[each.name] for each in _FIELDS}
+            values |= {name: load(values[name]) for name, load in _LOADERS.items()}
             loaded = FittedPreparation(**values)
             _require_shapes(loaded)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                f"preparation is not whole ({type(error).__name__}: {error}). Pass what "
+                f"preparation is incomplete ({type(error).__name__}: {error}). Pass what "
                 f"to_document() returned."
             ) from None
         return loaded
 
     def __str__(self) -> str:
-        asked = ((name, value) for name, value in self.parameters.items() if value)
-        shown = ", ".join(f"{name}={value!r}" for name, value in asked) or "nothing else"
-        words = f"Rows were prepared ({shown}), as fitted on {self.n_rows:,} target rows"
+        asked = self._requested or "no steps"
+        text = f"Rows were prepared ({asked}), as fitted on {self.n_rows:,} target rows"
         if self.variance_share is None:
-            return f"{words}."
+            return f"{text}."
         share = f"{100 * self.variance_share:.1f} % of the variance"
-        return f"{words}; {self.n_columns} components hold {share}."
+        return f"{text}; {self.n_columns} components hold {share}."
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value)
-        return f"FittedPreparation({asked}; {self.n_rows:,} rows, {self.n_columns} columns)"
+        size = f"{self.n_rows:,} rows, {self.n_columns} columns"
+        return f"FittedPreparation({self._requested}; {size})"
 
-
-def _same(value: Any) -> Any:
-    return value
+    @property
+    def _requested(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value)
 
 
 def _as_array(stored: Any) -> Doubles | None:
@@ -271,7 +264,7 @@ def _require_shapes(loaded: FittedPreparation) -> None:
 
 
 def _projected(values: Doubles, components: Doubles) -> Doubles:
-    """Return products in blocks of one size, so that a row's bits are always the same."""
+    """Return products, computed in blocks of one size so that the bits of a row never change."""
     out = np.empty((len(values), len(components)))
     for cut in cuts(len(values), _PRODUCT_ROWS):
         some = values[cut]
@@ -283,8 +276,25 @@ def _projected(values: Doubles, components: Doubles) -> Doubles:
 
 
 def _unit(values: Doubles) -> Doubles:
-    """Return rows of length 1; the largest entry first goes to 1, so that no square overflows."""
+    """Return rows of length 1, first divided by their largest entry so that no square overflows."""
     largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
     values = values / np.where(largest == 0, 1.0, largest)
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     return values / np.where(lengths == 0, 1.0, lengths)[:, None]
+
+
+def transform_sparse(matrix: Any, divisors: Doubles | None, is_unit: bool) -> Any:
+    """Return sparse rows, columns divided by ``divisors``; if ``is_unit``, rows of length 1."""
+    out = matrix.astype(working_dtype(np.dtype(matrix.dtype)), copy=True)
+    values = out.data.astype(np.float64)
+    if divisors is not None:
+        values /= np.where(divisors == 0, np.inf, divisors)[out.indices]
+    if is_unit:
+        rows = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr))
+        largest = np.zeros(out.shape[0])
+        np.maximum.at(largest, rows, np.abs(values))
+        values /= np.where(largest == 0, 1.0, largest)[rows]
+        lengths = np.sqrt(np.bincount(rows, values**2, minlength=out.shape[0]))
+        values /= np.where(lengths == 0, 1.0, lengths)[rows]
+    out.data = values.astype(out.dtype)
+    return out

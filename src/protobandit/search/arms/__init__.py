@@ -1,1 +1,1 @@
-"""Which arm? Strategies that decide which arms to pull and when to stop."""
+"""Strategies: which arms to pull, and when to stop."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from protobandit.foundation.array_types import Ids
 from protobandit.foundation.checks import is_number, require_number
 from protobandit.foundation.errors import InvalidInput
-from protobandit.search.arms.contract import Bounds, Identification, Terms
-from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
-from protobandit.search.arms.pac import hoeffding_rows, require_pac
+from protobandit.search.arms.elimination import EliminationStage, PacElimination, Plan
+from protobandit.search.arms.pac import hoeffding_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggressiveElimination:
+class AggressiveElimination(PacElimination):
     """Pull all survivors on new rows, keep a small share of them, and repeat.
 
     This is a reconstruction of ABA of Hassidim, Kupfer and Singer (2020), an optimal elimination
@@ -50,20 +48,14 @@ class AggressiveElimination:
         The share of arms that survive a stage.
     """
 
-    nu: float
-    delta: float
     alpha: float = 0.35
     keep: float = 0.03
 
     def __post_init__(self) -> None:
-        require_pac(self.nu, self.delta)
+        super().__post_init__()
         require_number(self.alpha, "alpha", above=0, below=1)
         if not (is_number(self.keep) and 0 < self.keep <= 0.5):
             raise InvalidInput(f"keep={self.keep!r} is not allowed. Pass 0 < keep <= 0.5.")
-
-    def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
-        """Return an arm within ``nu`` of the best, with probability ``1 - delta``."""
-        return (yield from eliminate(self.plan(len(arms)), arms, terms))
 
     def plan(self, n_arms: int) -> Plan:
         """Return the stages that reduce ``n_arms`` to one."""

@@ -42,14 +42,6 @@ class Moments:
     mean: Doubles
     spread: Doubles
 
-    def merge(self, other: Moments) -> Moments:
-        """Return the moments of the union of two sets of rows (Chan, Golub, LeVeque 1979)."""
-        count = self.count + other.count
-        share = np.divide(other.count, count, out=np.zeros_like(self.mean), where=count > 0)
-        shift = other.mean - self.mean
-        spread = self.spread + (other.spread - self.spread) * share + shift**2 * share * (1 - share)
-        return Moments(count, self.mean + shift * share, spread)
-
 
 @dataclass(frozen=True)
 class Bounds:

@@ -6,13 +6,23 @@ beforehand and compared with the cost of pulling every row at each stage.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.search.arms.contract import Choice, Identification, Pull, Terms, choose_all, top
+from protobandit.search.arms.contract import (
+    Bounds,
+    Choice,
+    Identification,
+    Pull,
+    Terms,
+    choose_all,
+    top,
+)
+from protobandit.search.arms.pac import Pac
 
 
 @dataclass(frozen=True)
@@ -59,3 +69,16 @@ def eliminate(plan: Plan, arms: Ids, terms: Terms) -> Identification:
         seen = yield Pull(arms, stage.n_rows, new_order=True)
         arms, means = top(arms, seen.mean, stage.n_keep)
     return Choice(arms=arms, means=means)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacElimination(Pac, ABC):
+    """Elimination by the plan that the number of arms, ``nu`` and ``delta`` determine."""
+
+    def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
+        """Return an arm within ``nu`` of the best, with probability ``1 - delta``."""
+        return (yield from eliminate(self.plan(len(arms)), arms, terms))
+
+    @abstractmethod
+    def plan(self, n_arms: int) -> Plan:
+        """Return the stages that reduce ``n_arms`` to one."""

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import require_integer, require_number
-from protobandit.search.arms.bernoulli import divergence, upper_bound
 from protobandit.search.arms.contract import (
     Bounds,
     Choice,
@@ -36,7 +35,7 @@ from protobandit.search.arms.contract import (
     choose_all,
     top,
 )
-from protobandit.search.arms.pac import require_pac
+from protobandit.search.arms.pac import Pac
 
 _GROWTH = 1.125
 _STEP = 32
@@ -45,7 +44,7 @@ _INSIDE = 2**-53
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLLUCB:
+class KLLUCB(Pac):
     """Pull the weakest leaders and the strongest challengers until they are separated.
 
     Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best,
@@ -83,14 +82,12 @@ class KLLUCB:
         whose rewards are all 0 from one with the mean ``nu``, but at most 512.
     """
 
-    nu: float
-    delta: float
     early_stop: bool = True
     early_factor: float = 2.0
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        require_pac(self.nu, self.delta)
+        super().__post_init__()
         require_number(self.early_factor, "early_factor", above=0)
         require_integer(self.batch, "batch", allows_none=True)
 
@@ -127,6 +124,66 @@ class KLLUCB:
     def early_rate(self) -> float:
         """Return the exploration rate of the early stop, for one bound, one arm and one check."""
         return self.early_factor * math.log(1 / self.delta)
+
+
+# -- bounds by the divergence of Bernoulli variables ----------------------------------------------
+
+_TINY = 1e-300
+_BELOW_ONE = 1 - 2**-53
+_LAST_STEP = 1e-8
+_N_STEPS = 30
+
+
+def divergence(p: Doubles, q: Doubles) -> Doubles:
+    """Return kl(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q)) for p in [0, 1], 0 < q < 1."""
+    divergences: Doubles = _negentropy(p) - p * np.log(q) - (1 - p) * np.log1p(-q)
+    return divergences
+
+
+def upper_bound(mean: Doubles, level: Doubles) -> Doubles:
+    """Return the largest q with kl(mean, q) <= level, or slightly more, but never less.
+
+    kl(p, .) is convex and increasing to the right of p, so Newton's iteration that starts to the
+    right of the root decreases to it without passing it. Three inequalities give the start, for
+    q > p:
+    kl(p, q) >= 2 (q - p)**2 (Pinsker), kl(p, q) >= (q - p)**2 / (2 (p + 2 q) / 3) (Bernstein) and
+    kl(p, q) >= -entropy(p) - (1 - p) ln(1 - q).
+
+    Parameters
+    ----------
+    mean
+        Means in [0, 1].
+    level
+        The allowed divergence, above 0.
+
+    Returns
+    -------
+    Doubles
+        Upper bounds in [mean, 1], at most 1e-7 above the root.
+    """
+    rest = 1 - mean
+    target = level - _negentropy(mean)
+    radius = np.minimum(
+        np.sqrt(level / 2), level / 1.5 + np.sqrt(level * (level / 2.25 + 2 * mean))
+    )
+    bound = np.minimum(mean + radius, -np.expm1(-target / np.maximum(rest, _TINY)))
+    bound = np.minimum(bound, _BELOW_ONE)
+    for _ in range(_N_STEPS):
+        below = 1 - bound
+        excess = -mean * np.log(bound) - rest * np.log(below) - target
+        step = np.maximum(excess, 0) * bound * below / np.maximum(bound - mean, _TINY)
+        bound = bound - step
+        if step.max(initial=0.0) < _LAST_STEP:
+            break
+    return np.where(bound < _BELOW_ONE, np.maximum(bound, mean), 1.0)
+
+
+def _negentropy(p: Doubles) -> Doubles:
+    rest = 1 - p
+    negentropies: Doubles = p * np.log(np.maximum(p, _TINY)) + rest * np.log(
+        np.maximum(rest, _TINY)
+    )
+    return negentropies
 
 
 def proven_rate(n_arms: int, n_rows: int, delta: float) -> float:
@@ -175,8 +232,9 @@ class _Comparison:
         """Return the number of rows after which each arm would be separated, at its current mean.
 
         Its upper bound must fall to the limit that the largest bound of the other side leaves. Or,
-        because both bounds fall, it must fall by half the distance, plus ``nu``, between the
-        closest means. The larger limit is reached first.
+        because the bounds of both sides fall, it must fall to the closest mean of its side plus
+        half of the distance, plus ``nu``, between the closest means of both sides. The larger
+        limit is reached first.
         """
         closest = [float(self.mean[side].max()) for side in self.sides]
         share = (1 + nu - sum(closest)) / 2

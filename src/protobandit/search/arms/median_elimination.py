@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from protobandit.foundation.array_types import Ids
-from protobandit.search.arms.contract import Bounds, Identification, Terms
-from protobandit.search.arms.elimination import EliminationStage, Plan, eliminate
-from protobandit.search.arms.pac import require_pac
+from protobandit.search.arms.elimination import EliminationStage, PacElimination, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianElimination:
+class MedianElimination(PacElimination):
     """Pull all survivors on new rows, drop those below the median, and repeat.
 
     Guarantee: with probability ``1 - delta`` the chosen arm is within ``nu`` of the best.
@@ -41,16 +38,6 @@ class MedianElimination:
     delta
         The probability of error.
     """
-
-    nu: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        require_pac(self.nu, self.delta)
-
-    def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
-        """Return an arm within ``nu`` of the best, with probability ``1 - delta``."""
-        return (yield from eliminate(self.plan(len(arms)), arms, terms))
 
     def plan(self, n_arms: int) -> Plan:
         """Return the stages that reduce ``n_arms`` to one."""

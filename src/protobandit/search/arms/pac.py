@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
@@ -11,17 +12,24 @@ from protobandit.foundation.errors import InvalidInput
 _SMALLEST_NU = 1e-100
 
 
-def require_pac(nu: float, delta: float) -> None:
-    """Raise unless ``nu`` is a tolerance and ``delta`` a probability of error."""
-    if not (is_number(nu) and _SMALLEST_NU <= nu < math.inf):
-        raise InvalidInput(
-            f"nu={nu!r} is not a tolerance. Pass a finite number > 0, in units of a reward, which "
-            f"lies in [0, 1]."
-        )
-    if not (is_number(delta) and 0 < delta < 1):
-        raise InvalidInput(
-            f"delta={delta!r} is not a probability of error. Pass 0 < delta < 1, for example 0.05."
-        )
+@dataclass(frozen=True, kw_only=True)
+class Pac:
+    """The tolerance ``nu`` and the probability of error ``delta`` of a strategy."""
+
+    nu: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.nu) and _SMALLEST_NU <= self.nu < math.inf):
+            raise InvalidInput(
+                f"nu={self.nu!r} is not a tolerance. Pass a finite number > 0, in units of a "
+                f"reward, which lies in [0, 1]."
+            )
+        if not (is_number(self.delta) and 0 < self.delta < 1):
+            raise InvalidInput(
+                f"delta={self.delta!r} is not a probability of error. Pass 0 < delta < 1, for "
+                f"example 0.05."
+            )
 
 
 def hoeffding_rows(tolerance: float, odds: float) -> int:

@@ -19,6 +19,7 @@ from protobandit.search.arms.contract import (
     top,
     upper_bounds,
 )
+from protobandit.search.arms.exhaustive import Exhaustive
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,10 @@ class Threshold:
 
     def _begin(self, arms: Ids, terms: Terms) -> Identification:
         """Pull every arm and choose the best, which is the first to reach the first threshold."""
-        seen = yield Pull(arms, terms.population)
-        chosen, means = top(arms, seen.mean, 1)
-        upper = upper_bounds(arms, None)
-        upper[arms] = seen.mean
-        largest = float(means[0])
-        level = Level(upper, largest, self.epsilon / len(arms) * largest, 0)
-        return Choice(arms=chosen, means=means, bounds=level)
+        choice = yield from Exhaustive().identify(arms, terms)
+        largest = float(choice.means[0])
+        least = self.epsilon / len(arms) * largest
+        return replace(choice, bounds=Level(upper_bounds(arms, choice.bounds), largest, least, 0))
 
     def _level(self, bounds: Level, power: int) -> float:
         return bounds.largest * (1 - self.epsilon) ** power

@@ -14,11 +14,11 @@ from protobandit.search.arms.contract import (
     choose_all,
     top,
 )
-from protobandit.search.arms.pac import hoeffding_rows, require_pac
+from protobandit.search.arms.pac import Pac, hoeffding_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(Pac):
     """Pull every arm on the same m rows and choose the best means.
 
     Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best.
@@ -38,12 +38,6 @@ class Uniform:
     delta
         The probability of error.
     """
-
-    nu: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        require_pac(self.nu, self.delta)
 
     def identify(self, arms: Ids, terms: Terms, bounds: Bounds | None = None) -> Identification:
         """Return arms within ``nu`` of the r-th best, with probability ``1 - delta``."""

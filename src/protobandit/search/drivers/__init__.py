@@ -1,1 +1,1 @@
-"""How often? Rounds repeated until there are k prototypes; races and swaps."""
+"""Drivers repeat rounds until there are k prototypes, or improve prototypes by swaps."""

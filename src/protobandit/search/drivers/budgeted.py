@@ -1,17 +1,18 @@
-"""Spend: buy rows by gain per cost while the money lasts.
+"""Greedy selection under a budget: add rows by gain per cost while the budget lasts.
 
 Theory of operation
 -------------------
-Buying by gain per cost alone can be arbitrarily bad: a cheap row of little worth may leave too
-little for the one that matters. The better of that and the best single affordable row keeps
-(1 - 1/e) / 2 of the best affordable f. Here the single row, where it wins, is bought first and the
-rest of the money is spent by gain per cost too, which can only help.
+Greedy selection by gain per cost alone can be arbitrarily bad: a cheap row of little gain may leave
+too little of the budget for an expensive row of large gain. The better of this selection and the
+best single affordable row has at least (1 - 1/e) / 2 of the best affordable f. If the single row is
+better, it is taken first here and the rest of the budget is spent by gain per cost too. This can
+only improve the result.
 
-Before the first prototype a gain is C - cost, and unlike the best row, the best row for its money
-depends on C. Twice the cost of the worst affordable row is the C taken: f(M) = C - cost(M) with
-f of no rows = 0 is submodular if C is at least the mean over the target of the larger of any two
-rows' distances, which is at most the sum of their costs. What holds for this C holds for any
-larger one.
+Before the first prototype a gain is C - cost. The row of the largest gain does not depend on C, but
+the row of the largest gain per cost does. C is set to twice the cost of the worst affordable row:
+f(M) = C - cost(M), with f = 0 for no rows, is submodular if C is at least the mean over the target
+of the larger of the distances to any two rows, and that mean is at most the sum of the two costs.
+What is proven for this C holds for any larger one.
 
 References
 ----------
@@ -32,10 +33,9 @@ from protobandit.problem.feasibility import Feasibility
 from protobandit.search.arms.contract import Bounds, Strategy, Terms
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.control import SearchControl, StopReason
-from protobandit.search.drivers.greedy import Pick, given, grow
-from protobandit.search.drivers.round import play_round
-from protobandit.search.objectives.coverage import ExactCoverage
-from protobandit.search.objectives.priced import Priced
+from protobandit.search.drivers.greedy import extend_greedily, given_pick, run_round
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.objectives.coverage import ExactCoverage, Priced
 
 _ROUNDING = 1e-12  # of a cost
 
@@ -50,38 +50,53 @@ def budgeted_greedy(
     random: np.random.Generator,
     control: SearchControl | None = None,
 ) -> Iterator[Pick]:
-    """Yield the fixed rows, then what is bought, once that is known."""
-    if len(feasibility.fixed):
-        pick = given(coverage, feasibility.fixed)
+    """Yield the fixed rows, then the chosen rows when all of them are known."""
+    fixed, costs = feasibility.fixed, feasibility.prices
+    assert costs is not None
+    if len(fixed):
+        pick = given_pick(coverage, fixed)
         assert isinstance(pick.objective, ExactCoverage)
         coverage = pick.objective
         yield pick
-    arms = feasibility.open_rows(feasibility.fixed, k - len(feasibility.fixed))
-    if len(arms) == 0 or k == len(feasibility.fixed):
+    arms = feasibility.open_rows(fixed, k - len(fixed))
+    if len(arms) == 0 or k == len(fixed):
         return
-    worth, base = _worth(coverage, arms, random)
-    if len(feasibility.fixed) and not (worth > 0).any():
+    gains, cost_before = _single_gains(coverage, arms, random)
+    if len(fixed) and not (gains > 0).any():
         return
-    ratios = worth / _prices(feasibility)[arms]
-    bounds = Bounds(_placed(ratios, arms, len(feasibility.groups)))
-    shop = _Shop(strategy, coverage, feasibility, k, r, random, control or SearchControl())
-    bought = shop.buy(int(arms[ratios.argmax()]), bounds)
-    if base - worth.max() < (1 - _ROUNDING) * bought.coverage.costs[-1]:
-        bought = shop.buy(int(arms[worth.argmax()]), bounds)
-    yield from bought.picks()
+    ratios = gains / costs[arms]
+    upper = np.full(len(feasibility.groups), np.inf)
+    upper[arms] = ratios
+    search = _CostBenefitGreedy(
+        strategy=strategy,
+        coverage=coverage,
+        feasibility=feasibility,
+        costs=costs,
+        k=k,
+        r=r,
+        random=random,
+        bounds=Bounds(upper) if len(fixed) else None,
+        control=control or SearchControl(),
+    )
+    found = search.run(int(arms[ratios.argmax()]))
+    if cost_before - gains.max() < (1 - _ROUNDING) * found.coverage.costs[-1]:
+        found = search.run(int(arms[gains.argmax()]))
+    yield from found.picks()
 
 
 @dataclass(frozen=True, eq=False)
-class _Bought:
+class _Found:
+    """The chosen rows, their coverage, and what ended the search early, if anything."""
+
     arms: Ids
     coverage: ExactCoverage
     stopped: StopReason | None
 
     def picks(self) -> Iterator[Pick]:
-        """Yield the first row and then all others: nothing is to be judged between them."""
+        """Yield the first row, then all others at once: no goal is checked between them."""
         remark = ""
         if self.stopped is not None:
-            remark = f"Buying was stopped by {self.stopped}."
+            remark = f"The search within the budget was stopped by {self.stopped}."
         gains = np.diff(-np.array(self.coverage.costs), prepend=np.nan)[-len(self.arms) :]
         cuts = [slice(0, 1), slice(1, None)][: len(self.arms)]
         for cut in cuts:
@@ -95,29 +110,33 @@ class _Bought:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _Shop:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _CostBenefitGreedy:
+    """Greedy selection by gain per cost, after a first row that is given."""
+
     strategy: Strategy
     coverage: ExactCoverage
     feasibility: Feasibility
+    costs: Doubles
     k: int
     r: int
     random: np.random.Generator
+    bounds: Bounds | None
     control: SearchControl
 
-    def buy(self, first: int, bounds: Bounds) -> _Bought:
-        """Buy ``first``, then by gain per cost while the money lasts."""
-        n_fixed = len(self.feasibility.fixed)
-        objective = Priced(self.coverage.commit(np.array([first])), _prices(self.feasibility))
-        picks = grow(
+    def run(self, first: int) -> _Found:
+        """Return ``first`` and the rows that are added while the budget lasts."""
+        fixed = self.feasibility.fixed
+        objective = Priced(self.coverage.commit(np.array([first])), self.costs)
+        picks = extend_greedily(
             self.strategy,
             objective,
-            np.append(self.feasibility.fixed, first),
+            np.append(fixed, first),
             feasibility=self.feasibility,
             k=self.k,
             r=self.r,
             random=self.random,
-            bounds=bounds if n_fixed else None,
+            bounds=self.bounds,
         )
         try:
             while self.control.allows() and (pick := next(picks, None)) is not None:
@@ -125,30 +144,19 @@ class _Shop:
                 objective = pick.objective
         except Halt:
             self.control.stop()
-        stopped = self.control.stopped
-        return _Bought(objective.coverage.prototypes[n_fixed:], objective.coverage, stopped)
+        coverage = objective.coverage
+        return _Found(coverage.prototypes[len(fixed) :], coverage, self.control.stopped)
 
 
-def _worth(
+def _single_gains(
     coverage: ExactCoverage, arms: Ids, random: np.random.Generator
 ) -> tuple[Doubles, float]:
-    """Return what each arm alone would add to f, and the cost without any."""
+    """Return the gain of each arm alone, and the cost before any of them is added."""
     terms = Terms(population=coverage.population, picks=1, random=random)
-    choice = play_round(Exhaustive(), arms, coverage, terms)
+    choice = run_round(Exhaustive(), arms, coverage, terms)
     assert choice.bounds is not None
-    worth = choice.bounds.upper[arms]
+    gains = choice.bounds.upper[arms]
     if coverage.is_bounding:
-        return worth, coverage.costs[-1]
-    base = -2 * float(worth.min())
-    return worth + base, base
-
-
-def _placed(values: Doubles, arms: Ids, n: int) -> Doubles:
-    out = np.full(n, np.inf)
-    out[arms] = values
-    return out
-
-
-def _prices(feasibility: Feasibility) -> Doubles:
-    assert feasibility.prices is not None
-    return feasibility.prices
+        return gains, coverage.costs[-1]
+    largest = -2 * float(gains.min())  # C
+    return gains + largest, largest

@@ -1,61 +1,34 @@
-"""Greedy: add the best arm, again and again."""
+"""Greedy selection: add the arm of the largest gain until there are k prototypes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.problem.feasibility import Feasibility
-from protobandit.search.arms.contract import Bounds, Choice, Strategy, Terms
+from protobandit.search.arms.contract import Bounds, Choice, Moments, Strategy, Terms
 from protobandit.search.control import SearchControl
+from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.pick_log import PickLog
-from protobandit.search.drivers.round import play_round
 from protobandit.search.objectives.objective import Objective
-from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 
-@dataclass(frozen=True)
-class SwapPasses:
-    """The passes of swaps of a run: how many swaps, how many passes, and what ended them early.
-
-    ``ended_by`` is a limit, an interruption, or the parameter that was reached, as words; None if
-    no other swap helped.
-    """
-
-    n_swaps: int
-    n_passes: int
-    ended_by: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pick:
-    """What one iteration added, and where that leads.
-
-    Attributes
-    ----------
-    arms, gains
-        What was added, best first; the gain of an arm that was given, not chosen, is NaN.
-    objective, before
-        What arms are worth with them and without; None where no further pick is to be judged.
-    is_proven
-        False when the strategy stopped on a rule that carries no guarantee.
-    remark
-        What else the user should know, as sentences.
-    passes
-        The passes of swaps that led here, where a method makes passes.
-    """
-
-    arms: Ids
-    gains: Doubles
-    objective: Objective | None
-    before: Objective | None
-    is_proven: bool
-    remark: str = ""
-    passes: SwapPasses | None = None
+def run_round(
+    strategy: Strategy, arms: Ids, objective: Objective, terms: Terms, bounds: Bounds | None = None
+) -> Choice:
+    """Let ``strategy`` choose ``terms.picks`` of ``arms``; the objective answers its pulls."""
+    ledger = objective.open(arms, terms.random)
+    identification = strategy.identify(arms, terms, bounds)
+    try:
+        pull = next(identification)
+        while True:
+            moments: Moments = ledger.pull(pull)
+            pull = identification.send(moments)
+    except StopIteration as end:
+        choice: Choice = end.value
+        return choice
 
 
 def greedy(
@@ -68,20 +41,20 @@ def greedy(
     random: np.random.Generator,
     control: SearchControl | None = None,
 ) -> Iterator[Pick]:
-    """Yield picks of up to ``r`` arms until there are ``k``; the first pick is the fixed rows.
+    """Yield picks of up to ``r`` arms until there are ``k``; fixed rows are the first pick.
 
-    Only arms with a gain are taken. Once every gain is zero it stays zero, so the rest are equally
-    good and are drawn at random all at once.
+    Only arms with a positive gain are picked. Gains that are zero remain zero, so if all are, the
+    rest are equally good and are drawn at random, as one pick.
     """
     pick_log, members = PickLog(control or SearchControl()), feasibility.fixed
     if pick_log.is_resumed:
-        members = members[:0]  # they are among the picks of the earlier run
+        members = members[:0]  # they are among the logged picks
     elif len(members):
-        pick = given(objective, members)
+        pick = given_pick(objective, members)
         objective = pick.objective or objective
-        pick_log.save(members, pick.gains, pick.is_proven, state=_state_of(objective))
+        pick_log.save(members, pick.gains, pick.is_proven, state=objective.state)
         yield pick
-    yield from grow(
+    yield from extend_greedily(
         strategy,
         objective,
         members,
@@ -93,8 +66,8 @@ def greedy(
     )
 
 
-def given(objective: Objective, arms: Ids) -> Pick:
-    """Return the pick of arms that are not to be chosen."""
+def given_pick(objective: Objective, arms: Ids) -> Pick:
+    """Return the pick of arms that are given, not chosen by their gains."""
     return Pick(
         arms=arms,
         gains=np.full(len(arms), np.nan),
@@ -104,7 +77,7 @@ def given(objective: Objective, arms: Ids) -> Pick:
     )
 
 
-def grow(
+def extend_greedily(
     strategy: Strategy,
     objective: Objective,
     members: Ids,
@@ -116,10 +89,10 @@ def grow(
     bounds: Bounds | None = None,
     pick_log: PickLog | None = None,
 ) -> Iterator[Pick]:
-    """Yield picks of up to ``r`` arms until ``members`` have grown to ``k``.
+    """Yield picks of up to ``r`` arms that extend ``members`` to ``k`` prototypes.
 
-    Where rows have prices, it ends when none that gains anything can be paid for. Picks that
-    ``diary`` knows of an earlier run are taken as they were.
+    If rows have costs, it ends when no affordable row has a gain. Picks of an earlier run in
+    ``pick_log`` are repeated first.
     """
     pick_log = PickLog(SearchControl()) if pick_log is None else pick_log
     for logged in pick_log.earlier():
@@ -135,8 +108,7 @@ def grow(
         )
     if pick_log.is_resumed:
         bounds = pick_log.bounds
-        if isinstance(objective, SampledCoverage):
-            objective.recall(pick_log.arrays)
+        objective.restore(pick_log.arrays)
     is_free = np.ones(len(feasibility.groups), dtype=bool)
     is_free[members] = False
     while (n_left := k - len(members)) > 0:
@@ -144,9 +116,9 @@ def grow(
         if len(arms) == 0:
             break
         terms = Terms(population=objective.population, picks=min(r, n_left), random=random)
-        choice = play_round(strategy, arms, objective, terms, bounds)
+        choice = run_round(strategy, arms, objective, terms, bounds)
         bounds = choice.bounds if objective.is_bounding else None
-        taken, gains = _worthwhile(choice, objective.is_bounding and choice.is_of_all)
+        taken, gains = _with_gain(choice, objective.is_bounding and choice.is_of_all)
         admitted = feasibility.admitted(members, taken, n_left)
         taken, gains = taken[admitted], gains[admitted]
         if len(taken) == 0:
@@ -157,7 +129,7 @@ def grow(
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)
-        pick_log.save(taken, gains, choice.is_proven, bounds=bounds, state=_state_of(objective))
+        pick_log.save(taken, gains, choice.is_proven, bounds=bounds, state=objective.state)
         yield Pick(
             arms=taken,
             gains=gains,
@@ -167,19 +139,14 @@ def grow(
         )
 
 
-def _state_of(objective: Objective) -> Callable[[], dict[str, Any]]:
-    """Return a function that returns what a resumed run must know of the objective."""
-    return objective.notes if isinstance(objective, SampledCoverage) else dict
+def _with_gain(choice: Choice, is_conclusive: bool) -> tuple[Ids, Doubles]:
+    """Return the arms of the choice that have a positive gain.
 
-
-def _worthwhile(choice: Choice, is_settled: bool) -> tuple[Ids, Doubles]:
-    """Return the arms of the choice that gain anything.
-
-    Only exact gains of all arms settle that: what a sample did not show, the target may hold, and
-    what no arm of a subset gains, another may. A NaN is the gain of an arm that was chosen without
-    a pull, because there was nothing to decide.
+    Only the exact gains of all arms are conclusive. A gain of zero on a sample may be positive on
+    the target, and if no arm of a subset has a gain, another arm may have one. NaN is the gain of
+    an arm that was chosen without a pull, because it was the only choice.
     """
-    if not is_settled:
+    if not is_conclusive:
         return choice.arms, choice.means
     is_useful = ~(choice.means <= 0)
     return choice.arms[is_useful], choice.means[is_useful]

@@ -1,4 +1,4 @@
-"""The picks of a search, logged so that a resumed run repeats them instead of choosing."""
+"""A log of the picks of a search, so that a resumed run repeats them instead of searching."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOUNDS: dict[str, type[Bounds]] = {kind.__name__: kind for kind in (Bounds, Lev
 
 @dataclass(frozen=True, eq=False)
 class LoggedPick:
-    """One pick, with the counts and the seconds when it was made."""
+    """A pick, with the counts and the seconds at the time it was made."""
 
     arms: Ids
     gains: Doubles
@@ -29,19 +29,19 @@ class LoggedPick:
 
 
 class PickLog:
-    """Saves picks, if there is a checkpoint, and knows those of an earlier run.
+    """Saves picks if there is a checkpoint, and restores those of an earlier run.
 
-    ``arrays`` is what the earlier run saved in addition after its last pick; ``bounds`` are those
-    that its next round would have used.
+    ``arrays`` are the arrays that the earlier run saved with its last pick. ``bounds`` are the
+    bounds for the round after it.
     """
 
     def __init__(self, control: SearchControl) -> None:
         self._control = control
         self._picks: list[LoggedPick] = []
-        stage = control.states.restore(_STATE)
-        self._earlier: list[LoggedPick] = [] if stage is None else _picks_of(stage)
-        self.arrays: Mapping[str, Any] = {} if stage is None else stage.arrays
-        self.bounds = None if stage is None else _bounds_of(stage)
+        saved = control.states.restore(_STATE)
+        self._earlier: list[LoggedPick] = [] if saved is None else _picks_of(saved)
+        self.arrays: Mapping[str, Any] = {} if saved is None else saved.arrays
+        self.bounds = None if saved is None else _bounds_of(saved)
 
     @property
     def is_resumed(self) -> bool:
@@ -49,14 +49,14 @@ class PickLog:
         return bool(self._earlier)
 
     def earlier(self) -> Iterator[LoggedPick]:
-        """Yield the picks of an earlier run, fixed rows included."""
+        """Yield the picks of an earlier run, including that of the fixed rows."""
         for pick in self._earlier:
             self._picks.append(pick)
             yield pick
         self._control.end_replay()
 
     def replay(self, pick: LoggedPick) -> None:
-        """Show the counts and seconds that the earlier run had when it made a pick."""
+        """Set counts and clock to their values in the earlier run at this pick."""
         self._control.replay(pick.counts, pick.seconds)
 
     def save(
@@ -68,7 +68,7 @@ class PickLog:
         bounds: Bounds | None = None,
         state: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """Save a pick, and the arrays that the next round needs, which ``state`` returns."""
+        """Save a pick, the bounds, and the arrays that the next round needs (``state()``)."""
         control = self._control
         if not control.states.is_active:
             return
@@ -84,7 +84,7 @@ class PickLog:
 
 
 def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
-    """Return picks as columns, joined when they are written: most of them never are."""
+    """Return picks as columns, which are joined only if they are written: most never are."""
     n = len(picks)
     return {
         "arms": lambda: np.concatenate([pick.arms for pick in picks[:n]]),
@@ -96,8 +96,8 @@ def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
     }
 
 
-def _picks_of(stage: SavedState) -> list[LoggedPick]:
-    columns = stage.arrays
+def _picks_of(saved: SavedState) -> list[LoggedPick]:
+    columns = saved.arrays
     stops = np.cumsum(columns["sizes"])
     return [
         LoggedPick(
@@ -111,8 +111,8 @@ def _picks_of(stage: SavedState) -> list[LoggedPick]:
     ]
 
 
-def _bounds_of(stage: SavedState) -> Bounds | None:
-    if "bounds" not in stage.values:
+def _bounds_of(saved: SavedState) -> Bounds | None:
+    if "bounds" not in saved.values:
         return None
-    own = dict(stage.values["bounds"])
-    return _BOUNDS[own.pop("kind")](upper=stage.arrays["upper"], **own)
+    own = dict(saved.values["bounds"])
+    return _BOUNDS[own.pop("kind")](upper=saved.arrays["upper"], **own)

@@ -1,8 +1,8 @@
-"""Swap: replace a prototype by a better arm, until none is found or patience ends.
+"""Swaps on a ragged table: replace prototypes by better arms until no swap lowers the cost.
 
-A swap is decided on what the patchwork knows of an arm, which can only understate what it is worth.
-When it is made, the arm's distances to all rows are computed: the standing is exact at all times,
-so no swap ever raises the cost over the rows.
+A ragged table has only some distances of an arm, and the improvement by a swap can only be
+underestimated from these. Before a swap is made, the distances of the arm to all rows are computed.
+So the swap state is always exact, and no swap raises the cost over the rows.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from protobandit.oracle.tables import RaggedTable
 from protobandit.search.control import SearchControl
 from protobandit.search.objectives.swap_state import SwapState
 
-# A swap that lowers the cost by a smaller share of it is not worth its while; a smaller share of
-# what removing prototypes would cost is rounding, since the change is a difference of such sums.
-_WORTHWHILE = 1e-7
+# A swap must lower the cost by more than this share of it, and by more than rounding: a change is a
+# difference of sums, which are as large as the cost of removing prototypes.
+_MIN_IMPROVEMENT = 1e-7
 _ROUNDING = 1e-12
-_AT_ONCE = 8  # arms whose rows are computed together: more share a product, more are in vain
+_AT_ONCE = 8  # arms computed in one product: more share the product, but more may be wasted
 
 
 def refine_eagerly(
     swap_state: SwapState, ragged: RaggedTable, *, passes: int, control: SearchControl | None = None
 ) -> tuple[int, Doubles]:
-    """Swap whatever helps, the most promising arms first.
+    """Make every swap that lowers the cost, the best first, and return how many were made.
 
-    A pass asks every arm for its best swap, then tries those that would help, best first, each
-    against the prototypes as they are by then. Return how many swaps were made, and what the last
-    pass heard: how the cost would change by each arm's best swap, infinite for prototypes. It ends
-    between two swaps where ``control`` asks for it.
+    A pass computes the best swap of every arm, then tries those that would lower the cost, best
+    first, each with the current prototypes. Also returned are the changes of the cost by the best
+    swap of each arm in the last pass, infinite for prototypes. If ``control`` is interrupted, the
+    passes end between two swaps.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
@@ -55,31 +55,31 @@ def refine_eagerly(
 def _swap_some(
     swap_state: SwapState, ragged: RaggedTable, arms: Ids, least: float
 ) -> tuple[int, Ids]:
-    """Make the best swaps of these arms, one a slot; return how many, and the arms left to try.
+    """Make the best swaps of these arms, one per slot; return how many, and the remaining arms.
 
-    Swaps for different slots seldom spoil each other, so their rows are computed together.
+    Swaps of different slots seldom affect each other, so their distances are computed together.
     """
     changes, slots = swap_state.changes(ragged, arms)
-    helpful = np.flatnonzero(changes < least)
-    helpful = helpful[np.argsort(changes[helpful], kind="stable")]
-    _, firsts = np.unique(slots[helpful], return_index=True)
+    improving = np.flatnonzero(changes < least)
+    improving = improving[np.argsort(changes[improving], kind="stable")]
+    _, firsts = np.unique(slots[improving], return_index=True)
     firsts = np.sort(firsts)[:_AT_ONCE]
-    chosen, n_swaps = arms[helpful[firsts]], 0
+    chosen, n_swaps = arms[improving[firsts]], 0
     for arm, row in zip(chosen, ragged.distances(chosen), strict=True):
         change, slot = swap_state.change(ragged, int(arm))
         if change < least:
             swap_state.exchange(slot, int(arm), row)
             n_swaps += 1
-    return n_swaps, arms[np.sort(np.delete(helpful, firsts))]
+    return n_swaps, arms[np.sort(np.delete(improving, firsts))]
 
 
 def changes_of_others(swap_state: SwapState, ragged: RaggedTable) -> Doubles:
-    """Return the change of cost by the best swap of each arm; infinite for prototypes."""
+    """Return the change of the cost by the best swap of each arm; infinite for prototypes."""
     changes, _ = swap_state.changes(ragged, np.arange(len(ragged)))
     changes[swap_state.members] = np.inf
     return changes
 
 
 def least_change(swap_state: SwapState) -> float:
-    """Return the change of cost, a negative number, that a swap must go beyond."""
-    return -(_WORTHWHILE * swap_state.cost + _ROUNDING * swap_state.removal_cost)
+    """Return the change of the cost, a negative number, that a swap must be below."""
+    return -(_MIN_IMPROVEMENT * swap_state.cost + _ROUNDING * swap_state.removal_cost)

@@ -1,12 +1,12 @@
-"""Wander from neighbour to neighbour: random swaps, each kept if it helps.
+"""Random swaps (CLARANS): a random swap is made if it lowers the cost.
 
 Theory of operation
 -------------------
-A neighbour of some prototypes is the same with one of them replaced. Neighbours are drawn at
-random; the first that is better is moved to, and the search ends where ``patience`` of them in a
-row were not. They are drawn in blocks no longer than the patience left, so that no neighbour is
-ever drawn, nor its distances computed, in vain: arms first, then slots, both independent and even;
-an arm that is a prototype when its turn comes is passed over.
+A neighbour of a set of prototypes differs from it in one prototype. Neighbours are drawn at random.
+The search moves to the first one of lower cost, and ends when ``patience`` neighbours in a row did
+not lower it. Neighbours are drawn in blocks no longer than the remaining patience, so that every
+neighbour drawn is also tried. First the arms of a block are drawn, then the slots, both
+independently and uniformly. An arm that is a prototype when it is tried is skipped.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ BLOCK = 256
 
 
 class ColumnCache:
-    """Distances of the whole target to source rows, computed when first asked for and kept.
+    """Distances of the whole target to source rows, computed when first needed and kept.
 
     Parameters
     ----------
     oracle
-        Where they come from.
+        Computes the distances.
     capacity
-        How many source rows there is room for; when more are asked for, all others are forgotten.
+        The number of source rows that can be kept. When it is exceeded, all are dropped.
     """
 
     def __init__(self, oracle: Oracle, capacity: int) -> None:
@@ -43,12 +43,12 @@ class ColumnCache:
         self._n_kept = 0
 
     def n_missing(self, sources: Ids) -> int:
-        """Return how many of these distinct source rows would have to be computed."""
+        """Return the number of these distinct source rows that must be computed."""
         n = int((self.places[sources] < 0).sum())
         return n if self._n_kept + n <= len(self.matrix) else len(sources)
 
     def fetch(self, sources: Ids) -> None:
-        """See to it that the distances of these distinct source rows are ``matrix[places]``."""
+        """Make ``matrix[places[sources]]`` the distances of these distinct source rows."""
         if self._n_kept + (self.places[sources] < 0).sum() > len(self.matrix):
             self.places[:] = -1
             self._n_kept = 0
@@ -76,10 +76,11 @@ def random_swaps(
     random: np.random.Generator,
     may_compute: Callable[[int], bool],
 ) -> SwapState:
-    """Return where the search from ``start`` ends: at a likely local minimum, or at a limit.
+    """Return the prototypes at which the search from ``start`` ends.
 
-    The first ``n_fixed`` prototypes stay. ``may_compute`` tells whether so many more evaluations
-    are within the limits.
+    They are likely a local minimum, unless a limit ended the search. The first ``n_fixed``
+    prototypes are not replaced. ``may_compute`` returns whether the limits allow this many more
+    evaluations.
 
     Reference: Ng, Han (2002), CLARANS.
     """
@@ -103,11 +104,11 @@ def random_swaps(
                 columns.fetch(wanted)
         except Halt:
             break
-        n_failed = _walk(columns, swap_state, arms, slots, is_member, n_failed)
+        n_failed = _try_block(columns, swap_state, arms, slots, is_member, n_failed)
     return swap_state
 
 
-def _walk(
+def _try_block(
     columns: ColumnCache,
     swap_state: SwapState,
     arms: Ids,
@@ -115,7 +116,7 @@ def _walk(
     is_member: Any,
     n_failed: int,
 ) -> int:
-    """Try a block of neighbours one after the other; return how many have failed in a row."""
+    """Try a block of neighbours one by one; return how many have failed in a row."""
     while len(arms):
         position, n_more = swap_state.first_improving_swap(
             columns.matrix, columns.places, arms, slots, is_member

@@ -1,4 +1,4 @@
-"""Voronoi iteration: every cell takes its own most central arm, until none moves."""
+"""Voronoi iteration: each cell takes its most central arm as prototype, until none changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ROUNDING = 1e-12
 
 
 def voronoi_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pass]:
-    """Replace each prototype by the arm of its cell at the least summed distance from the cell.
+    """Replace each prototype by the arm of its cell with the least summed distance to the cell.
 
-    A cell is the target rows nearest to a prototype. An arm is in the cell of the row nearest to
-    it: where source and target are the same, that is its own.
+    A cell is the target rows whose nearest prototype is the same. An arm belongs to the cell of its
+    nearest target row. If source and target are the same rows, that is the arm itself.
 
     ``last`` is the last pass of an earlier run, which has counted the lookups of nearest rows.
 
@@ -29,18 +29,19 @@ def voronoi_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pa
     if last is not None:
         counts.restore(counted)
     while True:
-        n_moved = _move(medoids, rows)
+        n_moved = _recentre(medoids, rows)
         yield Pass(n_moved, is_last=n_moved == 0)
         if n_moved == 0:
             return
 
 
-def _move(medoids: Medoids, rows: Ids) -> int:
-    homes = medoids.near[rows].astype(np.int64)
-    homes[medoids.members] = np.arange(medoids.k)  # or another cell might take it too
-    costs = cell_costs(medoids, homes)
-    best_first = np.lexsort((costs, homes))
-    edges = np.searchsorted(homes[best_first], np.arange(medoids.k + 1))
+def _recentre(medoids: Medoids, rows: Ids) -> int:
+    """Make each cell's most central arm its prototype; return how many have changed."""
+    cells = medoids.near[rows].astype(np.int64)
+    cells[medoids.members] = np.arange(medoids.k)  # otherwise two cells might take the same arm
+    costs = cell_costs(medoids, cells)
+    best_first = np.lexsort((costs, cells))
+    edges = np.searchsorted(cells[best_first], np.arange(medoids.k + 1))
     limits = costs[medoids.members] * (1 - _ROUNDING)
     n_moved = 0
     for slot in range(medoids.k):

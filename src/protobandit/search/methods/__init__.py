@@ -1,1 +1,1 @@
-"""The named methods: combinations of strategy, objective and driver, with their parameters."""
+"""The methods: named combinations of a strategy, an objective and a driver."""

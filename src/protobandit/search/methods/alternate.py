@@ -1,4 +1,4 @@
-"""k-medoids in the manner of k-means: assign, recentre, repeat."""
+"""Voronoi iteration: k-medoids with the iteration of k-means."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from protobandit.search.methods.swap_passes import Passes, SwapPassMethod
 
 @dataclass(frozen=True, kw_only=True)
 class Alternate(SwapPassMethod):
-    """Every prototype moves to the middle of its cell, until none does (Voronoi iteration).
+    """Move each prototype to the centre of its cell until none changes (Voronoi iteration).
 
-    A pass reads a k-th of the matrix, but prototypes never leave their neighbourhood, so the result
-    is worse than by swaps. Evaluations: |S||T|, all of which are kept.
+    A cell is the target rows whose nearest prototype is the same. A pass reads 1/k of the matrix,
+    but prototypes never leave their neighbourhood, so the result is worse than that of swaps.
+
+    Evaluations: |S||T|. Memory: the |S| x |T| matrix.
 
     Parameters
     ----------

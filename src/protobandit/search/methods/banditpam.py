@@ -1,64 +1,72 @@
-"""BanditPAM: PAM whose every choice is a search on sampled target rows."""
+"""BanditPAM: PAM with bandit searches on sampled target rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.checks import require_integer
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.checks import require_integer, require_number
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
-from protobandit.search.control import SearchControl
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.bandit_swaps import bandit_swaps
-from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.drivers.race.race import RungResult
-from protobandit.search.drivers.race.schedule import Rung
-from protobandit.search.methods.lazybandit import in_order, restore_result, save_result
-from protobandit.search.methods.method import Method, Outcome, Schedule, require_probability
-from protobandit.search.objectives.prefix_coverage import PrefixCoverage
-from protobandit.search.objectives.prefixes import Prefixes
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
+from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.swap_state import SwapState
 
 _BATCH = 100  # the paper's
-_BATCH_A_SLOT = 10  # fewer rows than this hardly meet an arm's own neighbourhood
+_BATCH_PER_SLOT = 10  # fewer rows have hardly any in the neighbourhood of an arm
 _ROUNDS = 12.0  # batches that an arm reads on average: 3 to 100 (measured; for predictions only)
 _SWAPS = 1.0  # swaps, in units of k (measured; for predictions only)
+_STATE = "bandit swaps"
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The prototypes, whether BUILD was exact greedy selection, and a remark for the user."""
+
+    swap_state: SwapState
+    is_exact: bool
+    remark: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class BanditPAM(Method):
-    """PAM's BUILD and SWAP, each step decided by successive elimination on sampled target rows.
+    """PAM, with each step decided by successive elimination on sampled target rows (BanditPAM).
 
-    All steps read one order of the target from its beginning, and what a row has been measured at
-    is kept, so that later steps mostly look up (BanditPAM++). A swap is made only if it lowers the
-    cost of the whole target, so the result is never worse than its BUILD.
+    All steps read the target rows in the same random order, from its beginning. Distances that have
+    been computed are kept, so that later steps mostly look them up (BanditPAM++). A swap is made
+    only if it lowers the cost on the whole target, so the result is never worse than that of BUILD.
 
-    Evaluations: |S| times a few batches, and |T| for each row that is a prototype at any time;
-    never more than |S||T| as long as the memory suffices.
-    Memory: k x |T| distances, the prefixes that there is room for, and a dozen numbers for each of
-    the k |S| swaps while one is searched for.
-    Weights: rows come in uniform order, those without weight not at all, and a reward counts
-    w / mean(w) times, which is unbiased, and exact at the end of the order.
+    Evaluations: |S| times a few batches, and |T| for each row that becomes a prototype; at most
+    |S||T| if all of these fit into memory.
+    Memory: k x |T| distances, the other distances that fit, and about 12 numbers for each of the
+    k |S| swaps during the search for one.
+    Weights: rows are read in uniform order, without those of weight 0. A reward is multiplied by
+    w / mean(w), which is unbiased, and exact at the end of the order.
 
     Parameters
     ----------
     batch
-        How many target rows every arm is compared on at first; by default 100 (the paper's), or
-        10 k if that is more. From |T| on every step is PAM's.
+        Number of target rows that all arms read first; by default 100 (as in the paper), or 10 k if
+        that is more. With |T| or more, every step is that of PAM.
     delta
-        The probability of error of one search, shared out among its arms (the paper's 0.001).
+        Probability of error of one search, divided among its arms (the paper uses 0.001).
     max_iter
-        How many searches for a swap there are at most; 0 leaves BUILD as it is.
+        Largest number of searches for a swap; 0 returns the result of BUILD.
 
     References
     ----------
@@ -75,11 +83,11 @@ class BanditPAM(Method):
     def __post_init__(self) -> None:
         require_integer(self.batch, "batch", allows_none=True)
         require_integer(self.max_iter, "max_iter", at_least=0)
-        require_probability(self.delta, "delta")
+        require_number(self.delta, "delta", above=0, below=1)
 
     def first_batch(self, problem: Problem) -> int:
-        """Return how many rows every arm is compared on at first."""
-        rows = max(_BATCH, _BATCH_A_SLOT * problem.k) if self.batch is None else self.batch
+        """Return the number of target rows that all arms read first."""
+        rows = max(_BATCH, _BATCH_PER_SLOT * problem.k) if self.batch is None else self.batch
         return min(rows, len(problem.target))
 
     def picks(
@@ -89,50 +97,61 @@ class BanditPAM(Method):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        problem = oracle.problem
-        rung = Rung(len(problem.source), len(problem.target), 0, self.max_iter)
-        earlier = restore_result(control, [rung])
-        if earlier is not None:
-            yield from in_order(oracle, earlier, random, earlier.remark)
-            return
-        self._require_room(oracle, control.limits)
+        found = _restored(control) or self._search(oracle, random, control, schedule)
+        state = found.swap_state
+        table = FullTable(oracle=oracle, arms=state.members, matrix=state.matrix)
+        slots = np.arange(len(state.members))
+        for pick in order_by_gain(table, slots, state.weights, random, is_whole=True):
+            yield replace(pick, is_proven=found.is_exact, remark=found.remark)
+
+    def _search(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> _Found:
+        self._require_memory(oracle, control.limits)
         prefixes = Prefixes(oracle, random, room=schedule.n_prefix_bytes)
-        strategy = SuccessiveElimination(delta=self.delta, batch=self.first_batch(problem))
-        result = self._built(strategy, prefixes, rung, random, control)
+        strategy = SuccessiveElimination(delta=self.delta, batch=self.first_batch(oracle.problem))
+        swap_state, is_exact = self._build(strategy, prefixes, random, control)
         if control.stopped:
             remark = f"{control.stopped.at_start} left no room for swaps."
         else:
             with oracle.during("swap"):
-                searches = bandit_swaps(strategy, prefixes, result.swap_state, random=random)
-                remark = self._swapped(searches, control)
-        if not control.stopped:
-            save_result(control, result, [rung], remark)
-        yield from in_order(oracle, result, random, remark)
+                searches = bandit_swaps(strategy, prefixes, swap_state, random=random)
+                remark = self._swap(searches, control)
+        found = _Found(swap_state, is_exact, remark)
+        if control.states.is_active and not control.stopped:
+            values = {"is_exact": is_exact, "remark": remark}
+            control.states.save(_STATE, SavedState(values, swap_state.state()))
+        return found
 
-    def _require_room(self, oracle: Oracle, limits: Limits) -> None:
-        """Raise if there is no room for the prototypes' distances."""
-        needed, room = _members_bytes(oracle.problem, oracle.dtype.itemsize), limits.room()
-        if needed > room:
-            raise InvalidInput(
-                f"method={self.name!r} keeps {needed / 1e9:.1f} GB of d(target, prototype) but "
-                f"{room / 1e9:.1f} GB may be used. Pass a smaller k, or method='lazybandit'."
-            )
+    def _require_memory(self, oracle: Oracle, limits: Limits) -> None:
+        """Raise if there is no room for the distances of the prototypes."""
+        needed = _members_bytes(oracle.problem, oracle.dtype.itemsize)
+        require_memory(
+            needed,
+            limits,
+            user=f"method={self.name!r}",
+            contents="the distances of the prototypes to the whole target",
+            instead="Pass a smaller k, or use method='lazybandit'.",
+        )
 
-    def _built(
+    def _build(
         self,
         strategy: Strategy,
         prefixes: Prefixes,
-        rung: Rung,
         random: np.random.Generator,
         control: SearchControl,
-    ) -> RungResult:
-        """Return where BUILD leads, as far as the limits allow."""
+    ) -> tuple[SwapState, bool]:
+        """Return the result of BUILD, as far as the limits allow, and whether it is exact."""
         problem, is_exact = prefixes.oracle.problem, True
-        n_source, coverage = len(problem.source), PrefixCoverage.of(prefixes, problem.k)
+        coverage = PrefixCoverage.of(prefixes, problem.k)
         picks = greedy(
             strategy,
             coverage,
-            feasibility=Feasibility.none(n_source),
+            feasibility=Feasibility.none(len(problem.source)),
             k=problem.k,
             random=random,
         )
@@ -148,11 +167,11 @@ class BanditPAM(Method):
                 raise
             control.stop()
         members = coverage.prototypes
-        swap_state = SwapState(members, coverage.matrix[: len(members)], prefixes.weights)
-        return RungResult(rung, np.arange(n_source), swap_state, 0, n_source, is_exact)
+        matrix = coverage.matrix[: len(members)]
+        return SwapState(members, matrix, prefixes.weights), is_exact
 
-    def _swapped(self, searches: Iterator[bool], control: SearchControl) -> str:
-        """Search until no swap pays or something ends it; return what, as a sentence."""
+    def _swap(self, searches: Iterator[bool], control: SearchControl) -> str:
+        """Search until no swap lowers the cost or something ends it; return what, as a sentence."""
         if self.max_iter == 0:
             return ""
         try:
@@ -184,6 +203,15 @@ class BanditPAM(Method):
         if not outcome.is_proven:
             return None
         return Guarantee(method=self.name, statement="f >= (1 - 1/e) f*")
+
+
+def _restored(control: SearchControl) -> _Found | None:
+    """Return the result of an earlier run, or None."""
+    saved = control.states.restore(_STATE)
+    if saved is None:
+        return None
+    swap_state = SwapState.restored(saved.arrays)
+    return _Found(swap_state, saved.values["is_exact"], saved.values["remark"])
 
 
 def _members_bytes(problem: Problem, itemsize: int) -> int:

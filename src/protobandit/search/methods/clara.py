@@ -1,9 +1,9 @@
-"""CLARA: small samples solved well, and the best of their answers."""
+"""CLARA: k-medoids on small samples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,36 +12,39 @@ from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SavedState, SearchControl
-from protobandit.search.drivers.greedy import Pick
+from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.subsample import CandidateSet, ValidationRows, subsample
+from protobandit.search.drivers.table_greedy import order_by_gain
 from protobandit.search.methods.method import Method, Schedule
-from protobandit.search.methods.ordering import arranged
 
-_MOST_VALIDATION_ROWS = 1 << 16  # of the target; a larger target is sampled
+_MOST_VALIDATION_ROWS = 1 << 16  # a larger target is sampled
 _STATE = "samples"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clara(Method):
-    """Greedy and swaps on small random samples; the outcome that is best on the target is kept.
+    """Greedy selection and swaps on small random samples; the best result is returned (CLARA).
 
-    A sample is ``sample_size`` target rows, drawn by weight, and as many source rows: those same
-    rows where source and target are one, else drawn evenly. The best prototypes so far are always
-    among them. Outcomes are judged on the whole target or, where it has more than 65,536 rows or
-    memory is short, on so many rows drawn by weight before the first sample. As the judging rows
-    never change, more samples never make the result worse.
+    A sample has ``sample_size`` target rows, drawn by weight, and as many source rows. If source
+    and target are the same rows, these are the target rows of the sample; otherwise they are drawn
+    uniformly. The best prototypes so far are always among them. Results are compared on the whole
+    target. If it has more than 65,536 rows, or memory is limited, they are compared on validation
+    rows drawn by weight before the first sample. The validation rows never change, so more samples
+    never make the result worse.
 
-    Evaluations: about ``sample_size`` squared and k times the judging rows, for each sample.
+    Evaluations: about ``sample_size`` squared, and k times the validation rows, per sample.
+    Memory: one sample, and twice k times the validation rows.
 
     Parameters
     ----------
     n_samples
-        How many samples.
+        Number of samples.
     sample_size
-        How many rows a sample has on either side; None for 40 + 2 k.
+        Number of source rows and of target rows of a sample; None for 40 + 2 k.
 
     References
     ----------
@@ -58,13 +61,13 @@ class Clara(Method):
         require_integer(self.sample_size, "sample_size", allows_none=True)
 
     def size(self, problem: Problem) -> int:
-        """Return how many rows a sample has on either side."""
+        """Return the number of source rows and of target rows of a sample."""
         if self.sample_size is None:
             return 40 + 2 * problem.k
         if self.sample_size < problem.k:
             raise InvalidInput(
-                f"sample_size={self.sample_size} is less than k={problem.k}: a sample must hold "
-                f"all prototypes. Pass sample_size >= {problem.k}, or None for 40 + 2 k."
+                f"sample_size={self.sample_size} is less than k={problem.k}, but a sample must "
+                f"contain all prototypes. Pass sample_size >= {problem.k}, or None for 40 + 2 k."
             )
         return self.sample_size
 
@@ -94,7 +97,12 @@ class Clara(Method):
         if control.stopped:
             done = f"{n_done} of {self.n_samples} samples"
             remark = f"{control.stopped.at_start} ended the search after {done}."
-        yield from arranged(oracle, best.prototypes, best.matrix, best.weights, random, remark)
+        is_whole = schedule.n_validation == len(problem.target)
+        oracle.look_up(best.matrix.size)  # so that lookups are comparable with earlier versions
+        table = FullTable(oracle=oracle, arms=best.prototypes, matrix=best.matrix)
+        members = np.arange(problem.k)
+        for pick in order_by_gain(table, members, best.weights, random, is_whole=is_whole):
+            yield replace(pick, remark=remark)
 
     def least_evaluations(self, problem: Problem) -> int:
         return _in_sample(problem, self.size(problem), 0)
@@ -109,7 +117,7 @@ class Clara(Method):
 
 
 def _save(control: SearchControl, best: CandidateSet, n_done: int) -> None:
-    """Save the best set so far."""
+    """Save the best set of prototypes so far."""
     arrays = {"prototypes": best.prototypes, "matrix": best.matrix}
     control.states.save(_STATE, SavedState({"n_done": n_done, "cost": best.cost}, arrays))
 
@@ -117,7 +125,7 @@ def _save(control: SearchControl, best: CandidateSet, n_done: int) -> None:
 def _restored(
     control: SearchControl, validation: ValidationRows
 ) -> tuple[CandidateSet | None, int]:
-    """Return the best set that an earlier run has found, and of how many samples."""
+    """Return the best set of an earlier run, and the number of its samples."""
     saved = control.states.restore(_STATE)
     if saved is None:
         return None, 0
@@ -127,11 +135,11 @@ def _restored(
 
 
 def _in_sample(problem: Problem, size: int, n_kept: int) -> int:
-    """Return how many dissimilarities a sample has at most, the ``n_kept`` best among its rows."""
+    """Return the largest number of dissimilarities of a sample with ``n_kept`` rows added."""
     return min(size + n_kept, len(problem.source)) * min(size, len(problem.target))
 
 
 def _n_validation(problem: Problem, itemsize: int, limits: Limits) -> int:
-    """Return on how many target rows candidate sets are compared."""
+    """Return the number of target rows on which sets of prototypes are compared."""
     room = limits.room() // (2 * problem.k * itemsize)
     return min(len(problem.target), _MOST_VALIDATION_ROWS, max(room, 40 + 2 * problem.k))

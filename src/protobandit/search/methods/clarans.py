@@ -1,50 +1,52 @@
-"""CLARANS: random swaps on the whole target, from several starts."""
+"""CLARANS: k-medoids by random swaps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.checks import require_integer
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.checks import require_integer, weights_or_ones
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SavedState, SearchControl
-from protobandit.search.drivers.greedy import Pick
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
-from protobandit.search.methods.method import Method, Schedule
-from protobandit.search.methods.ordering import arranged
-from protobandit.search.methods.swap_passes import weights_of
+from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.method import Method, Schedule, require_memory
 from protobandit.search.objectives.swap_state import SwapState
 
 _LEAST_NEIGHBOURS = 250
 _SHARE_OF_NEIGHBOURS = 0.0125
 _STATE = "found"
-_WALKED = 8  # neighbours tried from a start, in units of maxneighbor (measured on MNIST)
+_TRIED = 8  # neighbours tried per search, in units of maxneighbor (measured on MNIST)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clarans(Method):
-    """From random prototypes to a random neighbour that is better, until none is found for long.
+    """Random swaps that lower the cost, from several random starts (CLARANS).
 
-    A neighbour differs in one prototype, and is judged on the whole target. Of several searches the
-    best is kept, and put in order.
+    A neighbour of a set of prototypes differs from it in one prototype. A search draws neighbours
+    at random, moves to the first of lower cost on the whole target, and ends when ``maxneighbor``
+    neighbours in a row did not lower the cost. The best result of ``numlocal`` searches is
+    returned, ordered by greedy gain.
 
-    Evaluations: |T| for each source row that is ever drawn, so at most |S||T| as long as memory
-    holds them; where it does not, rows drawn again are computed again. Lookups: |T| for most of the
-    neighbours tried.
+    Evaluations: |T| for each source row that is ever drawn, so at most |S||T| if all fit into
+    memory; otherwise rows that are drawn again are computed again. Lookups: |T| for most of the
+    neighbours tried. Memory: the distances of the source rows drawn, as many as fit.
 
     Parameters
     ----------
     numlocal
-        How many searches.
+        Number of searches.
     maxneighbor
-        How many neighbours in a row must be no better for a search to end; None for 1.25 % of all
-        k (|S| - k) neighbours, but at least 250.
+        Number of neighbours in a row that end a search if none lowers the cost; None for 1.25 % of
+        all k (|S| - k) neighbours, but at least 250.
 
     References
     ----------
@@ -61,7 +63,7 @@ class Clarans(Method):
         require_integer(self.maxneighbor, "maxneighbor", allows_none=True)
 
     def patience(self, problem: Problem) -> int:
-        """Return how many neighbours in a row must be no better for a search to end."""
+        """Return the number of neighbours in a row that end a search if none lowers the cost."""
         if self.maxneighbor is not None:
             return self.maxneighbor
         n_neighbours = problem.k * (len(problem.source) - problem.k)
@@ -78,21 +80,19 @@ class Clarans(Method):
         feasibility = problem.feasibility
         saved = control.states.restore(_STATE)
         if saved is not None:
-            found = SwapState.recalled(saved.arrays)
-            yield from arranged(oracle, found.members, found.matrix, found.weights, random)
+            yield from _ordered(oracle, SwapState.restored(saved.arrays), random)
             return
         best: SwapState | None = None
         columns = ColumnCache(oracle, schedule.n_columns)
         for n_done in range(self.numlocal):
             control.report(f"search {n_done + 1} of {self.numlocal}")
-            drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
-            start = np.append(feasibility.fixed, drawn)
+            start = random_rows(feasibility, problem.k, random)
             if best is not None and not control.allows(columns.n_missing(start) * n_target):
                 break
             found = random_swaps(
                 columns,
                 start,
-                weights_of(problem),
+                weights_or_ones(problem.weights, n_target),
                 n_fixed=len(feasibility.fixed),
                 patience=self.patience(problem),
                 random=random,
@@ -106,9 +106,9 @@ class Clarans(Method):
                 break
         assert best is not None
         if control.states.is_active and not control.stopped:
-            control.states.save(_STATE, SavedState(arrays=best.notes()))
+            control.states.save(_STATE, SavedState(arrays=best.state()))
         remark = f"{control.stopped.at_start} ended the search." if control.stopped else ""
-        yield from arranged(oracle, best.members, best.matrix, best.weights, random, remark)
+        yield from _ordered(oracle, best, random, remark)
 
     def least_evaluations(self, problem: Problem) -> int:
         return problem.k * len(problem.target)
@@ -117,8 +117,8 @@ class Clarans(Method):
         n_source, n_target = len(problem.source), len(problem.target)
         itemsize = problem.distance_dtype.itemsize
         capacity = _capacity(problem, itemsize, limits)
-        n_drawn = self.numlocal * (problem.k + _WALKED * self.patience(problem))
-        if capacity == n_source:  # each is computed when it is drawn first
+        n_drawn = self.numlocal * (problem.k + _TRIED * self.patience(problem))
+        if capacity == n_source:  # each is computed only when it is first drawn
             n_drawn = n_source * -np.expm1(-n_drawn / n_source)
         return Schedule(
             evaluations=round(n_drawn) * n_target,
@@ -127,16 +127,28 @@ class Clarans(Method):
         )
 
 
+def _ordered(
+    oracle: Oracle, found: SwapState, random: np.random.Generator, remark: str = ""
+) -> Iterator[Pick]:
+    """Yield prototypes by greedy gain; of equal gains the smaller row number comes first."""
+    table = FullTable(oracle=oracle, arms=found.members, matrix=found.matrix)
+    oracle.look_up(found.matrix.size)  # so that lookups are comparable with earlier versions
+    members = np.argsort(found.members)
+    for pick in order_by_gain(table, members, found.weights, random, is_whole=True):
+        yield replace(pick, remark=remark)
+
+
 def _capacity(problem: Problem, itemsize: int, limits: Limits) -> int:
-    """Return of how many source rows the distances can be kept."""
+    """Return the number of source rows whose distances can be kept."""
     n_source, k = len(problem.source), problem.k
-    a_row = len(problem.target) * itemsize
-    n_rows = limits.room() // a_row - 2 * k  # of which the best and the current prototypes
+    row_bytes = len(problem.target) * itemsize
     least = min(n_source, max(k, BLOCK))
-    if n_rows < least:
-        needed = (least + 2 * k) * a_row
-        raise InvalidInput(
-            f"method='clarans' needs {needed / 1e9:.1f} GB for the distances of a few prototypes "
-            f"to all of T but {limits.room() / 1e9:.1f} GB may be used. Use method='clara'."
-        )
-    return min(n_source, n_rows)
+    require_memory(
+        (least + 2 * k) * row_bytes,
+        limits,
+        user="method='clarans'",
+        contents="the distances of a few prototypes to the whole target",
+        instead="Use method='clara'.",
+    )
+    n_rows = limits.room() // row_bytes - 2 * k  # beside the best and the current prototypes
+    return min(n_source, max(n_rows, least))

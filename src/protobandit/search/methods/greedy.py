@@ -1,17 +1,16 @@
-"""Greedy methods on exact gains, and random rows."""
+"""Greedy methods on exact gains."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from protobandit.foundation.checks import require_integer
+from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
@@ -19,42 +18,51 @@ from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.arms.lazy import Lazy
 from protobandit.search.arms.subset import Subset
+from protobandit.search.arms.threshold import Threshold
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.budgeted import budgeted_greedy
-from protobandit.search.drivers.greedy import Pick, given, greedy
-from protobandit.search.methods.method import (
-    Memoize,
-    Method,
-    Outcome,
-    Schedule,
-    exact_coverage,
-    exact_schedule,
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.greedy_bounds import (
+    conditions_of,
+    exact_guarantee,
     require_epsilon,
-    require_memoize,
+    subset_size,
 )
-from protobandit.search.objectives.sampled_coverage import SampledCoverage
+from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
+from protobandit.search.objectives.coverage import ExactCoverage
+
+Memoize: TypeAlias = "bool | Literal['auto']"
+
+_LAZY_SHARE = 0.03  # of all gains, computed per iteration after the second (measured on MNIST)
+_THRESHOLD_SHARE = 0.04
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ExactGreedy(Method):
-    """Greedy on exact gains: what `SpotGreedy` and `LazyGreedy` share."""
+class _ExactGains(Method):
+    """The part that greedy methods on exact gains have in common."""
 
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
-    strategy: ClassVar[Strategy]
-    share: ClassVar[float]  # of all arms, whose gains an iteration after the second computes
-    r: int = 1
-    memoize: Memoize = "auto"
-
-    def __post_init__(self) -> None:
-        require_integer(self.r, "r")
-        require_memoize(self.memoize)
+    memoize: Memoize
 
     @property
-    def is_exact_greedy(self) -> bool:
-        return self.r == 1
+    def rows_per_iteration(self) -> int:
+        """Return the number of rows that an iteration picks."""
+        return 1
+
+    def strategy(self, problem: Problem) -> Strategy:
+        """Return the strategy that chooses the rows of an iteration."""
+        raise NotImplementedError
+
+    def n_terms(self, problem: Problem) -> int:
+        """Return the expected number of terms of all gains that are computed."""
+        raise NotImplementedError
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        return exact_schedule(problem, _n_gains(problem, self.r, self.share), self.memoize, limits)
+        n_target = len(problem.target)
+        n_terms, n_pairs = self.n_terms(problem), len(problem.source) * n_target
+        n_bytes = n_pairs * problem.distance_dtype.itemsize
+        if self.memoize is True or (self.memoize == "auto" and n_bytes <= limits.room()):
+            return Schedule(evaluations=min(n_pairs, n_terms), memory=n_bytes, keeps_matrix=True)
+        return Schedule(evaluations=n_terms + problem.k * n_target, memory=0)
 
     def picks(
         self,
@@ -63,15 +71,24 @@ class _ExactGreedy(Method):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        coverage = exact_coverage(oracle, self.memoize, control.limits, schedule)
         problem = oracle.problem
+        if self.memoize is True:
+            require_memory(
+                oracle.matrix_bytes,
+                control.limits,
+                user="memoize=True",
+                contents="all dissimilarities",
+                instead="Pass memoize=False, or use method='lazybandit'.",
+            )
+        if schedule.keeps_matrix:
+            oracle.keep()
         driver = greedy if problem.feasibility.prices is None else budgeted_greedy
         return driver(
-            self.strategy,
-            coverage,
+            self.strategy(problem),
+            ExactCoverage.of(oracle),
             feasibility=problem.feasibility,
             k=problem.k,
-            r=self.r,
+            r=self.rows_per_iteration,
             random=random,
             control=control,
         )
@@ -79,23 +96,48 @@ class _ExactGreedy(Method):
     def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * len(problem.target)
 
+
+class _ExactGreedy(_ExactGains):
+    """The part that `SpotGreedy` and `LazyGreedy` have in common."""
+
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
+    share: ClassVar[float]
+    r: int
+
+    def __post_init__(self) -> None:
+        require_integer(self.r, "r")
+        _require_memoize(self.memoize)
+
+    @property
+    def is_exact_greedy(self) -> bool:
+        return self.r == 1
+
+    @property
+    def rows_per_iteration(self) -> int:
+        return self.r
+
+    def n_terms(self, problem: Problem) -> int:
+        return _n_terms(problem, -(-problem.k // self.r), self.share)
+
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         return exact_guarantee(self.name, outcome.feasibility) if self.r == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpotGreedy(_ExactGreedy):
-    """Exact greedy: every gain, at every iteration (SPOTgreedy; PAM's BUILD).
+    """Exact greedy selection: all gains are computed at every iteration (SPOTgreedy, PAM's BUILD).
 
-    Evaluations: |S||T| if memoized, else the sum of (|S| - |M|)|T| over the iterations, and |T| per
-    prototype under "assign". Memory: the |S| x |T| matrix if memoized, else a few blocks.
+    Evaluations: |S||T| if memoized, otherwise the sum of (|S| - |M|)|T| over the iterations, and
+    |T| per prototype under "assign". Memory: the |S| x |T| matrix if memoized, otherwise a few
+    blocks.
 
     Parameters
     ----------
     r
         Number of rows per iteration.
     memoize
-        Whether to keep every dissimilarity. "auto" keeps them if half the free memory suffices.
+        Whether to keep all dissimilarities. "auto" keeps them if they fit into half the free
+        memory.
 
     References
     ----------
@@ -103,16 +145,22 @@ class SpotGreedy(_ExactGreedy):
     """
 
     name: ClassVar[str] = "spotgreedy"
-    strategy: ClassVar[Strategy] = Exhaustive()
     share: ClassVar[float] = 1.0
+    r: int = 1
+    memoize: Memoize = "auto"
+
+    def strategy(self, problem: Problem) -> Strategy:
+        return Exhaustive()
 
 
 @dataclass(frozen=True, kw_only=True)
 class LazyGreedy(_ExactGreedy):
-    """The result of `SpotGreedy`; gains are recomputed only where they may matter.
+    """Exact greedy selection that recomputes only the gains that may be the largest.
 
-    Gains only shrink as prototypes are added, so an old gain is an upper bound, and the gains of
-    most rows are never computed again.
+    The result is that of `SpotGreedy`. Gains never increase as prototypes are added, so an old gain
+    is an upper bound, and the gains of most rows are never recomputed.
+
+    Evaluations and memory: as `SpotGreedy` if memoized, otherwise fewer evaluations.
 
     Parameters
     ----------
@@ -125,19 +173,26 @@ class LazyGreedy(_ExactGreedy):
     """
 
     name: ClassVar[str] = "lazygreedy"
-    strategy: ClassVar[Strategy] = Lazy()
-    share: ClassVar[float] = 0.03  # measured on MNIST
+    share: ClassVar[float] = _LAZY_SHARE
+    r: int = 1
+    memoize: Memoize = "auto"
+
+    def strategy(self, problem: Problem) -> Strategy:
+        return Lazy()
 
 
 @dataclass(frozen=True, kw_only=True)
-class StochasticGreedy(Method):
-    """Exact gains on a random subset of the source at every iteration.
+class StochasticGreedy(_ExactGains):
+    """Greedy selection on the exact gains of a random subset of the source at every iteration.
+
+    Evaluations: k |R||T|, where |R| is the size of a subset; at most |S||T| if memoized. Memory: as
+    `SpotGreedy`.
 
     Parameters
     ----------
     epsilon
-        The expected loss, in 0 < epsilon < 1 - 1/e. A subset has |S| / k ln(1 / epsilon) rows,
-        where k is the number of rows to choose.
+        The expected loss, 0 < epsilon < 1 - 1/e. A subset has |S| / k ln(1 / epsilon) rows, where k
+        is the number of rows to choose.
     memoize
         As in `SpotGreedy`.
 
@@ -153,28 +208,13 @@ class StochasticGreedy(Method):
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
-        require_memoize(self.memoize)
+        _require_memoize(self.memoize)
 
-    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        n_gains = problem.k * subset_size(problem, self.epsilon) * len(problem.target)
-        return exact_schedule(problem, n_gains, self.memoize, limits)
+    def strategy(self, problem: Problem) -> Strategy:
+        return Subset(inner=Exhaustive(), size=subset_size(problem, self.epsilon))
 
-    def picks(
-        self,
-        oracle: Oracle,
-        random: np.random.Generator,
-        control: SearchControl,
-        schedule: Schedule,
-    ) -> Iterator[Pick]:
-        problem = oracle.problem
-        return greedy(
-            Subset(inner=Exhaustive(), size=subset_size(problem, self.epsilon)),
-            exact_coverage(oracle, self.memoize, control.limits, schedule),
-            feasibility=problem.feasibility,
-            k=problem.k,
-            random=random,
-            control=control,
-        )
+    def n_terms(self, problem: Problem) -> int:
+        return problem.k * subset_size(problem, self.epsilon) * len(problem.target)
 
     def least_evaluations(self, problem: Problem) -> int:
         return subset_size(problem, self.epsilon) * len(problem.target)
@@ -191,63 +231,61 @@ class StochasticGreedy(Method):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Random(Method):
-    """Rows drawn at random: the baseline that every method must beat."""
+class ThresholdGreedy(_ExactGains):
+    """Greedy selection that picks the first row whose exact gain reaches a decreasing threshold.
 
-    name: ClassVar[str] = "random"
+    The first prototype is the best single row. For the others the threshold starts at the largest
+    gain. When no row reaches it, it is multiplied by 1 - epsilon, down to epsilon / |S| of the
+    largest gain. The gain of a row below the threshold is recomputed only when the threshold has
+    decreased to its last value. Like that of greedy selection, the guarantee holds for every C.
+
+    Evaluations and memory: as `LazyGreedy`.
+
+    Parameters
+    ----------
+    epsilon
+        The loss of the guarantee, 0 < epsilon < 1 - 1/e.
+    memoize
+        As in `SpotGreedy`.
+
+    References
+    ----------
+    Badanidiyuru, Vondrák (2014), Fast algorithms for maximizing submodular functions.
+    """
+
+    name: ClassVar[str] = "thresholdgreedy"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    epsilon: float = 0.1
+    memoize: Memoize = "auto"
 
-    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        return Schedule(evaluations=0, memory=0)
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        _require_memoize(self.memoize)
 
-    def picks(
-        self,
-        oracle: Oracle,
-        random: np.random.Generator,
-        control: SearchControl,
-        schedule: Schedule,
-    ) -> Iterator[Pick]:
-        problem, coverage = oracle.problem, SampledCoverage.of(oracle, scale=1.0)
-        feasibility = problem.feasibility
-        drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
-        return iter([given(coverage, np.append(feasibility.fixed, drawn))])
+    def strategy(self, problem: Problem) -> Strategy:
+        return Threshold(epsilon=self.epsilon)
 
-    def least_evaluations(self, problem: Problem) -> int:
-        return 0
+    def n_terms(self, problem: Problem) -> int:
+        return _n_terms(problem, problem.k, _THRESHOLD_SHARE)
 
-
-def subset_size(problem: Problem, epsilon: float) -> int:
-    """Return how many arms an iteration of stochastic greedy looks at."""
-    n_chosen = max(1, problem.k - len(problem.feasibility.fixed))
-    return math.ceil(len(problem.source) / n_chosen * -math.log(epsilon))
-
-
-def exact_guarantee(name: str, feasibility: Feasibility) -> Guarantee | None:
-    """Return what is proven of greedy on exact gains under these rules."""
-    if feasibility.prices is None:
-        share = "f*/2" if feasibility.has_quotas else "(1 - 1/e) f*"
+    def guarantee(self, outcome: Outcome) -> Guarantee | None:
+        if outcome.feasibility.has_quotas:
+            return None
         return Guarantee(
-            method=name, statement=f"f >= {share}", conditions=conditions_of(feasibility)
+            method=self.name,
+            statement=f"f >= (1 - 1/e - {self.epsilon:g}) f*",
+            epsilon=self.epsilon,
+            conditions=conditions_of(outcome.feasibility),
         )
-    if feasibility.has_quotas:
-        return None
-    return Guarantee(
-        method=name,
-        statement="f >= (1 - 1/e)/2 f*",
-        conditions=(
-            *conditions_of(feasibility),
-            "C is at least twice the cost of the worst single row",
-        ),
-    )
 
 
-def conditions_of(feasibility: Feasibility) -> tuple[str, ...]:
-    """Return what a guarantee must say of the rules it was reached under."""
-    return () if feasibility.is_free else ("f* is the best f within the constraints",)
+def _n_terms(problem: Problem, n_iterations: int, share: float) -> int:
+    """Return the number of terms: of all gains on two iterations, then of ``share`` of them."""
+    n_first, n_pairs = min(2, n_iterations), len(problem.source) * len(problem.target)
+    return round((n_first + share * (n_iterations - n_first)) * n_pairs)
 
 
-def _n_gains(problem: Problem, r: int, share: float) -> int:
-    """Return the terms of all gains: whole on the first two iterations, then ``share`` of them."""
-    iterations = -(-problem.k // r)
-    whole = min(2, iterations)
-    return round((whole + share * (iterations - whole)) * len(problem.source) * len(problem.target))
+def _require_memoize(memoize: Any) -> None:
+    """Raise unless ``memoize`` is True, False or "auto"."""
+    if not (isinstance(memoize, bool) or (isinstance(memoize, str) and memoize == "auto")):
+        raise InvalidInput(f"memoize={memoize!r:.60} is not allowed. Use True, False or 'auto'.")

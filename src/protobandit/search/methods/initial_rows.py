@@ -1,7 +1,7 @@
-"""Where k-medoids starts: a greedy build, random rows, central rows, spread rows, given rows.
+"""Initial rows of k-medoids: greedy, random, central, far apart, or given.
 
-"heuristic" and "k-medoids++" are scikit-learn-extra's, for a target that need not be the source and
-may have weights.
+"heuristic" and "k-medoids++" are those of scikit-learn-extra, extended to weights and to a target
+that is not the source.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.tables import FullTable
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.contract import Pull
+from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import nearest_arms
 
@@ -26,29 +27,25 @@ BUILD = "build"
 
 
 def as_init(init: Any) -> Init:
-    """Return an init that was passed as a name, or as the numbers of source rows."""
+    """Return an init that was passed as a name, as row numbers or as a Selection."""
     if isinstance(init, str) and init in (BUILD, *STARTS):
         return init
     numbers = row_numbers(init)
-    if numbers is not None:
-        _require_distinct(numbers)
-        return tuple(numbers.tolist())
-    raise InvalidInput(
-        f"init={init!r:.60} is not known. init needs to be one of the following: "
-        f"{[BUILD, *STARTS]}, distinct numbers of source rows, or a Selection."
-    )
-
-
-def _require_distinct(numbers: Ids) -> None:
+    if numbers is None:
+        raise InvalidInput(
+            f"init={init!r:.60} is not known. init needs to be one of the following: "
+            f"{[BUILD, *STARTS]}, distinct numbers of source rows, or a Selection."
+        )
     if numbers.min() < 0:
-        raise InvalidInput(f"init names row {numbers.min()}. Pass numbers of rows, from 0 on.")
+        raise InvalidInput(f"init names row {numbers.min()}. Pass row numbers >= 0.")
     values, counts = np.unique(numbers, return_counts=True)
     for value in values[counts > 1]:
         raise InvalidInput(f"init names row {value} more than once. Pass distinct rows.")
+    return tuple(numbers.tolist())
 
 
 def row_numbers(init: Any) -> Ids | None:
-    """Return the whole numbers that a list, an array or a Selection holds, or None."""
+    """Return the integers of a list, an array or a Selection; None if there are none."""
     rows = init.indices if hasattr(init, "prototypes") else init
     try:
         numbers = np.asarray(rows)
@@ -59,49 +56,52 @@ def row_numbers(init: Any) -> Ids | None:
 
 
 def require_init(init: Init, problem: Problem) -> None:
-    """Refuse rows that are not k rows of this source, or that break its rules."""
+    """Raise if ``init`` is row numbers that are not k rows which the constraints allow."""
     if isinstance(init, str):
         return
-    n, feasibility = len(problem.source), problem.feasibility
-    if len(init) != problem.k:
-        raise InvalidInput(f"init names {len(init)} rows but k={problem.k}. Pass {problem.k}.")
+    n, k, feasibility = len(problem.source), problem.k, problem.feasibility
+    if len(init) != k:
+        raise InvalidInput(f"init names {len(init)} rows but k={k}. Pass {k} rows.")
     if max(init) >= n:
-        raise InvalidInput(f"init names row {max(init)} but source has {n}. Pass rows below {n}.")
+        raise InvalidInput(
+            f"init names row {max(init)} but source has {n} rows. Pass row numbers < {n}."
+        )
+    missing = sorted(set(feasibility.fixed.tolist()) - set(init))
+    if missing:
+        raise InvalidInput(
+            f"init does not have row {missing[0]}, which constraints fix. Add all fixed rows."
+        )
     counts = feasibility.counts(np.array(init))
-    if not set(feasibility.fixed.tolist()) <= set(init):
-        raise InvalidInput("init leaves out rows that constraints fix. Name these too.")
     if (counts < feasibility.least).any() or (counts > feasibility.most).any():
-        raise InvalidInput("init breaks at_least or at_most. Name rows that keep the constraints.")
+        raise InvalidInput("init violates at_least or at_most. Pass rows within the constraints.")
 
 
-def starting_rows(
+def initial_rows(
     init: Init, problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
-    """Return the rows to start from, for any init but "build"."""
-    if not isinstance(init, str):
-        return np.array(init, dtype=np.int64)
-    return STARTS[init](problem, table, weights, random)
+    """Return the rows of any init except "build"."""
+    if isinstance(init, str):
+        return STARTS[init](problem, table, weights, random)
+    return np.array(init, dtype=np.int64)
 
 
 def _random(
     problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
     """Return random rows."""
-    feasibility = problem.feasibility
-    drawn = feasibility.draw(feasibility.fixed, problem.k - len(feasibility.fixed), random)
-    return np.concatenate([feasibility.fixed, drawn])
+    return random_rows(problem.feasibility, problem.k, random)
 
 
 def _heuristic(
     problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
-    """Return the k rows at the least mean distance from the whole target.
+    """Return the k rows with the least mean distance to the whole target.
 
-    Reference: Park, Jun (2009), as scikit-learn-extra has it.
+    Reference: Park, Jun (2009), as in scikit-learn-extra.
     """
     feasibility = problem.feasibility
-    everyone = Pull(arms=np.arange(len(table.arms)), n=len(weights))
-    costs = -ExactCoverage.over(table, weights).pull(everyone).mean
+    all_arms = Pull(arms=np.arange(len(table.arms)), n=len(weights))
+    costs = -ExactCoverage.over(table, weights).pull(all_arms).mean
     central = np.argsort(costs, kind="stable")
     central = central[~np.isin(central, feasibility.fixed)]
     taken = feasibility.admitted(feasibility.fixed, central, problem.k - len(feasibility.fixed))
@@ -111,10 +111,10 @@ def _heuristic(
 def _plus_plus(
     problem: Problem, table: FullTable, weights: Doubles, random: np.random.Generator
 ) -> Ids:
-    """Return rows that are far apart: each near a target row drawn by its squared distance.
+    """Return rows that are far apart: those nearest to target rows drawn by squared distance.
 
-    Of 2 + ln k drawn, the one that lowers the sum of squares most is taken. Target rows whose
-    nearest source row may not be taken are not drawn; where none is left, any row will do.
+    Of 2 + ln k candidates, the one that lowers the sum of squares most is picked. Target rows whose
+    nearest source row is not allowed are not drawn. If none is left, a random row is picked.
 
     Reference: Arthur, Vassilvitskii (2007), k-means++.
     """
@@ -126,9 +126,9 @@ def _plus_plus(
         squares = np.minimum(squares, _squares(table, member))
     while len(members) < k:
         free = feasibility.open_rows(np.array(members, dtype=np.int64), k - len(members))
-        chances = np.where(np.isin(nearest, free) & has_weight, squares, 0) * weights
-        if 0 < chances.sum() < np.inf:
-            drawn = random.choice(len(weights), 2 + int(np.log(k)), p=chances / chances.sum())
+        shares = np.where(np.isin(nearest, free) & has_weight, squares, 0) * weights
+        if 0 < shares.sum() < np.inf:
+            drawn = random.choice(len(weights), 2 + int(np.log(k)), p=shares / shares.sum())
             trials = nearest[drawn]
         else:
             trials = random.choice(free, 1)
@@ -140,7 +140,7 @@ def _plus_plus(
 
 
 def _squares(table: FullTable, arm: int) -> Doubles:
-    with np.errstate(over="ignore"):  # what is out of reach is as far as can be
+    with np.errstate(over="ignore"):  # infinite is correct for these distances
         return table.column(arm).astype(np.float64) ** 2
 
 

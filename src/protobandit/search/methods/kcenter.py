@@ -1,4 +1,4 @@
-"""k-centre: no target row far from its prototype."""
+"""k-center by farthest-first traversal."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.farthest import farthest_first
-from protobandit.search.drivers.greedy import Pick
+from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.method import Method, Outcome, Schedule
-from protobandit.search.objectives.coverage import ExactCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
 class KCenter(Method):
-    """Farthest first: each prototype serves the target row that is served worst so far.
+    """Farthest-first traversal: each prototype is the target row farthest from the others.
 
-    Its own objective is the **largest** distance of a target row to its prototype, which the status
-    reports, not the mean: it follows outliers, and its cost is often above that of random rows.
-    Weights only tell which rows count at all. The first prototype serves the first row.
+    The objective is the **largest** distance of a target row to its prototype, not the mean. The
+    status reports it. This method follows outliers, and its cost is often higher than that of
+    random rows. Weights have one effect: rows of weight 0 are ignored. The first prototype is the
+    first row.
 
-    Where the source is not the target, the worst-served target row gets its nearest source row;
-    rows whose nearest source row is a prototype already are left aside.
+    If the source is not the target, the prototype is the source row nearest to the farthest target
+    row. Target rows whose nearest source row is already a prototype are skipped.
 
-    Evaluations: k |T|, and where the source is not the target |S| for each target row whose nearest
-    source row is looked for: k of them, or more where some are left aside. Memory: a few blocks.
+    Evaluations: k |T|. If the source is not the target, |S| more for each target row whose nearest
+    source row is computed: k of them, or more if some are skipped. Memory: a few blocks.
 
     References
     ----------
     Gonzalez (1985), Clustering to minimize the maximum intercluster distance; Hochbaum, Shmoys
-    (1986), for the source apart from the target (k-supplier).
+    (1986), for a source other than the target (k-supplier).
     """
 
     name: ClassVar[str] = "kcenter"
@@ -60,11 +60,8 @@ class KCenter(Method):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.feasibility.is_free:
             return None
-        coverage = outcome.objective
-        assert isinstance(coverage, ExactCoverage)
-        assert isinstance(coverage.distances, Oracle)
-        problem = coverage.distances.problem
-        factor = 2 if problem.target is problem.source else 3
+        is_same = outcome.problem.target is outcome.problem.source
+        factor = 2 if is_same else 3
         return Guarantee(
             method=self.name,
             statement=f"the largest distance is at most {factor} times the least possible",

@@ -1,59 +1,74 @@
-"""What methods on a kernel share: which rows it reads, its bandwidth, its embedding."""
+"""The part that methods on a kernel have in common: its parameters and its embedding."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from protobandit.foundation.checks import require_number
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.similarities import Similarity, similarity
+from protobandit.metrics.similarities import Similarity, require_kernel, similarity
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SavedState, SearchControl
+from protobandit.search.methods.method import Method
 from protobandit.search.objectives.embedding import Embedding, median_evaluations, median_gamma
 
 
-def similarity_for(
-    oracle: Oracle, kernel: Any, *, gamma: float | None, degree: int, coef0: float
-) -> Similarity:
-    """Return the kernel for the oracle's problem; a gamma not given is found here."""
-    require_readable(oracle.problem, kernel)
-    if gamma is None:
-        n_columns = oracle.problem.source.n_columns or 1
-        gamma = median_gamma(oracle) if kernel == "rbf" else 1 / n_columns
-    return similarity(kernel, gamma=gamma, degree=degree, coef0=coef0)
+@dataclass(frozen=True, kw_only=True)
+class KernelMethod(Method):
+    """A method on a kernel; see `MMDCritic` for the parameters."""
+
+    kernel: Any = "rbf"
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
+        require_number(self.gamma, "gamma", above=0, allows_none=True)
+
+    def similarity(self, oracle: Oracle) -> Similarity:
+        """Return the kernel for the oracle's problem; a missing gamma is estimated."""
+        self.require_readable(oracle.problem)
+        gamma = self.gamma
+        if gamma is None:
+            n_columns = oracle.problem.source.n_columns or 1
+            gamma = median_gamma(oracle) if self.kernel == "rbf" else 1 / n_columns
+        return similarity(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+
+    def embedding_evaluations(self, problem: Problem) -> int:
+        """Return the number of evaluations of the bandwidth and the means of an embedding."""
+        n_source, n_target = len(problem.source), len(problem.target)
+        n_weighted = n_target if problem.weights is None else int(np.count_nonzero(problem.weights))
+        is_estimated = self.kernel == "rbf" and self.gamma is None
+        return n_source * n_target + is_estimated * median_evaluations(n_source, n_weighted)
+
+    def require_readable(self, problem: Problem) -> None:
+        """Raise unless the kernel can compare the rows of the problem."""
+        if problem.metric.name == "precomputed":
+            raise InvalidInput(
+                f"method={self.name!r} compares rows by a kernel, but metric='precomputed' has no "
+                f"rows. Pass the rows and a metric of rows; or row numbers, with a kernel and a "
+                f"metric that look them up."
+            )
+        if not callable(self.kernel) and problem.source.kind == "objects":
+            raise InvalidInput(
+                f"source has rows that are not numbers, which kernel={self.kernel!r} does not "
+                f"support. Pass kernel=f, where f(A, B) returns the similarities of two lists of "
+                f"rows."
+            )
 
 
 def embedded(
     oracle: Oracle, kernel: Similarity, control: SearchControl, name: str = "means"
 ) -> Embedding:
-    """Return the embedding of source and target; a search that makes two names them apart."""
+    """Return the embedding of source and target; ``name`` is that of its saved state."""
     saved = control.states.restore(name)
     if saved is not None:
         return Embedding.of(oracle, kernel, saved.arrays["means"])
     embedding = Embedding.of(oracle, kernel)
     control.states.save(name, SavedState(arrays={"means": embedding.means}))
     return embedding
-
-
-def embedding_evaluations(problem: Problem, kernel: Any, gamma: float | None) -> int:
-    """Return what the bandwidth and the means of an embedding cost."""
-    n_source, n_target = len(problem.source), len(problem.target)
-    n_weighty = n_target if problem.weights is None else int(np.count_nonzero(problem.weights))
-    is_estimated = kernel == "rbf" and gamma is None
-    return n_source * n_target + is_estimated * median_evaluations(n_source, n_weighty)
-
-
-def require_readable(problem: Problem, kernel: Any) -> None:
-    """Refuse problems whose rows the kernel cannot read."""
-    if problem.metric.name == "precomputed":
-        raise InvalidInput(
-            "metric='precomputed' leaves a kernel no rows to compare. Pass the rows themselves and "
-            "a metric of rows; or the rows' numbers, and a kernel and a metric that look them up."
-        )
-    if not callable(kernel) and problem.source.kind == "objects":
-        raise InvalidInput(
-            f"source holds rows that are not numbers, which kernel={kernel!r} does not take. Pass "
-            f"kernel=f, with f(A, B) returning the similarities of two lists of rows."
-        )

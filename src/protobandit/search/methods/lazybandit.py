@@ -1,4 +1,4 @@
-"""The flagship: a race of all arms on a growing sample, with swaps at every rung."""
+"""LazyBandit, the default method: a race of all source rows with swaps on every rung."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import (
     RandomOrder,
     RowOrder,
@@ -24,46 +25,54 @@ from protobandit.oracle.target_orders import (
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
-from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.race.race import RungResult, covered, race, ranked
+from protobandit.search.control import SearchControl, StopKind, StopReason
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
     planned_evaluations,
     rungs_for,
 )
-from protobandit.search.drivers.race.state import drop_state
-from protobandit.search.methods.greedy import exact_guarantee
+from protobandit.search.drivers.race.state import (
+    RungResult,
+    drop_state,
+    restore_result,
+    save_result,
+)
+from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.method import Method, Outcome, Schedule
-from protobandit.search.objectives.swap_state import SwapState
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
-_EXPENSIVE_EFFORT = 0.6  # of the effort, where the metric is the user's own function
-_AT_ONCE = 1 << 24  # dissimilarities that are computed at once rather than raced for
+_EXPENSIVE_EFFORT = 0.6  # factor of the effort if the metric is the user's own function
+_AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one rung
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
 _ENDLESS = 1 << 62  # rows
-_RESULT = "result of the race"  # the name of its saved state
 _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
 
 
 @dataclass(frozen=True, kw_only=True)
 class LazyBandit(Method):
-    """All source rows race on a few target rows, fewer of them on more, improved by swaps.
+    """Race of all source rows on a growing sample of the target, improved by swaps (the default).
 
-    Evaluations: |S| (100 + 2 k) effort on the first rung and one to three times as many on all
-    others together (six times for k up to 12), whatever the size of the target; where |S||T| is
-    small or less than that, all are computed and the build is exact greedy. Its result is
-    re-ordered greedily, so that every prefix is a good smaller selection.
+    On the first rung all source rows are compared on a few target rows. Every later rung keeps
+    fewer source rows and reads more target rows. The result is ordered by greedy gain, so that its
+    first prototypes are a good smaller selection.
+
+    Evaluations: |S| (100 + 2 k) effort on the first rung, and one to three times as many on all
+    later rungs together (six times for k up to 12). This does not depend on |T|. If |S||T| is small
+    or less than that, all dissimilarities are computed and the start is exact greedy selection.
+    Memory: the distances of the first rung, and a part of those of later rungs.
 
     Parameters
     ----------
     effort
-        "fast" (1), "balanced" (2.5), "thorough" (6), or a number: how many target rows the first
-        rung reads, in units of 100 + 2 k, and everything else in proportion. From 5 on, and where
-        |S||T| is at most 65,536, the 18 k arms that come nearest to an improvement are measured at
-        all rows of the last rung, and forced swaps among them lead out of where no single swap
-        helps.
+        "fast" (1), "balanced" (2.5), "thorough" (6), or a number: the number of target rows on the
+        first rung in units of 100 + 2 k; everything else is in proportion. From 5 on, and if |S||T|
+        is at most 65,536, the distances of the 18 k source rows that are closest to an improvement
+        are computed at all rows of the last rung, and forced swaps among them improve on results
+        that no single swap improves.
     """
 
     name: ClassVar[str] = "lazybandit"
@@ -74,8 +83,8 @@ class LazyBandit(Method):
         is_name = isinstance(self.effort, str) and self.effort in EFFORTS
         if not is_name and not (is_number(self.effort) and 0 < float(self.effort) < math.inf):
             raise InvalidInput(
-                f"effort={self.effort!r} is not allowed. Use one of {list(EFFORTS)}, or a number "
-                f"> 0."
+                f"effort={self.effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a "
+                f"finite number > 0."
             )
 
     @property
@@ -90,7 +99,7 @@ class LazyBandit(Method):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        return raced(oracle, random, control, schedule)
+        return run_race(oracle, random, control, schedule)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         return race_schedule(problem, limits, self.level)
@@ -110,7 +119,7 @@ class LazyBandit(Method):
         return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None
 
 
-def raced(
+def run_race(
     oracle: Oracle,
     random: np.random.Generator,
     control: SearchControl,
@@ -118,7 +127,7 @@ def raced(
     *,
     start: Ids | None = None,
 ) -> Iterator[Pick]:
-    """Yield the prototypes that win the race, best first; ``start`` are some to improve."""
+    """Yield the prototypes of a race, best first; ``start`` are prototypes to improve."""
     rungs = schedule.rungs
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
     result = restore_result(control, rungs)
@@ -136,13 +145,18 @@ def raced(
             control=control,
         )
         result = _last_result(results, rungs, control)
-    yield from in_order(oracle, result, random, _remark(oracle, result, control.stopped))
+    remark, state = _remark(oracle, result, control.stopped), result.swap_state
+    is_whole = result.rung.n_rows == len(oracle.problem.target)
+    table = FullTable(oracle=oracle, arms=result.prototypes, matrix=state.matrix)
+    slots = np.arange(len(result.prototypes))
+    for pick in order_by_gain(table, slots, state.weights, random, is_whole=is_whole):
+        yield replace(pick, is_proven=result.is_exact, remark=remark)
 
 
 def _last_result(
     results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
 ) -> RungResult:
-    """Return the last result of a race, or the one at which something ends it."""
+    """Return the last result of a race, or the one at which something ends the race."""
     result: RungResult | None = None
     try:
         for result in results:
@@ -165,44 +179,6 @@ def _last_result(
     drop_state(control)
     save_result(control, result, rungs)
     return result
-
-
-def save_result(
-    control: SearchControl, result: RungResult, rungs: Sequence[Rung], remark: str = ""
-) -> None:
-    """Save the last result of a race or of bandit swaps."""
-    if not control.states.is_active:
-        return
-    values = {
-        "place": rungs.index(result.rung),
-        "n_swaps": result.n_swaps,
-        "n_entrants": result.n_entrants,
-        "is_exact": result.is_exact,
-        "is_short": control.stopped is not None,
-        "remark": remark,
-    }
-    arrays = {"prototypes": result.prototypes, **result.swap_state.notes()}
-    arrays["members"] = np.arange(len(result.prototypes))
-    control.states.save(_RESULT, SavedState(values, arrays))
-
-
-def restore_result(control: SearchControl, rungs: Sequence[Rung]) -> RungResult | None:
-    """Return the last result of an earlier run, or None."""
-    saved = control.states.restore(_RESULT)
-    if saved is None:
-        return None
-    values = saved.values
-    if values["is_short"]:
-        control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
-    return RungResult(
-        rungs[values["place"]],
-        saved.arrays["prototypes"],
-        SwapState.recalled(saved.arrays),
-        values["n_swaps"],
-        values["n_entrants"],
-        values["is_exact"],
-        values["remark"],
-    )
 
 
 def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
@@ -242,7 +218,7 @@ def _rungs(
 def _order(
     oracle: Oracle, n_rows: list[int], random: np.random.Generator
 ) -> tuple[TargetOrder, Doubles | None]:
-    """Return the order of target rows, and weights where it does not follow them."""
+    """Return the order of target rows, and their weights unless the order accounts for them."""
     problem = oracle.problem
     n, weights = len(problem.target), problem.weights
     if n_rows[0] == n or problem.fresh is not None:
@@ -253,37 +229,10 @@ def _order(
     return RandomOrder(n, random), weights
 
 
-def in_order(
-    oracle: Oracle, result: RungResult, random: np.random.Generator, remark: str = ""
-) -> Iterator[Pick]:
-    """Yield the prototypes of a result, best first."""
-    prototypes, is_proven = result.prototypes, result.is_exact
-    if result.rung.n_rows == len(oracle.problem.target):
-        for pick in covered(oracle, result, random):
-            yield replace(
-                pick,
-                arms=prototypes[pick.arms],
-                before=None,
-                is_proven=is_proven,
-                remark=remark,
-            )
-        return
-    slots, gains = ranked(oracle, result, random)
-    for i in range(len(slots)):
-        yield Pick(
-            arms=prototypes[slots[i : i + 1]],
-            gains=gains[i : i + 1],
-            objective=None,
-            before=None,
-            is_proven=is_proven,
-            remark=remark,
-        )
-
-
 def _remark(oracle: Oracle, result: RungResult, stopped: StopReason | None) -> str:
     parts = []
     if stopped is not None:
         parts.append(f"The race was stopped at {result.rung.n_rows:,} target rows by {stopped}.")
-    if result.n_entrants < len(oracle.problem.source):
-        parts.append(f"{result.n_entrants:,} random source rows took part, as the limits allow.")
+    if result.n_started < len(oracle.problem.source):
+        parts.append(f"Because of the limits, {result.n_started:,} random source rows took part.")
     return " ".join(parts)

@@ -1,16 +1,13 @@
-"""What a method is: a named combination of strategy, objective and driver, with its parameters."""
+"""The base class of methods, and the records they share with a run."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
@@ -18,37 +15,37 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.greedy import Pick
+from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.race.schedule import Rung
-from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.objective import Objective
-
-Memoize: TypeAlias = "bool | Literal['auto']"
-
-GREEDY = 1 - 1 / math.e  # the share of the best f that greedy reaches
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method must know of its run to state what is proven; ``cost`` and ``k`` as reached.
+    """The outcome of a run, from which a method derives its guarantee.
 
-    ``feasibility`` matters only to methods that support constraints.
+    ``cost`` and ``k`` are those of the result.
     """
 
+    problem: Problem
     objective: Objective | None
     is_proven: bool
     cost: float
     k: int
-    feasibility: Feasibility
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Return what the search was allowed to pick."""
+        return self.problem.feasibility
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """What a search plans to do.
 
-    It is made once, from the problem and the limits. `plan` shows it, the search follows it, the
-    progress display measures against it, and a checkpoint keeps it, so that a resumed run follows
-    the same schedule even if another amount of memory is free by then.
+    A schedule is made once, from the problem and the limits. `plan` shows it, the search follows
+    it, the progress display compares with it, and a checkpoint keeps it, so that a resumed run
+    follows the same schedule even if the amount of free memory has changed.
 
     Attributes
     ----------
@@ -75,14 +72,6 @@ class Schedule:
     n_prefix_bytes: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Extras:
-    """What only some methods find, as fields of the selection."""
-
-    coefficients: Doubles | None = None
-    criticisms: Ids | None = None
-
-
 class Method:
     """A named combination of strategy, objective and driver; its fields are its parameters.
 
@@ -92,7 +81,7 @@ class Method:
         The name in `METHODS`.
     supports
         The constraints and goals that the method supports: a subset of {"fixed", "groups",
-        "costs", "until"}. A call that needs another one is refused before the search begins.
+        "costs", "until"}. A call that needs another one is refused before the search starts.
         "until" requires picks whose objective is the exact coverage of the target.
     """
 
@@ -101,7 +90,7 @@ class Method:
 
     @property
     def is_exact_greedy(self) -> bool:
-        """Return whether the method picks one row of the largest exact gain at every iteration."""
+        """Return whether every iteration picks the one row of the largest exact gain."""
         return False
 
     @property
@@ -110,7 +99,7 @@ class Method:
         return False
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        """Return what a run plans to do, without computing a dissimilarity."""
+        """Return the schedule of a run; this computes no dissimilarity."""
         raise NotImplementedError
 
     def picks(
@@ -124,21 +113,17 @@ class Method:
         raise NotImplementedError
 
     def least_evaluations(self, problem: Problem) -> int:
-        """Return the number of evaluations before the first prototype is known."""
+        """Return the number of evaluations that the first prototype needs."""
         raise NotImplementedError
 
     def stream_rows(
         self, *, n_source: int, k: int, is_expensive: bool, limits: Limits
     ) -> int | None:
-        """Return how many rows of an endless target the method reads; None if it does not know."""
+        """Return the number of rows that the method reads of a stream, or None if unknown."""
         return None
 
-    def extras(self, objective: Objective | None) -> Extras:
-        """Return what the method finds in addition to prototypes."""
-        return Extras()
-
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        """Return what is proven of the run, or None."""
+        """Return what is proven about the result, or None."""
         return None
 
 
@@ -148,55 +133,18 @@ def parameters_of(method: Method) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a method that is a parameter of another as a mapping."""
+    """Return a value that JSON can hold; a method becomes a mapping."""
     if not is_dataclass(value):
         return value
     method: Any = value
     return {"method": method.name, **parameters_of(method)}
 
 
-def exact_coverage(
-    oracle: Oracle, memoize: Memoize, limits: Limits, schedule: Schedule
-) -> ExactCoverage:
-    """Return the coverage of the whole target; every dissimilarity is kept if scheduled."""
-    if memoize is True and oracle.matrix_bytes > limits.room():
+def require_memory(n_bytes: int, limits: Limits, *, user: str, contents: str, instead: str) -> None:
+    """Raise unless ``n_bytes`` may be used; ``instead`` is the advice of the message."""
+    room = limits.room()
+    if n_bytes > room:
         raise InvalidInput(
-            f"memoize=True needs {oracle.matrix_bytes / 1e9:.1f} GB for the matrix but "
-            f"{limits.room() / 1e9:.1f} GB are available. Pass memoize=False, or "
-            f"method='lazybandit'."
+            f"{user} needs {n_bytes / 1e9:.1f} GB for {contents} but {room / 1e9:.1f} GB may be "
+            f"used. {instead}"
         )
-    if schedule.keeps_matrix:
-        oracle.keep()
-    return ExactCoverage.of(oracle)
-
-
-def exact_schedule(problem: Problem, n_gains: int, memoize: Memoize, limits: Limits) -> Schedule:
-    """Return the schedule for exact gains, whose terms are ``n_gains`` in all.
-
-    Without a kept matrix every term is computed; with it every dissimilarity is computed once.
-    """
-    n_pairs = len(problem.source) * len(problem.target)
-    n_bytes = n_pairs * problem.distance_dtype.itemsize
-    if memoize is True or (memoize == "auto" and n_bytes <= limits.room()):
-        return Schedule(evaluations=min(n_pairs, n_gains), memory=n_bytes, keeps_matrix=True)
-    return Schedule(evaluations=n_gains + problem.k * len(problem.target), memory=0)
-
-
-def require_epsilon(epsilon: Any) -> None:
-    """Raise unless ``epsilon`` can be subtracted from greedy's share."""
-    if not (is_number(epsilon) and 0 < epsilon < GREEDY):
-        raise InvalidInput(
-            f"epsilon={epsilon!r} is not allowed. Pass 0 < epsilon < 1 - 1/e = {GREEDY:.3f}."
-        )
-
-
-def require_probability(value: Any, name: str) -> None:
-    """Raise unless ``value`` is a probability other than 0 and 1."""
-    if not (is_number(value) and 0 < value < 1):
-        raise InvalidInput(f"{name}={value!r} is not a probability. Pass 0 < {name} < 1.")
-
-
-def require_memoize(memoize: Any) -> None:
-    """Raise unless ``memoize`` is True, False or "auto"."""
-    if not (isinstance(memoize, bool) or (isinstance(memoize, str) and memoize == "auto")):
-        raise InvalidInput(f"memoize={memoize!r} is not allowed. Use True, False or 'auto'.")

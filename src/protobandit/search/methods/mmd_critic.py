@@ -1,46 +1,40 @@
-"""Prototypes by the maximum mean discrepancy, and criticisms."""
+"""MMD-critic: prototypes by the maximum mean discrepancy, and criticisms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.checks import require_integer, require_number
+from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.similarities import require_kernel
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.methods.kernel_methods import (
-    embedded,
-    embedding_evaluations,
-    require_readable,
-    similarity_for,
-)
-from protobandit.search.methods.method import Extras, Method, Schedule
-from protobandit.search.objectives.discrepancy import Discrepancy, criticisms
-from protobandit.search.objectives.objective import Objective
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.kernel_methods import KernelMethod, embedded
+from protobandit.search.methods.method import Schedule
+from protobandit.search.objectives.discrepancy import Discrepancy
 
 REGULARIZERS = ("logdet", None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MMDCritic(Method):
-    """Rows whose mean under a kernel is nearest to the target's, and what they miss (MMD-critic).
+class MMDCritic(KernelMethod):
+    """Rows whose mean embedding is closest to that of the target, and criticisms (MMD-critic).
 
-    Greedy on J(M) = 2 mean k(target, M) - mean k(M, M), which is the squared maximum mean
-    discrepancy but for its sign and a constant. J may fall when rows are added: k are returned all
-    the same, each the best next one. ``Step.gain`` is the rise of J; cost, mass and `assign` are by
-    the problem's metric, which takes no part in the choice.
+    Greedy selection on J(M) = 2 mean k(target, M) - mean k(M, M), which is the negative squared
+    maximum mean discrepancy plus a constant. J may decrease when rows are added; k rows are
+    returned anyway, each the best next one. ``Step.gain`` is the increase of J. The rows are chosen
+    by the kernel alone; cost, mass and `assign` use the metric of the problem.
 
-    Evaluations, of the kernel too: |S||T| for the means, |S| for the diagonal, |S| a prototype, and
-    for the bandwidth at most 512 squared. Memory: a few blocks, never a matrix.
+    Evaluations, including those of the kernel: |S||T| for the means, |S| for the diagonal, |S| per
+    prototype, and at most 512 squared for the bandwidth. Memory: a few blocks, never a matrix.
 
     Parameters
     ----------
@@ -49,18 +43,18 @@ class MMDCritic(Method):
         function f(A, B) that returns the similarities of two sets of rows, of shape
         (len(A), len(B)), called on one thread. It must be symmetric and positive semidefinite.
     gamma
-        Of "rbf" and "polynomial". None: for "rbf" 1 / (2 m), m the median squared distance between
-        target and source rows that differ, 512 evenly spaced rows standing for a longer side; for
-        "polynomial" 1 / the number of columns.
+        Parameter of "rbf" and "polynomial". None for "rbf": 1 / (2 m), where m is the median
+        squared distance between target and source rows that differ; of more than 512 rows, 512
+        evenly spaced ones are used. None for "polynomial": 1 / the number of columns.
     degree, coef0
-        Of "polynomial".
+        Parameters of "polynomial".
     n_criticisms
-        How many rows of the target to return as ``Selection.criticisms``, where the prototypes
-        represent it worst: the largest absolute witness mean k(row, target) - mean k(row, M). Costs
-        |T||T| + k|T| evaluations unless the target is the source, and |T| a criticism.
+        Number of target rows to return as ``Selection.criticisms``: those that the prototypes
+        represent worst, with the largest absolute witness mean k(row, target) - mean k(row, M).
+        This needs |T||T| + k|T| evaluations unless the target is the source, and |T| per criticism.
     regularizer
-        "logdet" adds the logarithm of the determinant of the criticisms' similarities to what they
-        are worth, given those already chosen, which keeps them apart; None does not.
+        "logdet" adds to the value of a criticism the increase of the log determinant of the
+        similarities of the criticisms, which makes them diverse; None does not.
 
     References
     ----------
@@ -78,20 +72,15 @@ class MMDCritic(Method):
 
     name: ClassVar[str] = "mmd-critic"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
-    kernel: Any = "rbf"
-    gamma: float | None = None
-    degree: int = 3
-    coef0: float = 1.0
     n_criticisms: int = 0
     regularizer: str | None = "logdet"
 
     def __post_init__(self) -> None:
-        require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
-        require_number(self.gamma, "gamma", above=0, allows_none=True)
+        super().__post_init__()
         require_integer(self.n_criticisms, "n_criticisms", at_least=0)
         if not (self.regularizer is None or self.regularizer in REGULARIZERS):
             raise InvalidInput(
-                f"regularizer={self.regularizer!r} is not known. Use 'logdet' or None."
+                f"regularizer={self.regularizer!r:.60} is not known. Use 'logdet' or None."
             )
 
     @property
@@ -106,14 +95,17 @@ class MMDCritic(Method):
         schedule: Schedule,
     ) -> Iterator[Pick]:
         problem = oracle.problem
-        kernel = similarity_for(
-            oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
+        kernel = self.similarity(oracle)
         embedding = own = embedded(oracle, kernel, control)
         if self.n_criticisms and problem.target is not problem.source:
             beside = oracle.beside(replace(problem, source=problem.target))
             own = embedded(beside, kernel, control, "own means")
-        discrepancy = Discrepancy.of(embedding, own if self.n_criticisms else None)
+        discrepancy = Discrepancy.of(
+            embedding,
+            own if self.n_criticisms else None,
+            n_criticisms=self.n_criticisms,
+            is_diverse=self.regularizer is not None,
+        )
         picks = greedy(
             Exhaustive(),
             discrepancy,
@@ -125,44 +117,36 @@ class MMDCritic(Method):
         return (replace(pick, remark=self._remark(problem)) for pick in picks)
 
     def _remark(self, problem: Problem) -> str:
-        """Return what to say where fewer rows can be criticisms than were asked for."""
+        """Return a remark if fewer rows can be criticisms than were requested."""
         is_own, weights = problem.target is problem.source, problem.weights
         n = len(problem.target) if weights is None else int(np.count_nonzero(weights))
         most = max(n - problem.k, 0) if is_own else n
         if self.n_criticisms <= most:
             return ""
-        beside = " beside the prototypes" if is_own else ""
+        others = " and are not prototypes" if is_own else ""
         return (
             f"There are fewer than n_criticisms={self.n_criticisms} criticisms: only {most} target "
-            f"rows have a weight{beside}."
+            f"rows have a weight{others}."
         )
-
-    def extras(self, objective: Objective | None) -> Extras:
-        assert isinstance(objective, Discrepancy)
-        if self.n_criticisms == 0:
-            return Extras()
-        is_diverse = self.regularizer is not None
-        return Extras(criticisms=criticisms(objective, self.n_criticisms, is_diverse=is_diverse))
 
     def least_evaluations(self, problem: Problem) -> int:
         return self._set_up(problem) + 2 * len(problem.source)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        require_readable(problem, self.kernel)
+        self.require_readable(problem)
         n_source = len(problem.source)
         picks = n_source + problem.k * n_source
         return Schedule(
-            evaluations=self._set_up(problem) + picks + self._criticising(problem), memory=0
+            evaluations=self._set_up(problem) + picks + self._for_criticisms(problem), memory=0
         )
 
     def _set_up(self, problem: Problem) -> int:
-        """Return what is computed before the diagonal and the first prototype."""
+        """Return the evaluations before the diagonal and the first prototype."""
         is_apart = self.n_criticisms > 0 and problem.target is not problem.source
-        means = embedding_evaluations(problem, self.kernel, self.gamma)
-        return means + is_apart * len(problem.target) ** 2
+        return self.embedding_evaluations(problem) + is_apart * len(problem.target) ** 2
 
-    def _criticising(self, problem: Problem) -> int:
-        """Return what criticisms cost, given the means."""
+    def _for_criticisms(self, problem: Problem) -> int:
+        """Return the evaluations of criticisms after those of the means."""
         n_target, is_apart = len(problem.target), problem.target is not problem.source
         if self.n_criticisms == 0:
             return 0

@@ -1,4 +1,4 @@
-"""OneBatchPAM: swaps of all source rows, judged on one batch of target rows."""
+"""OneBatchPAM: k-medoids of all source rows on one batch of target rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.full_swaps import eager_passes
-from protobandit.search.drivers.greedy import Pick
-from protobandit.search.drivers.subsample import built, drawn_rows
-from protobandit.search.methods.method import Method, Schedule
-from protobandit.search.methods.ordering import judged_on
-from protobandit.search.methods.swap_passes import improved
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.subsample import greedy_medoids, sample_target
+from protobandit.search.methods.method import Method, Schedule, require_memory
+from protobandit.search.methods.swap_passes import improve
 from protobandit.search.objectives.medoids import nearest_rows
 
 _ROWS = 100  # of the batch, in units of ln(|S| k)
@@ -31,24 +30,24 @@ _WEIGHTINGS = ("auto", "uniform", "nearest")
 
 @dataclass(frozen=True, kw_only=True)
 class OneBatch(Method):
-    """Greedy and eager swaps of all source rows on one batch of target rows, drawn by weight.
+    """Greedy selection and eager swaps on one batch of target rows, drawn by weight (OneBatchPAM).
 
-    Where the source is the target, a batch row that becomes a prototype is at distance 0 from
-    itself, which says nothing of the rows outside the batch. So there its distance to itself counts
-    as that to the nearest other source row (MNIST, 20,000 rows, k = 100: 1 % less cost).
+    If the source is the target, a batch row that becomes a prototype has distance 0 to itself,
+    which is not typical of rows outside the batch. So its distance to itself is replaced by that to
+    the nearest other source row (MNIST, 20,000 rows, k = 100: 1 % less cost).
 
     Evaluations: |S| times the batch. Memory: all of these.
 
     Parameters
     ----------
     batch_size
-        How many target rows; None for 100 ln(|S| k), but at least k.
+        Number of target rows; None for 100 ln(|S| k), but at least k.
     weighting
-        "uniform": batch rows count alike. "nearest": each counts as much as the target rows to
-        which it is the nearest of the batch; that is known only where the source is the target.
-        "auto": "nearest" there, "uniform" elsewhere.
+        "uniform": all batch rows have the same weight. "nearest": the weight of a batch row is that
+        of the target rows whose nearest batch row it is; this is known only if the source is the
+        target. "auto": "nearest" if the source is the target, otherwise "uniform".
     max_iter
-        How often swaps go over all source rows at most.
+        Largest number of passes of swaps over all source rows.
 
     References
     ----------
@@ -68,7 +67,7 @@ class OneBatch(Method):
         require_choice(self.weighting, "weighting", _WEIGHTINGS)
 
     def n_rows(self, problem: Problem) -> int:
-        """Return how many target rows are drawn for the batch."""
+        """Return the number of target rows that are drawn for the batch."""
         n = math.ceil(_ROWS * math.log(len(problem.source) * problem.k))
         n = max(n, problem.k) if self.batch_size is None else self.batch_size
         return min(n, len(problem.target))
@@ -82,29 +81,34 @@ class OneBatch(Method):
     ) -> Iterator[Pick]:
         n_rows = self.n_rows(oracle.problem)
         self._require_known(oracle.problem)
-        _require_room(oracle, n_rows, control.limits)
-        rows, weights = drawn_rows(oracle, n_rows, random)
+        require_memory(
+            len(oracle.problem.source) * n_rows * oracle.dtype.itemsize,
+            control.limits,
+            user="method='onebatch'",
+            contents=f"the distances of the source to {n_rows:,} target rows",
+            instead="Pass a smaller batch_size, or use method='lazybandit'.",
+        )
+        rows, weights = sample_target(oracle, n_rows, random)
         table = FullTable.of(oracle, np.arange(len(oracle.problem.source)), oracle.targets(rows))
         weights = self._weights(table, weights)
-        _estrange(table, rows)
+        _replace_self_distances(table, rows)
         with oracle.during("swap"):
-            medoids = built(table, weights, random)
-        picks = improved(medoids, eager_passes, control, random, max_iter=self.max_iter)
-        yield from judged_on(oracle, len(rows), picks)
+            medoids = greedy_medoids(table, weights, random)
+        yield from improve(medoids, eager_passes, control, random, max_iter=self.max_iter)
 
     def _weights(self, table: FullTable, weights: Doubles) -> Doubles:
-        """Return what the batch rows count; ``weights`` if they count as they were drawn."""
+        """Return the weights of the batch rows; ``weights`` are those of the sample."""
         problem, n_rows = table.oracle.problem, table.matrix.shape[1]
-        is_one = problem.target is problem.source
-        if self.weighting == "uniform" or not is_one or n_rows == len(problem.target):
+        is_same = problem.target is problem.source
+        if self.weighting == "uniform" or not is_same or n_rows == len(problem.target):
             return weights
         return np.bincount(nearest_rows(table), problem.weights, n_rows).astype(np.float64)
 
     def _require_known(self, problem: Problem) -> None:
         if self.weighting == "nearest" and problem.target is not problem.source:
             raise InvalidInput(
-                "weighting='nearest' needs the distances of target rows to each other, which are "
-                "not defined where the source is not the target. Use weighting='auto' or 'uniform'."
+                "weighting='nearest' needs the distances between target rows, which are not "
+                "defined if the source is not the target. Use weighting='auto' or 'uniform'."
             )
 
     def least_evaluations(self, problem: Problem) -> int:
@@ -116,21 +120,11 @@ class OneBatch(Method):
         return Schedule(evaluations=n_pairs, memory=n_bytes)
 
 
-def _estrange(table: FullTable, rows: Ids) -> None:
-    """Take the distance of each batch row to itself for that to the nearest other source row."""
+def _replace_self_distances(table: FullTable, rows: Ids) -> None:
+    """Replace the distance of each batch row to itself by that to the nearest other source row."""
     problem, matrix = table.oracle.problem, table.matrix
     if problem.target is not problem.source or len(rows) == len(problem.target):
         return
     columns = np.arange(len(rows))
     matrix[rows, columns] = np.inf
     matrix[rows, columns] = matrix.min(axis=0)
-
-
-def _require_room(oracle: Oracle, n_rows: int, limits: Limits) -> None:
-    needed, room = len(oracle.problem.source) * n_rows * oracle.dtype.itemsize, limits.room()
-    if needed > room:
-        raise InvalidInput(
-            f"method='onebatch' needs {needed / 1e9:.1f} GB for all of S and {n_rows:,} rows of T "
-            f"but {room / 1e9:.1f} GB may be used. Pass a smaller batch_size, or use "
-            f"method='lazybandit'."
-        )

@@ -1,4 +1,4 @@
-"""k-medoids by swaps on the whole matrix: PAM for a source and a target, and its faster forms."""
+"""k-medoids by swaps on the whole matrix: PAM, FastPAM1 and FasterPAM."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 
 from protobandit.foundation.checks import require_integer
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
-from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.swap_passes import Passes, SwapPassMethod
 
 
 @dataclass(frozen=True, kw_only=True)
 class PAM(SwapPassMethod):
-    """Partitioning around medoids, for any source and target: BUILD, then the best swap of all.
+    """Partitioning around medoids: greedy selection (BUILD), then the best swap of each pass.
 
-    Every pass sums over the target for each pair of a prototype and another row; `FastPAM1` finds
-    the same swaps in a k-th of the time. Evaluations: |S||T|, all of which are kept.
+    The source may differ from the target. Every pass sums over the target for each pair of a
+    prototype and another row; `FastPAM1` finds the same swaps in 1/k of the time.
+
+    Evaluations: |S||T|. Memory: the |S| x |T| matrix.
 
     Parameters
     ----------
@@ -25,11 +26,11 @@ class PAM(SwapPassMethod):
         "build" (greedy), "random", "heuristic" (the most central rows), "k-medoids++" (rows that
         are far apart), the numbers of k source rows, or a `Selection`.
     max_iter
-        How many passes at most; 0 leaves the start as it is.
+        Largest number of passes; 0 returns the start.
     r
-        How many rows an iteration of BUILD takes.
+        Number of rows per iteration of BUILD.
     n_swaps
-        How many swaps a pass makes at most, each for another prototype.
+        Largest number of swaps per pass, each of another prototype.
 
     References
     ----------
@@ -50,16 +51,19 @@ class PAM(SwapPassMethod):
         return partial(best_passes, n_swaps=self.n_swaps, is_pairwise=True)
 
     @property
-    def builder(self) -> LazyGreedy:
-        return LazyGreedy(r=self.r, memoize=True)
+    def rows_per_iteration(self) -> int:
+        return self.r
 
 
 @dataclass(frozen=True, kw_only=True)
 class FastPAM1(SwapPassMethod):
-    """The result of `PAM`, with each pass k times as fast.
+    """The result of `PAM`, with passes that are k times as fast.
 
-    What an arm gains by itself and what it saves of each removal add up row by row, so one pass
-    over its distances tells its best swap.
+    The change of the cost by a swap is the gain of the new row plus a correction for the removed
+    prototype. Both are sums over target rows, so one pass over the distances of a row finds its
+    best swap.
+
+    Evaluations: |S||T|. Memory: the |S| x |T| matrix.
 
     Parameters
     ----------
@@ -80,14 +84,16 @@ class FastPAM1(SwapPassMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class FasterPAM(SwapPassMethod):
-    """Swaps made as soon as they help, in few passes over all rows.
+    """k-medoids by swaps that are made as soon as they lower the cost; few passes are needed.
 
-    It ends, like `PAM`, where no single swap lowers the cost, though not always at the same place.
+    Like `PAM`, it ends when no single swap lowers the cost, but its result can differ.
+
+    Evaluations: |S||T|. Memory: the |S| x |T| matrix.
 
     Parameters
     ----------
     init, max_iter
-        As in `PAM`; random rows by default, from where few passes are needed too.
+        As in `PAM`. The default is random rows, which also need few passes.
 
     References
     ----------

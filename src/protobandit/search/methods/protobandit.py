@@ -1,4 +1,4 @@
-"""The paper's ProtoBandit."""
+"""ProtoBandit, the algorithm of the paper."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ from protobandit.search.arms.sequential_halving import SequentialHalving
 from protobandit.search.arms.subset import Subset
 from protobandit.search.arms.uniform import Uniform
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.methods.greedy import conditions_of, subset_size
-from protobandit.search.methods.method import (
-    GREEDY,
-    Method,
-    Outcome,
-    Schedule,
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.greedy_bounds import (
+    GREEDY_SHARE,
+    conditions_of,
     require_epsilon,
-    require_probability,
+    subset_size,
 )
+from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
 _NU_STEP = 0.05  # the paper's
-_SMALLEST_NU = 1e-90  # even divided by k, rows go as its inverse square
-_SCALE_ROWS = 256  # rows of each side from which an unknown scale is estimated
+_SMALLEST_NU = 1e-90  # the inverse square of nu_step, a number of rows, must not overflow
+_SCALE_ROWS = 256  # source rows and target rows from which an unknown scale is estimated
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProtoBandit(Method):
-    """The paper's algorithm: stochastic greedy, each iteration decided by a bandit.
+    """Stochastic greedy selection with a bandit search at every iteration (the paper's algorithm).
 
-    Evaluations do not depend on |T|: an iteration that samples N target rows costs at most
-    N (|R| + |M|), |R| = |S| / k ln(1 / epsilon), and never more than the exact scan of R.
+    Evaluations do not depend on |T|: an iteration that samples N target rows needs at most
+    N (|R| + |M|), where |R| = |S| / k ln(1 / epsilon), and never more than the exact gains of R.
+    Memory: a few numbers per source row and per sampled target row.
 
     Parameters
     ----------
     epsilon
         As in `StochasticGreedy`.
     nu_step
-        The tolerance of one iteration, in units of ``scale`` (the paper's figures: 0.05 or 0.09).
-        0.05 unless ``nu`` is given.
+        Tolerance of one iteration, in units of ``scale`` (0.05 or 0.09 in the figures of the
+        paper). The default is 0.05 unless ``nu`` is given.
     nu
-        The tolerance of the whole run instead: nu_step = nu / (k (1 - 1/e - epsilon)).
+        Tolerance of the whole run: nu_step = nu / (k (1 - 1/e - epsilon)).
     delta
-        The probability that any of the searches fails.
+        Probability that any of the searches fails.
     search
         "kl-lucb", "uniform", "aggressive-elimination", "median-elimination" or
         "sequential-halving".
     early_stop
-        For "kl-lucb": also stop by an optimistic threshold, which carries no guarantee.
+        For "kl-lucb": also stop at an optimistic threshold, which has no guarantee.
     scale
-        C, an upper bound of the dissimilarity. Default: the metric's own bound, else the largest of
-        a sample, to which distances are then clipped.
+        C, an upper bound of the dissimilarity. The default is the bound of the metric. If there is
+        none, it is the largest of a sample, and larger distances are clipped to it.
     r
-        How many rows an iteration takes; more than 1 with "uniform" and "kl-lucb" only.
+        Number of rows per iteration; more than 1 with "uniform" and "kl-lucb" only.
 
     References
     ----------
@@ -91,8 +91,8 @@ class ProtoBandit(Method):
         require_integer(self.r, "r")
         if self.nu is not None and self.nu_step is not None:
             raise InvalidInput(
-                f"nu={self.nu} and nu_step={self.nu_step} are both given. Pass one: nu for the "
-                f"whole run, nu_step for one iteration."
+                f"nu={self.nu!r:.60} and nu_step={self.nu_step!r:.60} are both given. Pass one of "
+                f"them: nu for the whole run, or nu_step for one iteration."
             )
         if self.nu is None and self.nu_step is None:
             object.__setattr__(self, "nu_step", _NU_STEP)
@@ -102,19 +102,21 @@ class ProtoBandit(Method):
             value = getattr(self, name)
             if value is not None and value < _SMALLEST_NU:
                 raise InvalidInput(f"{name}={value!r} is too small. Pass at least {_SMALLEST_NU}.")
-        require_probability(self.delta, "delta")
+        require_number(self.delta, "delta", above=0, below=1)
         if not isinstance(self.early_stop, bool):
-            raise InvalidInput(f"early_stop={self.early_stop!r} is not allowed. Use True or False.")
+            raise InvalidInput(
+                f"early_stop={self.early_stop!r:.60} is not allowed. Use True or False."
+            )
         require_choice(self.search, "search", SEARCHES)
         if self.r > 1 and self.search not in _SUBSET_SEARCHES:
             raise InvalidInput(
-                f"r={self.r} with search={self.search!r}: it finds one arm at a time. Pass r=1, or "
-                f"one of {list(_SUBSET_SEARCHES)}."
+                f"r={self.r} is not allowed with search={self.search!r}, which finds one row at a "
+                f"time. Pass r=1, or a search of {list(_SUBSET_SEARCHES)}."
             )
 
     def steps(self, k: int) -> tuple[float, float]:
         """Return the tolerance of one iteration and of the whole run."""
-        whole = k * (GREEDY - self.epsilon)
+        whole = k * (GREEDY_SHARE - self.epsilon)
         if self.nu is not None:
             return self.nu / whole, self.nu
         assert self.nu_step is not None
@@ -145,7 +147,7 @@ class ProtoBandit(Method):
         return subset_size(problem, self.epsilon)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        # Rare rewards are told apart to within nu after about rate / nu rows (see `KLLUCB`).
+        # Rare rewards are separated to within nu after about rate / nu rows (see `KLLUCB`).
         k, n_arms = problem.k, subset_size(problem, self.epsilon)
         nu_step, _ = self.steps(k)
         rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
@@ -155,15 +157,18 @@ class ProtoBandit(Method):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:
             return None
-        assert isinstance(outcome.objective, SampledCoverage)
-        sample = outcome.objective.sample
+        assert outcome.objective is not None
+        clipping = outcome.objective.clipping
+        assert clipping is not None, "sampled pulls have a scale"
         nu_step, nu = self.steps(outcome.k)
-        reached = 1 - outcome.cost / sample.scale
+        reached = 1 - outcome.cost / clipping.scale
         conditions = [*conditions_of(outcome.feasibility)]
-        bound = sample.oracle.problem.metric.bound
-        if bound is None or sample.scale < bound:
-            clipped = f"{sum(sample.clipped)} pulls were clipped to it"
-            conditions.append(f"every dissimilarity is at most C = {sample.scale:.6g} ({clipped})")
+        bound = outcome.problem.metric.bound
+        if bound is None or clipping.scale < bound:
+            clipped = f"{clipping.n_clipped} pulls were clipped to it"
+            conditions.append(
+                f"every dissimilarity is at most C = {clipping.scale:.6g} ({clipped})"
+            )
         return Guarantee(
             method=self.name,
             statement=(
@@ -174,8 +179,8 @@ class ProtoBandit(Method):
             nu=nu,
             delta=self.delta,
             nu_step=nu_step,
-            scale=sample.scale,
-            vacuous=nu + self.delta >= (GREEDY - self.epsilon) * reached,
+            scale=clipping.scale,
+            vacuous=nu + self.delta >= (GREEDY_SHARE - self.epsilon) * reached,
             conditions=tuple(conditions),
         )
 
@@ -191,7 +196,7 @@ _SUBSET_SEARCHES = ("kl-lucb", "uniform")
 
 
 def _sampled_scale(oracle: Oracle, random: np.random.Generator) -> float:
-    """Return the largest dissimilarity of a sample of pairs; counted like any other."""
+    """Return the largest dissimilarity of a sample of pairs, which are counted as evaluations."""
     problem = oracle.problem
     sources = draw_rows(len(problem.source), None, _SCALE_ROWS, random)
     targets = draw_rows(len(problem.target), None, _SCALE_ROWS, random)

@@ -1,46 +1,40 @@
-"""Prototypes with non-negative coefficients."""
+"""ProtoDash: prototypes with non-negative coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.checks import require_number
-from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.similarities import require_kernel
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.exhaustive import Exhaustive
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.greedy import Pick, greedy
-from protobandit.search.methods.kernel_methods import (
-    embedded,
-    embedding_evaluations,
-    require_readable,
-    similarity_for,
-)
-from protobandit.search.methods.method import Extras, Method, Schedule
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.kernel_methods import KernelMethod, embedded
+from protobandit.search.methods.method import Schedule, require_memory
 from protobandit.search.objectives.mixture import Mixture
-from protobandit.search.objectives.objective import Objective
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtoDash(Method):
-    """Rows and non-negative coefficients whose mixture under a kernel is nearest to the target.
+class ProtoDash(KernelMethod):
+    """Rows with non-negative coefficients whose mixture is closest to the target (ProtoDash).
 
-    f(M) = max over w >= 0 of w'mu - w'k(M, M)w / 2, mu the mean similarity of each row of M to the
-    target. Each iteration takes the row in whose coefficient f rises fastest, and then fits all
-    coefficients anew. ``Selection.coefficients`` are those of the last fit, in the order of
-    ``indices``; they are not scaled to any sum: divide by it for shares. A row that can add nothing
-    has the coefficient 0. ``Step.gain`` is the slope by which the row was chosen; cost, mass and
-    `assign` are by the problem's metric, which takes no part in the choice.
+    f(M) = max over w >= 0 of w'mu - w'k(M, M)w / 2, where mu is the mean similarity of each row of
+    M to the target. Each iteration picks the row with the largest derivative of f by its
+    coefficient, and fits all coefficients again. ``Selection.coefficients`` are those of the last
+    fit, in the order of ``indices``. Their sum is not 1; divide by it for shares. A row that does
+    not increase f has the coefficient 0. ``Step.gain`` is the derivative by which the row was
+    picked. The rows are chosen by the kernel alone; cost, mass and `assign` use the metric of the
+    problem.
 
-    Evaluations, of the kernel too: |S||T| for the means, |S| a prototype, and for the bandwidth at
-    most 512 squared. Memory: the k |S| similarities to the prototypes, and a few blocks.
+    Evaluations, including those of the kernel: |S||T| for the means, |S| per prototype, and at most
+    512 squared for the bandwidth. Memory: the k |S| similarities to the prototypes, and a few
+    blocks.
 
     Parameters
     ----------
@@ -63,14 +57,6 @@ class ProtoDash(Method):
 
     name: ClassVar[str] = "protodash"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
-    kernel: Any = "rbf"
-    gamma: float | None = None
-    degree: int = 3
-    coef0: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_kernel(self.kernel, degree=self.degree, coef0=self.coef0)
-        require_number(self.gamma, "gamma", above=0, allows_none=True)
 
     @property
     def has_own_kernel(self) -> bool:
@@ -84,18 +70,15 @@ class ProtoDash(Method):
         schedule: Schedule,
     ) -> Iterator[Pick]:
         problem = oracle.problem
-        require_readable(problem, self.kernel)
-        room, needed = control.limits.room(), _kept_bytes(problem, callable(self.kernel))
-        if needed > room:
-            raise InvalidInput(
-                f"method='protodash' keeps {needed / 1e9:.1f} GB of similarities to {problem.k} "
-                f"prototypes but {room / 1e9:.1f} GB may be used. Pass a smaller k, or allow more "
-                f"by limits=Limits(memory=…)."
-            )
-        kernel = similarity_for(
-            oracle, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        self.require_readable(problem)
+        require_memory(
+            self._kept_bytes(problem),
+            control.limits,
+            user="method='protodash'",
+            contents=f"the similarities to {problem.k} prototypes",
+            instead="Pass a smaller k, or allow more by limits=Limits(memory=…).",
         )
-        mixture = Mixture.of(embedded(oracle, kernel, control))
+        mixture = Mixture.of(embedded(oracle, self.similarity(oracle), control))
         return greedy(
             Exhaustive(),
             mixture,
@@ -105,21 +88,17 @@ class ProtoDash(Method):
             control=control,
         )
 
-    def extras(self, objective: Objective | None) -> Extras:
-        assert isinstance(objective, Mixture)
-        return Extras(coefficients=objective.coefficients)
-
     def least_evaluations(self, problem: Problem) -> int:
-        return embedding_evaluations(problem, self.kernel, self.gamma) + len(problem.source)
+        return self.embedding_evaluations(problem) + len(problem.source)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        require_readable(problem, self.kernel)
-        means = embedding_evaluations(problem, self.kernel, self.gamma)
+        self.require_readable(problem)
+        n_picks = problem.k * len(problem.source)
         return Schedule(
-            evaluations=means + problem.k * len(problem.source),
-            memory=_kept_bytes(problem, callable(self.kernel)),
+            evaluations=self.embedding_evaluations(problem) + n_picks,
+            memory=self._kept_bytes(problem),
         )
 
-
-def _kept_bytes(problem: Problem, is_own: bool) -> int:
-    return problem.k * len(problem.source) * (8 if is_own else problem.distance_dtype.itemsize)
+    def _kept_bytes(self, problem: Problem) -> int:
+        itemsize = 8 if callable(self.kernel) else problem.distance_dtype.itemsize
+        return problem.k * len(problem.source) * itemsize

@@ -1,4 +1,4 @@
-"""Any build, improved by swaps."""
+"""The prototypes of another method, improved by swaps."""
 
 from __future__ import annotations
 
@@ -17,24 +17,19 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import INTERRUPTED, SearchControl
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
-from protobandit.search.drivers.greedy import Pick
-from protobandit.search.methods.greedy import (
-    LazyGreedy,
-    Random,
-    SpotGreedy,
-    StochasticGreedy,
-    exact_guarantee,
-)
-from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, raced
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.greedy import LazyGreedy, SpotGreedy, StochasticGreedy
+from protobandit.search.methods.greedy_bounds import exact_guarantee
+from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, run_race
 from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.methods.protobandit import ProtoBandit
+from protobandit.search.methods.random_rows import Random
 from protobandit.search.methods.swap_passes import (
-    as_built,
     build,
-    improved,
-    require_room,
-    weights_of,
+    improve,
+    require_matrix_memory,
     whole_table,
+    without_swaps,
 )
 from protobandit.search.objectives.medoids import Medoids
 
@@ -46,26 +41,26 @@ SWAPS = ("eager", "best", "local")
 
 @dataclass(frozen=True, kw_only=True)
 class Refined(Method):
-    """The prototypes of another method, improved by swaps and put in order again.
+    """The prototypes of another method, improved by swaps and ordered by greedy gain.
 
-    Fixed rows stay and quotas hold, in the build and in every swap; prices do not: a swap can spend
-    more than was left.
+    The start and every swap satisfy fixed rows and quotas. Costs with a budget are not supported,
+    because a swap could exceed the budget.
 
-    "eager" and "best" look at all of S and T: |S||T| evaluations, unless the build kept them, and
-    the matrix in memory. No swap raises the cost, so what is proven of an exact greedy build holds
-    of the result. "local" races on sampled target rows, as `LazyBandit` does, from the build
-    on.
+    "eager" and "best" use the whole matrix. Evaluations: those of the start, and |S||T| unless the
+    start kept them. Memory: the |S| x |T| matrix. No swap raises the cost, so what is proven about
+    exact greedy selection holds for the result. "local" runs the race of `LazyBandit` on sampled
+    target rows from the start; its evaluations and memory are those of the start and the race.
 
     Parameters
     ----------
     build
-        The name of the method that builds, one of its values, or what ``Selection.parameters``
-        holds of one.
+        The method of the start: a name, an instance, or its entry in ``Selection.parameters``.
     swaps
-        "eager" (FasterPAM: whatever helps), "best" (FastPAM1: the best swap of each pass, with the
-        result of PAM's SWAP), or "local" (near an arm's own cells, on a growing sample).
+        "eager" (FasterPAM: every swap that lowers the cost), "best" (FastPAM1: the best swap of
+        each pass, with the result of PAM's SWAP), or "local" (within the home cells of a source
+        row, on a growing sample).
     passes
-        How often "eager" goes over all arms at most, or how many swaps "best" makes at most.
+        Largest number of passes of "eager", or of swaps of "best".
     """
 
     name: ClassVar[str] = "refined"
@@ -83,13 +78,13 @@ class Refined(Method):
         is_name = isinstance(self.build, str) and self.build in BUILDS
         if not is_name and type(self.build) not in BUILDS.values():
             raise InvalidInput(
-                f"build={self.build!r:.60} is not known. Use one of {list(BUILDS)}, or a value "
+                f"build={self.build!r:.60} is not known. Use one of {list(BUILDS)}, or an instance "
                 f"such as methods.LazyGreedy()."
             )
 
     @property
     def builder(self) -> Method:
-        """Return the method that builds."""
+        """Return the method of the start."""
         method: Method = BUILDS[self.build]() if isinstance(self.build, str) else self.build
         return method
 
@@ -101,27 +96,30 @@ class Refined(Method):
         schedule: Schedule,
     ) -> Iterator[Pick]:
         if self.swaps != "local":
-            require_room(oracle, control.limits, f"swaps={self.swaps!r}", "Pass swaps='local'.")
-        built = build(self.builder, oracle, random, control, schedule)
-        if control.stopped or (self.swaps != "local" and not control.allows(_missing(oracle))):
+            user, instead = f"swaps={self.swaps!r}", "Pass swaps='local'."
+            require_matrix_memory(oracle, control.limits, user, instead)
+        picks = self.builder.picks(oracle, random, control, schedule)
+        built = build(picks, oracle, control)
+        if control.stopped or (self.swaps != "local" and not control.allows(_n_missing(oracle))):
             assert control.stopped is not None
-            yield from as_built(built, control.stopped)
+            yield from without_swaps(built, control.stopped)
             return
         start = np.concatenate([pick.arms for pick in built])
         if self.swaps == "local":
-            yield from raced(oracle, random, control, schedule, start=start)
+            yield from run_race(oracle, random, control, schedule, start=start)
             return
         try:
             with oracle.during("swap"):
                 table = whole_table(oracle)
         except Halt:
             control.stop()
-            yield from as_built(built, INTERRUPTED)
+            yield from without_swaps(built, INTERRUPTED)
             return
         with oracle.during("swap"):
-            medoids = Medoids(table, start, weights_of(oracle.problem), oracle.problem.feasibility)
+            problem = oracle.problem
+            medoids = Medoids(table, start, problem.target_weights, problem.feasibility)
         passes = eager_passes if self.swaps == "eager" else best_passes
-        found = improved(medoids, passes, control, random, max_iter=self.passes, name="passes")
+        found = improve(medoids, passes, control, random, max_iter=self.passes, name="passes")
         is_proven = all(pick.is_proven for pick in built)
         yield from (replace(pick, is_proven=is_proven) for pick in found)
 
@@ -150,6 +148,6 @@ class Refined(Method):
         return exact_guarantee(self.name, outcome.feasibility)
 
 
-def _missing(oracle: Oracle) -> int:
-    """Return how many dissimilarities swaps need that the build has not kept."""
+def _n_missing(oracle: Oracle) -> int:
+    """Return the number of dissimilarities that swaps need and the start has not kept."""
     return (len(oracle.problem.source) - oracle.n_kept) * len(oracle.problem.target)

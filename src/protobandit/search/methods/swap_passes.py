@@ -1,6 +1,7 @@
-"""Prototypes improved by passes over all arms of a full table: what these methods share.
+"""Methods that improve prototypes by passes over all arms of the full table.
 
-Memory: the |S| x |T| matrix and a few numbers a row. Evaluations: |S||T|, each dissimilarity once.
+Evaluations: |S||T|, each dissimilarity once. Memory: the |S| x |T| matrix, and a few numbers per
+row.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.checks import require_integer, weights_or_ones
-from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
@@ -22,12 +21,16 @@ from protobandit.oracle.tasks import Tile
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
+from protobandit.search.arms.lazy import Lazy
 from protobandit.search.control import SavedState, SearchControl, StopReason
-from protobandit.search.drivers.full_swaps import Pass, ordered
-from protobandit.search.drivers.greedy import Pick, SwapPasses
-from protobandit.search.methods.greedy import LazyGreedy, exact_guarantee
-from protobandit.search.methods.initial_rows import BUILD, as_init, require_init, starting_rows
-from protobandit.search.methods.method import Method, Outcome, Schedule
+from protobandit.search.drivers.full_swaps import Pass
+from protobandit.search.drivers.greedy import greedy
+from protobandit.search.drivers.pick import Pick, SwapPasses
+from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.greedy_bounds import exact_guarantee
+from protobandit.search.methods.initial_rows import BUILD, as_init, initial_rows, require_init
+from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
+from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import Medoids
 
 Passes: TypeAlias = Callable[..., Iterator[Pass]]  # of Medoids
@@ -35,16 +38,9 @@ Passes: TypeAlias = Callable[..., Iterator[Pass]]  # of Medoids
 _STATE = "passes"
 
 
-def sentence(passes: SwapPasses) -> str:
-    """Return what the user should know of the passes."""
-    end = f", ended by {passes.ended_by} before no other helped" if passes.ended_by else ""
-    swaps = f"{passes.n_swaps:,} swap{'' if passes.n_swaps == 1 else 's'}"
-    return f"{swaps} in {passes.n_passes:,} pass{'' if passes.n_passes == 1 else 'es'}{end}."
-
-
 @dataclass(frozen=True, kw_only=True)
 class SwapPassMethod(Method, ABC):
-    """A start, improved by passes over the whole matrix: what methods that do so share.
+    """A method that improves initial prototypes by passes over the whole matrix.
 
     Parameters
     ----------
@@ -52,7 +48,7 @@ class SwapPassMethod(Method, ABC):
         "build" (greedy), "random", "heuristic" (the most central rows), "k-medoids++" (rows that
         are far apart), the numbers of k source rows, or a `Selection`.
     max_iter
-        How many passes at most; 0 leaves the start as it is.
+        Largest number of passes; 0 returns the start.
     """
 
     name: ClassVar[str]
@@ -67,12 +63,12 @@ class SwapPassMethod(Method, ABC):
     @property
     @abstractmethod
     def passes(self) -> Passes:
-        """Return what goes over the arms."""
+        """Return the function that makes the passes."""
 
     @property
-    def builder(self) -> LazyGreedy:
-        """Return the method of ``init="build"``."""
-        return LazyGreedy(memoize=True)
+    def rows_per_iteration(self) -> int:
+        """Return the number of rows that an iteration of ``init="build"`` picks."""
+        return 1
 
     def picks(
         self,
@@ -81,35 +77,49 @@ class SwapPassMethod(Method, ABC):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        require_room(oracle, control.limits, f"method={self.name!r}", "Use method='lazybandit'.")
-        require_init(self.init, oracle.problem)
-        weights = weights_of(oracle.problem)
+        problem = oracle.problem
+        require_matrix_memory(
+            oracle, control.limits, f"method={self.name!r}", "Use method='lazybandit'."
+        )
+        require_init(self.init, problem)
+        weights = weights_or_ones(problem.weights, len(problem.target))
         control.report("computing all dissimilarities")
         table = whole_table(oracle)
         if self.init == BUILD:
-            built = build(self.builder, oracle, random, control, schedule)
+            picks = greedy(
+                Lazy(),
+                ExactCoverage.of(oracle),
+                feasibility=problem.feasibility,
+                k=problem.k,
+                r=self.rows_per_iteration,
+                random=random,
+                control=control,
+            )
+            built = build(picks, oracle, control)
             if control.stopped:
-                yield from as_built(built, control.stopped)
+                yield from without_swaps(built, control.stopped)
                 return
             start = np.concatenate([pick.arms for pick in built])
         else:
-            start = starting_rows(self.init, oracle.problem, table, weights, random)
-        medoids = Medoids(table, start, weights, oracle.problem.feasibility)
-        yield from improved(medoids, self.passes, control, random, max_iter=self.max_iter)
+            start = initial_rows(self.init, problem, table, weights, random)
+        medoids = Medoids(table, start, weights, problem.feasibility)
+        yield from improve(medoids, self.passes, control, random, max_iter=self.max_iter)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        return whole_schedule(problem)
+        n_pairs = len(problem.source) * len(problem.target)
+        n_bytes = n_pairs * problem.distance_dtype.itemsize
+        return Schedule(evaluations=n_pairs, memory=n_bytes, keeps_matrix=True)
 
     def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * len(problem.target)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        """Return what is proven of a greedy build; no swap makes it worse."""
-        is_greedy = self.init == BUILD and self.builder.is_exact_greedy
-        return exact_guarantee(self.name, outcome.feasibility) if is_greedy else None
+        """Return what is proven about greedy selection, since no swap makes its result worse."""
+        is_exact_greedy = self.init == BUILD and self.rows_per_iteration == 1
+        return exact_guarantee(self.name, outcome.feasibility) if is_exact_greedy else None
 
 
-def improved(
+def improve(
     medoids: Medoids,
     passes: Passes,
     control: SearchControl,
@@ -118,16 +128,18 @@ def improved(
     max_iter: int,
     name: str = "max_iter",
 ) -> Iterator[Pick]:
-    """Run passes until one is the last, or ``max_iter`` or a limit ends them; yield in order.
+    """Make passes until they converge, or ``max_iter`` or a limit ends them; yield prototypes.
 
-    ``name`` is the user's name of ``max_iter``.
+    ``name`` is the public name of ``max_iter``.
     """
     oracle = medoids.table.oracle
     with oracle.during("swap"):
         made = _run(medoids, passes, control, max_iter, name) if max_iter else SwapPasses(0, 0)
-    fixed = oracle.problem.feasibility.fixed
-    for pick in ordered(medoids, fixed, random, sentence(made)):
-        yield replace(pick, passes=made)
+    is_whole = len(medoids.weights) == len(oracle.problem.target)
+    for pick in order_by_gain(
+        medoids.table, medoids.members, medoids.weights, random, is_whole=is_whole
+    ):
+        yield replace(pick, remark=str(made), passes=made)
 
 
 def _run(
@@ -154,38 +166,28 @@ def _run(
         n_swaps, n_passes = n_swaps + done.n_swaps, n_passes + 1
         if control.states.is_active:
             values = {"n_swaps": n_swaps, "n_passes": n_passes, "done": list(astuple(done))}
-            control.states.save(_STATE, SavedState(values, medoids.notes()))
+            control.states.save(_STATE, SavedState(values, medoids.state()))
 
 
 def _restored(medoids: Medoids, control: SearchControl) -> tuple[int, int, Pass | None]:
-    """Restore the prototypes of an earlier run; return its swaps, passes, and its last pass."""
+    """Restore the prototypes of an earlier run; return its swaps, its passes and its last pass."""
     saved = control.states.restore(_STATE)
     if saved is None:
         return 0, 0, None
-    medoids.recall(saved.arrays)
+    medoids.restore(saved.arrays)
     return saved.values["n_swaps"], saved.values["n_passes"], Pass(*saved.values["done"])
 
 
-def build(
-    builder: Method,
-    oracle: Oracle,
-    random: np.random.Generator,
-    control: SearchControl,
-    schedule: Schedule,
-) -> list[Pick]:
-    """Return the picks of a build, as many as the limits allow.
+def build(picks: Iterable[Pick], oracle: Oracle, control: SearchControl) -> list[Pick]:
+    """Return the picks of a greedy start, as many as the limits allow.
 
-    ``schedule`` is that of the whole search: a checkpoint saves it, so that a resumed run keeps the
-    matrix if the earlier run did.
-
-    The next pick is expected to compute as much as the last one, unless every dissimilarity has
-    been kept: if that would exceed the limit, the build ends before it.
+    The next pick is expected to compute as much as the last one, unless all dissimilarities have
+    been kept. If that would exceed the limit, the start ends before it.
     """
     built: list[Pick] = []
-    n_left, spent = oracle.problem.k, 0
-    n_source = len(oracle.problem.source)
+    n_left, spent, n_source = oracle.problem.k, 0, len(oracle.problem.source)
     try:
-        for pick in builder.picks(oracle, random, control, schedule):
+        for pick in picks:
             built.append(pick)
             n_left -= len(pick.arms)
             control.report("building", n_picked=oracle.problem.k - n_left)
@@ -199,47 +201,31 @@ def build(
     return built
 
 
-def as_built(built: Iterable[Pick], stopped: StopReason) -> Iterator[Pick]:
-    """Yield what was built before a limit left no room for swaps."""
+def without_swaps(built: Iterable[Pick], stopped: StopReason) -> Iterator[Pick]:
+    """Yield the picks of a start after which a limit left no room for swaps."""
     remark = f"{stopped.at_start} left no room for swaps."
     return (replace(pick, before=None, remark=remark) for pick in built)
 
 
 def whole_table(oracle: Oracle) -> FullTable:
-    """Return the table of all of S and T; what has not been kept yet is computed now."""
-    everyone = np.arange(len(oracle.problem.source))
+    """Return the table of all source and target rows; what has not been kept is computed."""
+    arms = np.arange(len(oracle.problem.source))
     if oracle.kept is None:
         # Where an earlier run had kept all rows, this run only computes them again.
-        counted = oracle.counts.snapshot() if oracle.n_kept == len(everyone) else None
+        counted = oracle.counts.snapshot() if oracle.n_kept == len(arms) else None
         oracle.keep()
-        oracle.scan(everyone, _ignore)
+        oracle.scan(arms, _ignore)
         if counted is not None:
             oracle.counts.restore(counted)
     assert oracle.kept is not None
-    return FullTable(oracle=oracle, arms=everyone, matrix=oracle.kept)
+    return FullTable(oracle=oracle, arms=arms, matrix=oracle.kept)
 
 
 def _ignore(tile: Tile) -> None:
-    """Do nothing with what is computed to be kept."""
+    """Do nothing: the oracle keeps the tile."""
 
 
-def weights_of(problem: Problem) -> Doubles:
-    """Return the weights of the target rows, ones if all are alike."""
-    return weights_or_ones(problem.weights, len(problem.target))
-
-
-def require_room(oracle: Oracle, limits: Limits, what: str, instead: str) -> None:
-    """Refuse to keep more dissimilarities than memory is there for."""
-    room = limits.room()
-    if oracle.matrix_bytes > room:
-        raise InvalidInput(
-            f"{what} needs {oracle.matrix_bytes / 1e9:.1f} GB for all of S and T but "
-            f"{room / 1e9:.1f} GB may be used. {instead}"
-        )
-
-
-def whole_schedule(problem: Problem) -> Schedule:
-    """Return the schedule of computing and keeping every dissimilarity."""
-    n_pairs = len(problem.source) * len(problem.target)
-    n_bytes = n_pairs * problem.distance_dtype.itemsize
-    return Schedule(evaluations=n_pairs, memory=n_bytes, keeps_matrix=True)
+def require_matrix_memory(oracle: Oracle, limits: Limits, user: str, instead: str) -> None:
+    """Raise unless all dissimilarities fit into memory."""
+    contents = "all dissimilarities"
+    require_memory(oracle.matrix_bytes, limits, user=user, contents=contents, instead=instead)

@@ -1,6 +1,6 @@
-"""The table of named methods, and their parameters.
+"""The table of methods.
 
-`select` takes a name of `METHODS`, or a value such as ``LazyBandit(effort="thorough")``.
+`select` takes a name of `METHODS`, or an instance such as ``LazyBandit(effort="thorough")``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.banditpam import BanditPAM
 from protobandit.search.methods.clara import Clara
 from protobandit.search.methods.clarans import Clarans
-from protobandit.search.methods.greedy import LazyGreedy, Random, SpotGreedy, StochasticGreedy
+from protobandit.search.methods.greedy import (
+    LazyGreedy,
+    SpotGreedy,
+    StochasticGreedy,
+    ThresholdGreedy,
+)
 from protobandit.search.methods.kcenter import KCenter
 from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method
@@ -21,8 +26,8 @@ from protobandit.search.methods.onebatch import OneBatch
 from protobandit.search.methods.pam import PAM, FasterPAM, FastPAM1
 from protobandit.search.methods.protobandit import ProtoBandit
 from protobandit.search.methods.protodash import ProtoDash
+from protobandit.search.methods.random_rows import Random
 from protobandit.search.methods.refined import Refined
-from protobandit.search.methods.thresholdgreedy import ThresholdGreedy
 
 METHODS: dict[str, type[Any]] = {
     method.name: method
@@ -51,7 +56,7 @@ METHODS: dict[str, type[Any]] = {
 
 
 def as_method(method: Any) -> Method:
-    """Return the method of this name, or the one passed; "auto" is lazybandit."""
+    """Return a method that was passed as a name or an instance; "auto" is `LazyBandit`."""
     if isinstance(method, str):
         if method == "auto":
             return LazyBandit()
@@ -61,8 +66,7 @@ def as_method(method: Any) -> Method:
     elif type(method) in METHODS.values():
         passed: Method = method
         return passed
-    shown = f"{method!r:.60}"
     raise InvalidInput(
-        f"method={shown} is not known. Use one of {['auto', *METHODS]}, or a value such as "
-        f"methods.LazyBandit(effort='thorough')."
+        f"method={method!r:.60} is not known. Use one of {['auto', *METHODS]}, or an instance such "
+        f"as methods.LazyBandit(effort='thorough')."
     )

@@ -1,1 +1,1 @@
-"""What is an arm worth? How much better the target is represented with one more source row."""
+"""Objectives: how much a source row improves the current prototypes."""

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import coverage as coverage_kernels
 from protobandit.kernels import greedy as greedy_kernels
@@ -16,7 +15,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import CHUNK, Tile, Visit
 from protobandit.search.arms.contract import Moments, Pull
-from protobandit.search.objectives.objective import Objective
+from protobandit.search.objectives.objective import CoverageObjective, ExactObjective
 
 
 class DistanceSource(Protocol):
@@ -42,34 +41,19 @@ class DistanceSource(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactCoverage(Objective):
+class ExactCoverage(CoverageObjective):
     """The mean drop of d(target, nearest prototype) over every target row.
 
     Before the first prototype the gain of a source row is minus its mean distance. A constant could
     be added, but it would not change the order.
-
-    Attributes
-    ----------
-    prototypes
-        Source rows chosen so far.
-    nearest, labels
-        For each target row the distance to its nearest prototype, and the number of that prototype.
-    costs
-        The weighted mean of ``nearest`` after each prototype.
     """
 
     distances: DistanceSource
-    weights: Doubles
-    nearest: Floats
-    labels: Ids
-    prototypes: Ids
-    costs: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, oracle: Oracle) -> ExactCoverage:
         """Return the coverage of the problem without prototypes."""
-        problem = oracle.problem
-        return cls.over(oracle, weights_or_ones(problem.weights, len(problem.target)))
+        return cls.over(oracle, oracle.problem.target_weights)
 
     @classmethod
     def over(cls, distances: DistanceSource, weights: Doubles) -> ExactCoverage:
@@ -84,55 +68,28 @@ class ExactCoverage(Objective):
         )
 
     @property
-    def population(self) -> int:
-        return len(self.nearest)
-
-    @property
     def is_bounding(self) -> bool:
         return len(self.prototypes) > 0
-
-    @property
-    def has_read_target(self) -> bool:
-        return True
 
     @property
     def exact_coverage(self) -> ExactCoverage:
         return self
 
-    @property
-    def mass(self) -> Doubles:
-        """Return for each prototype the share of the target that is nearest to it."""
-        share = np.bincount(self.labels, self.weights, minlength=len(self.prototypes))
-        return np.asarray(share / share.sum(), dtype=np.float64)
-
-    def open(self, arms: Ids, random: np.random.Generator) -> ExactCoverage:
-        return self
-
     def pull(self, pull: Pull) -> Moments:
         """Return the exact gains of the arms; ``pull`` must be for the whole target."""
         assert pull.n == self.population, "exact gains need the whole target"
-        parts = np.zeros((len(pull.arms), len(self.distances.groups)))
+        return super().pull(pull)
+
+    def values(self, arms: Ids) -> Doubles:
         is_first = len(self.prototypes) == 0
-
-        def visit(tile: Tile) -> None:
-            sums = np.zeros(len(tile.rows))
-            weights, place = self.weights[tile.columns], (tile.matrix, tile.rows, tile.first)
-            if is_first:
-                coverage_kernels.costs(*place, weights, CHUNK, sums)
-            else:
-                coverage_kernels.gains(*place, self.nearest[tile.columns], weights, CHUNK, sums)
-            parts[tile.positions, tile.group] += sums
-
-        self.distances.scan(pull.arms, visit)
-        # cumsum adds from left to right, so the bits do not depend on how groups are computed.
-        total = np.cumsum(parts, axis=1)[:, -1] / self.weights.sum()
+        nearest = None if is_first else self.nearest
+        total = weighted_means(self.distances, arms, self.weights, nearest)
         if not np.isfinite(total).all():
             raise InvalidInput(
                 f"The metric overflows {self.distances.dtype} on these rows of source and target. "
                 f"Rescale them, or pass float64."
             )
-        n = len(pull.arms)
-        return Moments(np.full(n, pull.n), -total if is_first else total, np.zeros(n))
+        return -total if is_first else total
 
     def commit(self, arms: Ids) -> ExactCoverage:
         nearest, labels, costs = self.nearest.copy(), self.labels.copy(), list(self.costs)
@@ -148,6 +105,58 @@ class ExactCoverage(Objective):
             prototypes=np.append(self.prototypes, arms),
             costs=tuple(costs),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Priced(ExactObjective):
+    """The exact gains of a coverage, divided by the price of each arm."""
+
+    coverage: ExactCoverage
+    prices: Doubles
+
+    @property
+    def population(self) -> int:
+        return self.coverage.population
+
+    @property
+    def is_bounding(self) -> bool:
+        return self.coverage.is_bounding
+
+    @property
+    def exact_coverage(self) -> ExactCoverage:
+        return self.coverage
+
+    def values(self, arms: Ids) -> Doubles:
+        assert self.is_bounding, "before the first prototype only the order of gains is known"
+        gains: Doubles = self.coverage.values(arms) / self.prices[arms]
+        return gains
+
+    def commit(self, arms: Ids) -> Priced:
+        return Priced(self.coverage.commit(arms), self.prices)
+
+
+def weighted_means(
+    distances: DistanceSource, arms: Ids, weights: Doubles, nearest: Floats | None = None
+) -> Doubles:
+    """Return for each arm the weighted mean of its distances, or by how much it lowers ``nearest``.
+
+    Values other than distances are averaged in the same way.
+    """
+    parts = np.zeros((len(arms), len(distances.groups)))
+
+    def visit(tile: Tile) -> None:
+        sums, own = np.zeros(len(tile.rows)), weights[tile.columns]
+        place = tile.matrix, tile.rows, tile.first
+        if nearest is None:
+            coverage_kernels.costs(*place, own, CHUNK, sums)
+        else:
+            coverage_kernels.gains(*place, nearest[tile.columns], own, CHUNK, sums)
+        parts[tile.positions, tile.group] += sums
+
+    distances.scan(arms, visit)
+    # cumsum adds from left to right, so the bits do not depend on how groups are computed.
+    means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
+    return means
 
 
 def lazy_greedy(

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.embedding import Embedding
-from protobandit.search.objectives.objective import ExtraResults, Objective
+from protobandit.search.objectives.objective import ExactObjective, ExtraResults
 
-_SLACK = (
-    16  # units of rounding per criticism, below which a row counts as dependent on those chosen
-)
+# Units of rounding per criticism, below which a row counts as dependent on those chosen.
+_SLACK = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Discrepancy(Objective):
+class Discrepancy(ExactObjective):
     """J(M) = 2 mean k(target, M) - mean k(M, M): the squared discrepancy, up to sign and constant.
 
     A round costs no evaluations, a prototype costs |S|.
@@ -77,22 +75,13 @@ class Discrepancy(Objective):
     def population(self) -> int:
         return len(self.embedding.across.problem.target)
 
-    @property
-    def has_read_target(self) -> bool:
-        return True
-
-    def open(self, arms: Ids, random: np.random.Generator) -> Discrepancy:
-        return self
-
-    def pull(self, pull: Pull) -> Moments:
+    def values(self, arms: Ids) -> Doubles:
         """Return the increase of J by each arm; all may be negative."""
-        arms, m = pull.arms, len(self.prototypes) + 1
+        m = len(self.prototypes) + 1
         linear = self.linear + self.embedding.means[arms]
         square = self.square + 2 * self.sums[arms] + self.embedding.norms[arms]
-        n = len(arms)
-        return Moments(
-            np.full(n, self.population), 2 * linear / m - square / m**2 - self.value, np.zeros(n)
-        )
+        increases: Doubles = 2 * linear / m - square / m**2 - self.value
+        return increases
 
     def commit(self, arms: Ids) -> Discrepancy:
         sums, linear, square = self.sums, self.linear, self.square

@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import InvalidInput
-from protobandit.kernels import coverage as coverage_kernels
 from protobandit.metrics.similarities import SQUARES, Similarity
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.tasks import CHUNK, Tile
+from protobandit.rows.rows import strided
+from protobandit.search.objectives.coverage import weighted_means
 
 SAMPLE = 512  # rows of each side from which the bandwidth is estimated
 
@@ -46,14 +45,10 @@ class Embedding:
         across = oracle.beside(replace(oracle.problem, metric=similarity.pairs))
         if means is None:
             with across.at_work():
-                means = _means(across)
+                sources = np.arange(oracle.problem.n_source)
+                means = weighted_means(across, sources, oracle.problem.target_weights)
             _require_finite(means, across)
         return cls(across=across, similarity=similarity, means=means)
-
-    @property
-    def name(self) -> str:
-        """Return the kernel's name."""
-        return self.similarity.pairs.name
 
     @cached_property
     def norms(self) -> Doubles:
@@ -96,9 +91,9 @@ def median_gamma(oracle: Oracle) -> float:
     """
     problem = oracle.problem
     squares = oracle.beside(replace(problem, metric=SQUARES))
-    weights = weights_or_ones(problem.weights, len(problem.target))
+    weights = problem.target_weights
     sources, targets = np.arange(len(problem.source)), np.flatnonzero(weights)
-    sources, targets = (some[_spaced(len(some))] for some in (sources, targets))
+    sources, targets = (some[strided(len(some), SAMPLE)] for some in (sources, targets))
     with squares.at_work():
         distances = squares.distances(sources, squares.targets(targets))
     is_apart = distances > 0
@@ -117,29 +112,6 @@ def median_gamma(oracle: Oracle) -> float:
 def median_evaluations(n_source: int, n_target: int) -> int:
     """Return the evaluations of `median_gamma`, by source rows and target rows with a weight."""
     return min(n_source, SAMPLE) * min(n_target, SAMPLE)
-
-
-def _spaced(n: int) -> Ids:
-    return np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)
-
-
-def _means(oracle: Oracle) -> Doubles:
-    """Return for each source row the weighted mean of its values over the target."""
-    problem = oracle.problem
-    weights = weights_or_ones(problem.weights, len(problem.target))
-    parts = np.zeros((len(problem.source), len(oracle.groups)))
-
-    def visit(tile: Tile) -> None:
-        sums = np.zeros(len(tile.rows))
-        coverage_kernels.costs(
-            tile.matrix, tile.rows, tile.first, weights[tile.columns], CHUNK, sums
-        )
-        parts[tile.positions, tile.group] += sums
-
-    oracle.scan(np.arange(len(problem.source)), visit)
-    # cumsum adds from left to right, so the bits do not depend on the number of threads.
-    means: Doubles = np.cumsum(parts, axis=1)[:, -1] / weights.sum()
-    return means
 
 
 def _row_of(oracle: Oracle, source: int) -> Floats:

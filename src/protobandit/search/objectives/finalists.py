@@ -56,18 +56,9 @@ class Finalists:
 
         Arms from ``start`` on are tried; the slot of the swap is returned too.
         """
+        state = self.near, self.D, self.E, self.weights, self.losses
         position, slot = perturbation_kernels.next_improving_swap(
-            *self.entries,
-            arms,
-            start,
-            least,
-            self.is_open[arms],
-            self.near,
-            self.D,
-            self.E,
-            self.weights,
-            self.losses,
-            self._by_slot,
+            *self.entries, arms, start, least, self.is_open[arms], *state, self._by_slot
         )
         return position, slot
 
@@ -76,15 +67,8 @@ class Finalists:
         self.is_member[self.members[slot]] = False
         self.members[slot] = arm
         self.is_member[arm] = True
+        two_nearest = self.near, self.second, self.D, self.E
         change: float = perturbation_kernels.replace_prototype(
-            self.rows[arm],
-            slot,
-            self.nearby,
-            self.near,
-            self.second,
-            self.D,
-            self.E,
-            self.weights,
-            self.losses,
+            self.rows[arm], slot, self.nearby, *two_nearest, self.weights, self.losses
         )
         return change

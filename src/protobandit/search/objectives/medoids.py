@@ -150,8 +150,6 @@ class Medoids:
             getattr(self, name)[:] = arrays[name]
         self._update_losses()
 
-    notes, recall = state, restore  # the old names, until drivers use the new ones
-
     def may_enter(self, arms: Ids, slot: int) -> Any:
         """Return for each of these arms whether it may take a slot."""
         return self._allowed[self._groups[arms], slot]
@@ -168,18 +166,9 @@ class Medoids:
 
     def _state(self, first: int, allowed: Any) -> tuple[Any, ...]:
         """Return the arguments of kernels, for the arms from ``first`` on."""
-        return (
-            self.table.matrix,
-            first,
-            self.is_member,
-            self.near,
-            self.D,
-            self.E,
-            self.weights,
-            self.losses,
-            self._groups,
-            allowed,
-        )
+        rows = self.near, self.D, self.E, self.weights
+        slots = self.losses, self._groups, allowed
+        return self.table.matrix, first, self.is_member, *rows, *slots
 
     def _find_two(self, rows: Any) -> None:
         self.table.oracle.look_up(self.k * len(rows))

@@ -9,13 +9,12 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.nonnegative import fit_nonnegative
-from protobandit.search.arms.contract import Moments, Pull
 from protobandit.search.objectives.embedding import Embedding
-from protobandit.search.objectives.objective import ExtraResults, Objective
+from protobandit.search.objectives.objective import ExactObjective, ExtraResults
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mixture(Objective):
+class Mixture(ExactObjective):
     """f(M) = max over w >= 0 of w'means - w'k(M, M)w / 2; the gain of an arm is the gradient.
 
     A round costs no evaluations. A prototype costs |S|, which are kept.
@@ -59,16 +58,8 @@ class Mixture(Objective):
     def population(self) -> int:
         return len(self.embedding.across.problem.target)
 
-    @property
-    def has_read_target(self) -> bool:
-        return True
-
-    def open(self, arms: Ids, random: np.random.Generator) -> Mixture:
-        return self
-
-    def pull(self, pull: Pull) -> Moments:
-        n = len(pull.arms)
-        return Moments(np.full(n, self.population), self.gradient[pull.arms], np.zeros(n))
+    def values(self, arms: Ids) -> Doubles:
+        return self.gradient[arms]
 
     def commit(self, arms: Ids) -> Mixture:
         embedding, prototypes = self.embedding, np.append(self.prototypes, arms)
@@ -77,9 +68,9 @@ class Mixture(Objective):
         means = embedding.means[prototypes]
         if (np.diag(matrix) <= 0)[means > 0].any():
             raise InvalidInput(
-                f"kernel={embedding.name!r} is not positive semidefinite: the similarity of a row "
-                f"to itself is <= 0, but its mean similarity to the target is > 0. Correct the "
-                f"kernel."
+                f"kernel={embedding.similarity.pairs.name!r} is not positive semidefinite: the "
+                f"similarity of a row to itself is <= 0, but its mean similarity to the target is "
+                f"> 0. Correct the kernel."
             )
         start = np.concatenate([self.coefficients, np.zeros(len(arms))])
         rounding = float(np.finfo(new[0].dtype).eps)

@@ -16,6 +16,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.search.arms.contract import Moments, Pull
 
 _Own = TypeVar("_Own", bound="Objective")
+_Exact = TypeVar("_Exact", bound="ExactObjective")
 
 
 class Round(Protocol):
@@ -107,33 +108,56 @@ class Objective(Protocol):
         return
 
 
-class CoverageObjective(Objective, Protocol):
-    """An objective that knows the distance of every target row to its nearest prototype."""
+class ExactObjective(Objective, Round, Protocol):
+    """An objective that has read the whole target and answers the pulls of its rounds itself."""
 
     @property
-    def prototypes(self) -> Ids:
-        """Return the source rows chosen so far."""
+    def has_read_target(self) -> bool:
+        return True
+
+    def open(self: _Exact, arms: Ids, random: np.random.Generator) -> _Exact:
+        return self
+
+    def pull(self, pull: Pull) -> Moments:
+        n = len(pull.arms)
+        return Moments(np.full(n, self.population), self.values(pull.arms), np.zeros(n))
+
+    def values(self, arms: Ids) -> Doubles:
+        """Return by how much each arm improves the prototypes."""
         ...
 
-    @property
-    def nearest(self) -> Floats:
-        """Return the distance of each target row to its nearest prototype."""
-        ...
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CoverageObjective(ExactObjective):
+    """An objective that knows the distance of every target row to its nearest prototype.
+
+    Attributes
+    ----------
+    prototypes
+        Source rows chosen so far.
+    nearest, labels
+        For each target row the distance to its nearest prototype, and the number of that prototype.
+    weights
+        The weights of the target rows.
+    costs
+        The weighted mean of ``nearest`` after each prototype.
+    """
+
+    prototypes: Ids
+    nearest: Floats
+    labels: Ids
+    weights: Doubles
+    costs: tuple[float, ...] = ()
 
     @property
-    def weights(self) -> Doubles:
-        """Return the weights of the target rows."""
-        ...
-
-    @property
-    def costs(self) -> tuple[float, ...]:
-        """Return the weighted mean of ``nearest`` after each prototype."""
-        ...
+    def population(self) -> int:
+        return len(self.nearest)
 
     @property
     def mass(self) -> Doubles:
         """Return for each prototype the share of the target that is nearest to it."""
-        ...
+        share = np.bincount(self.labels, self.weights, minlength=len(self.prototypes))
+        return np.asarray(share / share.sum(), dtype=np.float64)
 
 
 class RewardSums:

@@ -1,4 +1,4 @@
-"""The distances of arms to the first rows of one target order, kept for all rounds.
+"""Coverage judged on the first rows of one target order, whose distances all rounds share.
 
 Theory of operation
 -------------------
@@ -18,6 +18,7 @@ Distances that do not fit in memory are computed, and counted, again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,10 +26,12 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.slices import cuts
+from protobandit.kernels import moments as moments_kernels
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder
 from protobandit.oracle.tasks import CHUNK
-from protobandit.search.arms.contract import Moments
+from protobandit.search.arms.contract import Moments, Pull
+from protobandit.search.objectives.objective import Objective, RewardSums, Round, advance
 
 _TASK_ENTRIES = 1 << 18
 _ROWS_AT_ONCE = 4 * CHUNK
@@ -176,23 +179,20 @@ class Prefixes:
             for line, arm in zip(lines, arms[whole].tolist(), strict=True):
                 line[:] = self._columns[arm][own]
         others = arms[~whole]
-        lines = step.append(others)
-        rows = self.rows[own]
-        for cut in cuts(len(rows), _ROWS_AT_ONCE):
-            self.oracle.tabulate(others, self.oracle.targets(rows[cut]), lines[:, cut])
+        self._compute(step, others, step.append(others))
 
     def _visit_unkept(self, step: PrefixRange, arms: Ids, which: Ids, visit: Visit) -> None:
         """Compute the distances of some of the arms without keeping them."""
-        if len(which) == 0:
-            return
-        rows = self.rows[step.start : step.stop]
         for cut in cuts(len(which), max(1, _TASK_ENTRIES // len(step))):
             some = which[cut]
             block = np.empty((len(some), len(step)), dtype=self.oracle.dtype)
-            for cut_rows in cuts(len(rows), _ROWS_AT_ONCE):
-                targets = self.oracle.targets(rows[cut_rows])
-                self.oracle.tabulate(arms[some], targets, block[:, cut_rows])
+            self._compute(step, arms[some], block)
             visit(block, np.arange(len(some)), some)
+
+    def _compute(self, step: PrefixRange, arms: Ids, out: Floats) -> None:
+        rows = self.rows[step.start : step.stop]
+        for cut in cuts(len(rows), _ROWS_AT_ONCE):
+            self.oracle.tabulate(arms, self.oracle.targets(rows[cut]), out[:, cut])
 
 
 def moments_of(count: Ids, total: Doubles, squares: Doubles, dtype: np.dtype[Any]) -> Moments:
@@ -210,3 +210,97 @@ def moments_of(count: Ids, total: Doubles, squares: Doubles, dtype: np.dtype[Any
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.maximum(squares / count - mean**2, 0)
     return Moments(count, mean, np.where(np.isfinite(spread), spread, np.inf))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixCoverage(Objective):
+    """The drop of d(target, nearest prototype), on the rows that an arm was pulled on.
+
+    Before the first prototype the gain of an arm is minus its mean distance.
+
+    Attributes
+    ----------
+    prefixes
+        The distances along the order.
+    matrix
+        The distances of the prototypes along the order, one line per prototype. All objects share
+        it: `commit` fills in the next line, so that no line is copied.
+    nearest
+        The distance of each row of the order to its nearest prototype.
+    """
+
+    prefixes: Prefixes
+    matrix: Floats
+    nearest: Floats
+    prototypes: Ids
+
+    @classmethod
+    def of(cls, prefixes: Prefixes, k: int) -> PrefixCoverage:
+        """Return the coverage without prototypes, with memory for ``k`` of them."""
+        dtype = prefixes.oracle.dtype
+        return cls(
+            prefixes=prefixes,
+            matrix=np.empty((k, len(prefixes)), dtype=dtype),
+            nearest=np.full(len(prefixes), np.inf, dtype=dtype),
+            prototypes=np.empty(0, dtype=np.int64),
+        )
+
+    @property
+    def population(self) -> int:
+        return len(self.prefixes)
+
+    @property
+    def is_bounding(self) -> bool:
+        """Return whether every row is at a prototype: only then are all further gains known."""
+        return not self.nearest.any()
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        return _NothingToGain(self.population) if self.is_bounding else _PrefixRound(self, arms)
+
+    def commit(self, arms: Ids) -> PrefixCoverage:
+        nearest, n = self.nearest, len(self.prototypes)
+        with self.prefixes.oracle.during("assign"):
+            for place, arm in enumerate(arms.tolist(), start=n):
+                self.matrix[place] = self.prefixes.column(arm)
+                nearest = np.minimum(nearest, self.matrix[place])
+        return replace(self, nearest=nearest, prototypes=np.append(self.prototypes, arms))
+
+
+class _PrefixRound:
+    """Pulls arms along the order, each from its beginning."""
+
+    def __init__(self, coverage: PrefixCoverage, arms: Ids) -> None:
+        self._coverage = coverage
+        self._sums = RewardSums(arms)
+
+    def pull(self, pull: Pull) -> Moments:
+        assert not pull.new_order, "all rounds share one order"
+        sums, coverage = self._sums, self._coverage
+        slots = sums.slots(pull.arms)
+        advance(sums.count, slots, pull.n, coverage.population, self._add)
+        dtype = coverage.nearest.dtype
+        return moments_of(sums.count[slots], sums.total[slots], sums.squares[slots], dtype)
+
+    def _add(self, group: Ids, start: int, stop: int) -> None:
+        sums, prefixes = self._sums, self._coverage.prefixes
+        nearest, weights = self._coverage.nearest[start:stop], prefixes.weights[start:stop]
+        level = nearest if len(self._coverage.prototypes) else np.zeros_like(nearest)
+
+        def visit(matrix: Floats, lines: Ids, which: Ids) -> None:
+            total, squares = np.zeros((2, len(which)))
+            moments_kernels.gain_moments(matrix, lines, nearest, level, weights, total, squares)
+            sums.total[group[which]] += total
+            sums.squares[group[which]] += squares
+
+        prefixes.show(sums.arms[group], start, stop, visit)
+
+
+@dataclass(frozen=True)
+class _NothingToGain:
+    """Answers pulls when every row is at a prototype: no distance is needed."""
+
+    population: int
+
+    def pull(self, pull: Pull) -> Moments:
+        n = len(pull.arms)
+        return Moments(np.full(n, self.population), np.zeros(n), np.zeros(n))

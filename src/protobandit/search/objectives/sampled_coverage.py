@@ -31,18 +31,83 @@ from protobandit.search.objectives.objective import (
     Round,
     advance,
 )
-from protobandit.search.objectives.seen_rows import SeenRows
 
 _KEPT_ROWS = 2 * CHUNK
 
 
+class SeenRows:
+    """Keeps min d(j, M) of each target row that was read, and the number of prototypes compared.
+
+    A row that is read again is compared only with the prototypes that were added since.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self._ids: Ids = np.empty(0, dtype=np.int64)
+        self._nearest: Floats = np.empty(0, dtype=oracle.dtype)
+        self._n_compared: Ids = np.empty(0, dtype=np.int64)
+        self._prepared: tuple[Ids, Operand] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def nearest(self, ids: Ids, targets: Operand, prototypes: Ids) -> Floats:
+        """Return min d(j, prototypes) of these distinct rows, given also in prepared form."""
+        at = np.searchsorted(self._ids, ids)
+        is_seen = at < len(self._ids)
+        is_seen[is_seen] = self._ids[at[is_seen]] == ids[is_seen]
+        old, new = at[is_seen], ~is_seen
+        n_compared = np.zeros(len(ids), dtype=np.int64)
+        n_compared[is_seen] = self._n_compared[old]
+        nearest = self._oracle.nearest_since(self._prepare(prototypes), targets, n_compared)
+        nearest[is_seen] = np.minimum(nearest[is_seen], self._nearest[old])
+        self._nearest[old] = nearest[is_seen]
+        self._n_compared[old] = len(prototypes)
+        self._insert(ids[new], nearest[new], len(prototypes))
+        return nearest
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of the arrays from which `restore` makes the same object."""
+        return {
+            "ids": self._ids.copy(),
+            "nearest": self._nearest.copy(),
+            "applied": self._n_compared.copy(),
+        }
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Set what `state` returned."""
+        self._ids, self._nearest = arrays["ids"], arrays["nearest"]
+        self._n_compared = arrays["applied"]
+
+    def _prepare(self, prototypes: Ids) -> Operand:
+        if self._prepared is None or self._prepared[0] is not prototypes:
+            self._prepared = prototypes, self._oracle.sources(prototypes)
+        return self._prepared[1]
+
+    def _insert(self, ids: Ids, nearest: Floats, n_compared: int) -> None:
+        order = np.argsort(ids)
+        at = np.searchsorted(self._ids, ids[order])
+        is_old = np.ones(len(self._ids) + len(ids), dtype=bool)
+        is_old[at + np.arange(len(ids))] = False
+        self._ids = _merged(is_old, self._ids, ids[order])
+        self._nearest = _merged(is_old, self._nearest, nearest[order])
+        self._n_compared = _merged(is_old, self._n_compared, np.full(len(ids), n_compared))
+
+
+def _merged(is_old: Any, old: Any, new: Any) -> Any:
+    out = np.empty(len(is_old), dtype=old.dtype)
+    out[is_old] = old
+    out[~is_old] = new
+    return out
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SampledTarget:
-    """Orders of target rows, and the distances of these rows to their nearest prototype.
+class SampledCoverage(Objective):
+    """The drop of d(target, nearest prototype), divided by the scale: a reward in [0, 1].
 
     Before the first prototype the distance of every target row to its nearest prototype is
     ``scale``. A distance above ``scale`` counts as ``scale``. ``clipped`` holds, block by block,
-    the number of pulls that this changed; `with_prototypes` shares it.
+    the number of pulls that this changed; `commit` shares it.
     """
 
     oracle: Oracle
@@ -53,8 +118,8 @@ class SampledTarget:
     clipped: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, oracle: Oracle, *, scale: float) -> SampledTarget:
-        """Return the target of the problem, without prototypes."""
+    def of(cls, oracle: Oracle, *, scale: float) -> SampledCoverage:
+        """Return the coverage of the problem without prototypes."""
         weights = oracle.problem.weights
         return cls(
             oracle=oracle,
@@ -66,8 +131,21 @@ class SampledTarget:
 
     @property
     def population(self) -> int:
-        """Return the number of target rows."""
         return len(self.oracle.problem.target)
+
+    @property
+    def clipping(self) -> Clipping:
+        return Clipping(scale=self.scale, n_clipped=sum(self.clipped))
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        kind = PermutationRound if self.sampler is None else WeightedRound
+        return kind(self, arms, random)
+
+    def commit(self, arms: Ids) -> SampledCoverage:
+        return replace(self, prototypes=np.append(self.prototypes, arms))
+
+    def gains(self, means: Doubles) -> Doubles:
+        return means * self.scale
 
     def new_order(self, random: np.random.Generator) -> TargetOrder:
         """Return a new order of target rows: a permutation, or draws by weight."""
@@ -81,48 +159,12 @@ class SampledTarget:
             return np.full(len(ids), self.scale, dtype=self.oracle.dtype)
         return self.seen.nearest(ids, targets, self.prototypes)
 
-    def with_prototypes(self, arms: Ids) -> SampledTarget:
-        """Return the target with these arms added to the prototypes."""
-        return replace(self, prototypes=np.append(self.prototypes, arms))
-
-
-@dataclass(frozen=True, eq=False)
-class SampledCoverage(Objective):
-    """The drop of d(target, nearest prototype), divided by the scale: a reward in [0, 1]."""
-
-    sample: SampledTarget
-
-    @classmethod
-    def of(cls, oracle: Oracle, *, scale: float) -> SampledCoverage:
-        """Return the coverage of the problem without prototypes."""
-        return cls(SampledTarget.of(oracle, scale=scale))
-
-    @property
-    def population(self) -> int:
-        return self.sample.population
-
-    @property
-    def clipping(self) -> Clipping:
-        return Clipping(scale=self.sample.scale, n_clipped=sum(self.sample.clipped))
-
-    def open(self, arms: Ids, random: np.random.Generator) -> Round:
-        kind = PermutationRound if self.sample.sampler is None else WeightedRound
-        return kind(self.sample, arms, random)
-
-    def commit(self, arms: Ids) -> SampledCoverage:
-        return SampledCoverage(self.sample.with_prototypes(arms))
-
-    def gains(self, means: Doubles) -> Doubles:
-        return means * self.sample.scale
-
     def state(self) -> dict[str, Any]:
-        return {"clipped": np.array([sum(self.sample.clipped)]), **self.sample.seen.state()}
+        return {"clipped": np.array([sum(self.clipped)]), **self.seen.state()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        self.sample.clipped[:] = arrays["clipped"].tolist()
-        self.sample.seen.restore(arrays)
-
-    notes, recall = state, restore  # the old names, until drivers use the new ones
+        self.clipped[:] = arrays["clipped"].tolist()
+        self.seen.restore(arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +186,8 @@ class RowRange:
 class _SampledRound:
     """Pulls arms along an order of target rows, and sums their rewards."""
 
-    def __init__(self, sample: SampledTarget, arms: Ids, random: np.random.Generator) -> None:
-        self._sample = sample
+    def __init__(self, coverage: SampledCoverage, arms: Ids, random: np.random.Generator) -> None:
+        self._coverage = coverage
         self._random = random
         self._sums = RewardSums(arms)
         self._restart()
@@ -155,7 +197,7 @@ class _SampledRound:
             self._sums.clear()
             self._restart()
         slots = self._sums.slots(pull.arms)
-        advance(self._sums.count, slots, pull.n, self._sample.population, self._add)
+        advance(self._sums.count, slots, pull.n, self._coverage.population, self._add)
         return self._sums.moments(slots)
 
     def _restart(self) -> None:
@@ -171,12 +213,12 @@ class PermutationRound(_SampledRound):
     """Equal weights: a random permutation of the target, so that its end is exact."""
 
     def _restart(self) -> None:
-        self._order = self._sample.new_order(self._random)
+        self._order = self._coverage.new_order(self._random)
         self._ranges: list[RowRange] = []
 
     def _add(self, group: Ids, start: int, stop: int) -> None:
         for rows in self._read(start, stop):
-            total, squares = reward_sums(self._sample, self._sums.arms[group], rows)
+            total, squares = reward_sums(self._coverage, self._sums.arms[group], rows)
             self._sums.total[group] += total
             self._sums.squares[group] += squares
 
@@ -195,8 +237,8 @@ class PermutationRound(_SampledRound):
 
     def _new_range(self, start: int, stop: int) -> RowRange:
         ids = self._order.read(start, stop)
-        targets = self._sample.oracle.targets(ids)
-        return RowRange(start, stop, targets, self._sample.nearest(ids, targets))
+        targets = self._coverage.oracle.targets(ids)
+        return RowRange(start, stop, targets, self._coverage.nearest(ids, targets))
 
 
 class WeightedRound(_SampledRound):
@@ -208,15 +250,15 @@ class WeightedRound(_SampledRound):
     """
 
     def _restart(self) -> None:
-        self._order = self._sample.new_order(self._random)
+        self._order = self._coverage.new_order(self._random)
         n_arms = len(self._sums.arms)
         self._rows: Ids = np.empty(0, dtype=np.int64)  # distinct rows, in the order first drawn
-        self._nearest: Floats = np.empty(0, dtype=self._sample.oracle.dtype)
+        self._nearest: Floats = np.empty(0, dtype=self._coverage.oracle.dtype)
         self._table: Floats = np.empty((n_arms, 0), dtype=self._nearest.dtype)
         self._n_known = np.zeros(n_arms, dtype=np.int64)  # columns filled, by arm
 
     def _add(self, group: Ids, start: int, stop: int) -> None:
-        population = self._sample.population
+        population = self._coverage.population
         if stop < population:
             self._add_draws(group, self._order.read(start, stop))
         elif start < population:
@@ -227,12 +269,12 @@ class WeightedRound(_SampledRound):
         sorter = np.argsort(self._rows)
         columns = sorter[np.searchsorted(self._rows, ids, sorter=sorter)]
         computed = self._fill(group, int(columns.max()) + 1)
-        oracle = self._sample.oracle
+        oracle = self._coverage.oracle
         oracle.lookups[oracle.phase] += len(group) * len(ids) - computed
         block, nearest = self._table[np.ix_(group, columns)], self._nearest[columns]
-        count_clipped(self._sample, block, nearest)
+        count_clipped(self._coverage, block, nearest)
         sums = np.zeros((2, len(group)))
-        scale = self._sample.scale
+        scale = self._coverage.scale
         coverage_kernels.rewards(block, np.minimum(nearest, scale), scale, sums[0], sums[1])
         self._sums.total[group] += sums[0]
         self._sums.squares[group] += sums[1]
@@ -243,7 +285,7 @@ class WeightedRound(_SampledRound):
         if len(new) == 0:
             return
         new = new[np.argsort(first)]
-        nearest = self._sample.nearest(new, self._sample.oracle.targets(new))
+        nearest = self._coverage.nearest(new, self._coverage.oracle.targets(new))
         self._rows = np.append(self._rows, new)
         self._nearest = np.append(self._nearest, nearest)
         columns = np.empty((len(self._table), len(new)), dtype=self._table.dtype)
@@ -251,7 +293,7 @@ class WeightedRound(_SampledRound):
 
     def _fill(self, group: Ids, stop: int) -> int:
         """Compute the missing columns below ``stop`` of these arms; return the number of values."""
-        oracle, known = self._sample.oracle, self._n_known[group]
+        oracle, known = self._coverage.oracle, self._n_known[group]
         computed = 0
         for start in np.unique(known[known < stop]):
             some = group[known == start]
@@ -263,57 +305,57 @@ class WeightedRound(_SampledRound):
 
     def _add_rest(self, group: Ids) -> None:
         """Add the rest of the target, in chunks; the weighted means are then exact."""
-        sample = self._sample
-        weights = sample.oracle.problem.weights
+        coverage = self._coverage
+        weights = coverage.oracle.problem.weights
         assert weights is not None
         self._fill(group, len(self._rows))
         drops = np.zeros(len(group))
-        limit = np.minimum(self._nearest, sample.scale)
+        limit = np.minimum(self._nearest, coverage.scale)
         coverage_kernels.gains(self._table, group, 0, limit, weights[self._rows], CHUNK, drops)
-        count_clipped(sample, self._table[group], self._nearest)
-        rest = np.setdiff1d(np.flatnonzero(weights), self._rows)
+        count_clipped(coverage, self._table[group], self._nearest)
+        arms, rest = self._sums.arms[group], np.setdiff1d(np.flatnonzero(weights), self._rows)
         for start in range(0, len(rest), CHUNK):
             ids = rest[start : start + CHUNK]
-            targets = sample.oracle.targets(ids)
-            nearest = sample.nearest(ids, targets)
-            drops += weighted_drops(sample, self._sums.arms[group], targets, nearest, weights[ids])
-        total = np.minimum(drops / weights.sum() / sample.scale, 1.0) * sample.population
+            targets = coverage.oracle.targets(ids)
+            nearest = coverage.nearest(ids, targets)
+            drops += weighted_drops(coverage, arms, targets, nearest, weights[ids])
+        total = np.minimum(drops / weights.sum() / coverage.scale, 1.0) * coverage.population
         self._sums.total[group] = total
-        self._sums.squares[group] = total**2 / sample.population
+        self._sums.squares[group] = total**2 / coverage.population
 
 
-def reward_sums(sample: SampledTarget, arms: Ids, rows: RowRange) -> tuple[Doubles, Doubles]:
+def reward_sums(coverage: SampledCoverage, arms: Ids, rows: RowRange) -> tuple[Doubles, Doubles]:
     """Return the sums of rewards and of their squares of each arm on these target rows."""
     total, squares = np.zeros(len(arms)), np.zeros(len(arms))
-    limit = np.minimum(rows.nearest, sample.scale)
+    limit = np.minimum(rows.nearest, coverage.scale)
 
     def visit(block: Floats, tile: slice) -> None:
-        coverage_kernels.rewards(block, limit, sample.scale, total[tile], squares[tile])
-        count_clipped(sample, block, rows.nearest)
+        coverage_kernels.rewards(block, limit, coverage.scale, total[tile], squares[tile])
+        count_clipped(coverage, block, rows.nearest)
 
-    sample.oracle.visit(arms, rows.targets, visit)
+    coverage.oracle.visit(arms, rows.targets, visit)
     return total, squares
 
 
 def weighted_drops(
-    sample: SampledTarget, arms: Ids, targets: Operand, nearest: Floats, weights: Doubles
+    coverage: SampledCoverage, arms: Ids, targets: Operand, nearest: Floats, weights: Doubles
 ) -> Doubles:
     """Return the weighted sum by which each arm lowers ``nearest`` on these target rows."""
     drops = np.zeros(len(arms))
-    limit = np.minimum(nearest, sample.scale)
+    limit = np.minimum(nearest, coverage.scale)
 
     def visit(block: Floats, tile: slice) -> None:
         coverage_kernels.gains(block, np.arange(len(block)), 0, limit, weights, CHUNK, drops[tile])
-        count_clipped(sample, block, nearest)
+        count_clipped(coverage, block, nearest)
 
-    sample.oracle.visit(arms, targets, visit)
+    coverage.oracle.visit(arms, targets, visit)
     return drops
 
 
-def count_clipped(sample: SampledTarget, block: Floats, nearest: Floats) -> None:
+def count_clipped(coverage: SampledCoverage, block: Floats, nearest: Floats) -> None:
     """Count the pulls whose reward the scale changed."""
-    if len(sample.prototypes) == 0:
-        sample.clipped.append(int(np.count_nonzero(block > sample.scale)))
+    if len(coverage.prototypes) == 0:
+        coverage.clipped.append(int(np.count_nonzero(block > coverage.scale)))
     else:
-        is_changed = (nearest > sample.scale) & (block < nearest)
-        sample.clipped.append(int(np.count_nonzero(is_changed)))
+        is_changed = (nearest > coverage.scale) & (block < nearest)
+        coverage.clipped.append(int(np.count_nonzero(is_changed)))

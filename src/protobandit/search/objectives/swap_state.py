@@ -71,19 +71,10 @@ class SwapState:
         allowed = self._allowed(ragged)
 
         def compute(cut: slice) -> None:
+            scratch = np.empty(len(self.losses))
+            state = self._state(ragged, allowed)
             ragged_swaps_kernels.swap_changes(
-                *ragged.entries,
-                arms[cut],
-                ragged.groups,
-                allowed,
-                self.near,
-                self.D,
-                self.E,
-                self.weights,
-                self.losses,
-                np.empty(len(self.losses)),
-                changes[cut],
-                slots[cut],
+                *ragged.entries, arms[cut], *state, scratch, changes[cut], slots[cut]
             )
 
         ragged.show(arms, compute)
@@ -93,19 +84,9 @@ class SwapState:
         """Return `changes` of a single arm, without the overhead of many."""
         self._arm[0] = arm
         self._raise_second(ragged.values[ragged.starts[arm] : ragged.starts[arm + 1]])
+        state = self._state(ragged, self._allowed(ragged))
         ragged_swaps_kernels.swap_changes(
-            *ragged.entries,
-            self._arm,
-            ragged.groups,
-            self._allowed(ragged),
-            self.near,
-            self.D,
-            self.E,
-            self.weights,
-            self.losses,
-            self._by_slot,
-            self._change,
-            self._slot,
+            *ragged.entries, self._arm, *state, self._by_slot, self._change, self._slot
         )
         return float(self._change[0]) / self._total, int(self._slot[0])
 
@@ -120,15 +101,8 @@ class SwapState:
         homes = np.empty((len(arms), n), dtype=np.int64)
 
         def compute(cut: slice) -> None:
-            ragged_swaps_kernels.home_cells(
-                *ragged.entries,
-                arms[cut],
-                self.near,
-                self.E,
-                self.weights,
-                np.empty(k),
-                homes[cut],
-            )
+            state = self.near, self.E, self.weights, np.empty(k)
+            ragged_swaps_kernels.home_cells(*ragged.entries, arms[cut], *state, homes[cut])
 
         ragged.show(arms, compute)
         return homes
@@ -165,18 +139,9 @@ class SwapState:
         E = self.E if len(self.members) > 1 else np.full_like(self.E, np.inf)
         sums = self.cost + abs(self.removal_cost)
         found = np.empty(2, dtype=np.int64)
+        least, state = -_ROUNDING * sums * self._total, (self.near, self.D, E, self.weights)
         random_swaps_kernels.first_improving_swap(
-            matrix,
-            places,
-            arms,
-            slots,
-            is_member,
-            self.near,
-            self.D,
-            E,
-            self.weights,
-            -_ROUNDING * sums * self._total,
-            found,
+            matrix, places, arms, slots, is_member, *state, least, found
         )
         return int(found[0]), int(found[1])
 
@@ -195,16 +160,16 @@ class SwapState:
         swap_state._update_losses()
         return swap_state
 
-    notes, recalled = state, restored  # the old names, until drivers use the new ones
-
     def _allowed(self, ragged: RaggedTable) -> Any:
         """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility
-        return (
-            self._all_slots
-            if feasibility.is_free
-            else feasibility.allowed(ragged.arms[self.members])
-        )
+        if feasibility.is_free:
+            return self._all_slots
+        return feasibility.allowed(ragged.arms[self.members])
+
+    def _state(self, ragged: RaggedTable, allowed: Any) -> tuple[Any, ...]:
+        """Return the arguments of `swap_changes` that do not depend on the arms."""
+        return ragged.groups, allowed, self.near, self.D, self.E, self.weights, self.losses
 
     def _raise_second(self, distances: Floats) -> None:
         # With a single prototype, any number that no distance exceeds gives the correct sums.

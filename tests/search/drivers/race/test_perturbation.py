@@ -7,8 +7,8 @@ import brute
 from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.feasibility import Feasibility
-from protobandit.search.drivers.race import perturbation as shake_file
-from protobandit.search.drivers.race.perturbation import _mend, _try
+from protobandit.search.drivers.race import perturbation
+from protobandit.search.drivers.race.perturbation import _repair, _try_forced
 from protobandit.search.drivers.ragged_swaps import least_change, refine_eagerly
 from protobandit.search.objectives.finalists import Finalists
 from protobandit.search.objectives.swap_state import SwapState
@@ -23,14 +23,13 @@ valued = pytest.mark.parametrize("values", ["any", "tied", "zero"])
 ARRAYS = ("members", "is_member", "nearby", "near", "second", "D", "E")
 
 
-def shake(held, swap_state, tries, feasibility=None):
-    return shake_file.perturb(
-        held, swap_state, tries, feasibility or Feasibility.none(len(held.arms))
-    )
+def perturbed(held, swap_state, forced, feasibility=None):
+    feasibility = feasibility or Feasibility.none(len(held.arms))
+    return perturbation.perturb(held, swap_state, forced, feasibility, -least_change(swap_state))
 
 
 class Witness(Finalists):
-    """Finalists who know, after each arm is put in, what that has done to the true cost."""
+    """Finalists that check the true cost after each swap."""
 
     def __init__(self, held, swap_state, feasibility=None):
         feasibility = feasibility or Feasibility.none(len(held.arms))
@@ -54,16 +53,16 @@ class Witness(Finalists):
         return {name: getattr(self, name).copy() for name in (*ARRAYS, "losses")}
 
     def require_true(self):
-        """Demand that every array is that of the prototypes, computed from scratch."""
+        """Check that every array equals one computed from scratch."""
         assert len(set(self.members.tolist())) == self.k
         assert np.flatnonzero(self.is_member).tolist() == sorted(self.members.tolist())
         fresh = SwapState(self.members, self.rows[self.members], self.weights)
         np.testing.assert_array_equal(self.nearby, fresh.matrix.T)
         np.testing.assert_array_equal(self.D, fresh.D)
         np.testing.assert_array_equal(self.E, fresh.E)
-        everywhere = np.arange(len(self.D))
-        np.testing.assert_array_equal(self.nearby[everywhere, self.near], self.D)
-        np.testing.assert_array_equal(self.nearby[everywhere, self.second], self.E)
+        all_rows = np.arange(len(self.D))
+        np.testing.assert_array_equal(self.nearby[all_rows, self.near], self.D)
+        np.testing.assert_array_equal(self.nearby[all_rows, self.second], self.E)
         assert (self.near != self.second).all()
         np.testing.assert_allclose(self.losses, fresh.losses, atol=1e-9)
 
@@ -80,7 +79,7 @@ def weights_of(is_weighted, *, seed=0, n=N_TARGET):
 
 
 def held_of(d, weights, k, *, dtype=np.float64, seed=0):
-    """Return a table of distances, the standing of k arms drawn, and the metric, never called."""
+    """Return a table, the swap state of k random arms, and the metric, which is never called."""
     oracle, metric = watched(d)
     matrix = np.ascontiguousarray(d.T.astype(dtype))
     members = np.random.default_rng(seed).permutation(d.shape[1])[:k]
@@ -101,48 +100,48 @@ def state_of(swap_state):
 @sized
 @valued
 @pytest.mark.parametrize("seed", range(3))
-def test_a_trial_lowers_the_cost_or_leaves_no_trace(dtype, is_weighted, k, values, seed):
+def test_a_trial_lowers_the_cost_or_changes_nothing(dtype, is_weighted, k, values, seed):
     d, weights = distances_of(values, seed=seed), weights_of(is_weighted, seed=seed)
     held, swap_state, _ = held_of(d, weights, k, dtype=dtype, seed=seed)
-    ground = Witness(held, swap_state)
-    _mend(ground, np.ones(k, dtype=bool), most=N_SOURCE)
+    finalists = Witness(held, swap_state)
+    _repair(finalists, np.ones(k, dtype=bool), most=N_SOURCE)
     n_kept = n_rejected = 0
     for arm in np.random.default_rng(seed).integers(N_SOURCE, size=60):
-        if ground.is_member[arm]:
+        if finalists.is_member[arm]:
             continue
-        before, cost, n_put = ground.copies(), ground.truth(), len(ground.costs)
-        _try(ground, int(arm))
-        assert len(ground.costs) > n_put
-        ground.require_true()
-        if ground.members.tolist() != before["members"].tolist():
+        before, cost, n_put = finalists.copies(), finalists.truth(), len(finalists.costs)
+        _try_forced(finalists, int(arm))
+        assert len(finalists.costs) > n_put
+        finalists.require_true()
+        if finalists.members.tolist() != before["members"].tolist():
             n_kept += 1
-            assert ground.truth() < cost - 0.999 * ground.least + 1e-12
+            assert finalists.truth() < cost - 0.999 * finalists.least + 1e-12
             continue
         n_rejected += 1
-        # Which of equally near prototypes is called the nearest is open.
+        # Which of equally near prototypes is the nearest is not specified.
         for name in ARRAYS if values == "any" else set(ARRAYS) - {"near", "second"}:
-            assert getattr(ground, name).tobytes() == before[name].tobytes(), name
-        np.testing.assert_allclose(ground.losses, before["losses"], atol=1e-9)
+            assert getattr(finalists, name).tobytes() == before[name].tobytes(), name
+        np.testing.assert_allclose(finalists.losses, before["losses"], atol=1e-9)
     assert n_rejected > 0
     if values == "zero":
         assert n_kept == 0
 
 
-def test_an_arm_takes_the_slot_where_it_costs_least():
+def test_a_forced_arm_takes_the_slot_where_it_costs_least():
     d, weights = table(N_TARGET, N_SOURCE), uneven(N_TARGET)
     for seed in range(20):
         held, swap_state, _ = held_of(d, weights, 5, seed=seed)
-        ground = Witness(held, swap_state)
+        finalists = Witness(held, swap_state)
         members = swap_state.members.tolist()
         arm = int(np.setdiff1d(np.arange(N_SOURCE), members)[seed])
-        _try(ground, arm)
+        _try_forced(finalists, arm)
         ways = [[*members[:slot], arm, *members[slot + 1 :]] for slot in range(5)]
-        # Out of reach is what four prototypes are nearer to: no slot's cost depends on it.
+        # Distances beyond four prototypes are ignored, and no slot's cost depends on them.
         least = min(brute.cost(d, weights, way) for way in ways) * weights.sum()
-        assert ground.costs[1] == pytest.approx(least, rel=1e-12)
+        assert finalists.costs[1] == pytest.approx(least, rel=1e-12)
 
 
-# -- mending ---------------------------------------------------------------------------------------
+# -- repair ----------------------------------------------------------------------------------------
 
 
 @typed
@@ -150,32 +149,32 @@ def test_an_arm_takes_the_slot_where_it_costs_least():
 @sized
 @valued
 @pytest.mark.parametrize("seed", range(3))
-def test_every_swap_that_mends_lowers_the_cost(dtype, is_weighted, k, values, seed):
+def test_every_repairing_swap_lowers_the_cost(dtype, is_weighted, k, values, seed):
     d, weights = distances_of(values, seed=seed), weights_of(is_weighted, seed=seed)
     held, swap_state, _ = held_of(d, weights, k, dtype=dtype, seed=seed)
-    ground = Witness(held, swap_state)
-    change, past = _mend(ground, np.ones(k, dtype=bool), most=N_SOURCE)
-    assert (np.diff(ground.costs) < -0.999 * ground.least).all()
-    assert len(past) == len(ground.costs) - 1
-    assert change == pytest.approx(ground.costs[-1] - ground.costs[0], abs=1e-9)
-    assert len(past) > 0 or values == "zero"
-    ground.require_true()
-    for arm, slot in reversed(past):
-        ground.replace(slot, arm)
-    assert ground.members.tolist() == swap_state.members.tolist()
-    assert ground.truth() == pytest.approx(ground.costs[0], rel=1e-12)
+    finalists = Witness(held, swap_state)
+    change, undo = _repair(finalists, np.ones(k, dtype=bool), most=N_SOURCE)
+    assert (np.diff(finalists.costs) < -0.999 * finalists.least).all()
+    assert len(undo) == len(finalists.costs) - 1
+    assert change == pytest.approx(finalists.costs[-1] - finalists.costs[0], abs=1e-9)
+    assert len(undo) > 0 or values == "zero"
+    finalists.require_true()
+    for arm, slot in reversed(undo):
+        finalists.replace(slot, arm)
+    assert finalists.members.tolist() == swap_state.members.tolist()
+    assert finalists.truth() == pytest.approx(finalists.costs[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_after_mending_everywhere_no_swap_helps(monkeypatch, k):
-    """Where nothing is out of reach."""
-    monkeypatch.setattr(shake_file, "_MOST_ROUNDS", 1000)
+def test_after_repair_of_all_cells_no_swap_lowers_the_cost(monkeypatch, k):
+    """With up to four prototypes no distance is ignored."""
+    monkeypatch.setattr(perturbation, "_MOST_ROUNDS", 1000)
     for seed in range(3):
         d, weights = table(N_TARGET, N_SOURCE, seed=seed), uneven(N_TARGET, seed)
         held, swap_state, _ = held_of(d, weights, k, seed=seed)
-        ground = Witness(held, swap_state)
-        _mend(ground, np.ones(k, dtype=bool), most=1000)
-        members = ground.members.tolist()
+        finalists = Witness(held, swap_state)
+        _repair(finalists, np.ones(k, dtype=bool), most=1000)
+        members = finalists.members.tolist()
         cost = brute.cost(d, weights, members)
         for slot in range(k):
             for arm in set(range(N_SOURCE)) - set(members):
@@ -184,33 +183,33 @@ def test_after_mending_everywhere_no_swap_helps(monkeypatch, k):
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_mending_ends_after_so_many_swaps(most):
+def test_repair_ends_after_the_given_number_of_swaps(most):
     held, swap_state, _ = held_of(table(N_TARGET, N_SOURCE), np.ones(N_TARGET), 6)
     free = Witness(held, swap_state)
-    assert len(_mend(free, np.ones(6, dtype=bool), most=N_SOURCE)[1]) > 3
-    ground = Witness(held, swap_state)
-    assert len(_mend(ground, np.ones(6, dtype=bool), most=most)[1]) == most
-    assert ground.costs == free.costs[: most + 1]
+    assert len(_repair(free, np.ones(6, dtype=bool), most=N_SOURCE)[1]) > 3
+    finalists = Witness(held, swap_state)
+    assert len(_repair(finalists, np.ones(6, dtype=bool), most=most)[1]) == most
+    assert finalists.costs == free.costs[: most + 1]
 
 
-def test_cells_that_are_not_touched_are_not_mended():
-    """Two lumps far apart, either badly served."""
+def test_only_affected_cells_are_repaired():
+    """Two clusters far apart, both with a bad prototype."""
     rows = np.concatenate([np.arange(20.0), 1000 + np.arange(20.0)])
     d = abs(rows[:, None] - rows[None, :])
     oracle, _ = watched(d)
     held = FullTable(oracle=oracle, arms=np.arange(40), matrix=d)
     members = np.array([0, 39])
     swap_state = SwapState(members, d[members], np.ones(40))
-    for lump in (0, 1):
-        ground = Witness(held, swap_state)
-        is_touched = np.arange(2) == lump
-        _mend(ground, is_touched, most=40)
-        assert ground.members[1 - lump] == members[1 - lump]
-        assert ground.members[lump] != members[lump]
-    assert not _mend(Witness(held, swap_state), np.zeros(2, dtype=bool), most=40)[1]
+    for cluster in (0, 1):
+        finalists = Witness(held, swap_state)
+        is_affected = np.arange(2) == cluster
+        _repair(finalists, is_affected, most=40)
+        assert finalists.members[1 - cluster] == members[1 - cluster]
+        assert finalists.members[cluster] != members[cluster]
+    assert not _repair(Witness(held, swap_state), np.zeros(2, dtype=bool), most=40)[1]
 
 
-# -- shaking ---------------------------------------------------------------------------------------
+# -- perturbation ----------------------------------------------------------------------------------
 
 
 @typed
@@ -218,25 +217,25 @@ def test_cells_that_are_not_touched_are_not_mended():
 @sized
 @valued
 @pytest.mark.parametrize("seed", range(3))
-def test_shaking_never_raises_the_cost(dtype, is_weighted, k, values, seed):
+def test_perturbation_never_raises_the_cost(dtype, is_weighted, k, values, seed):
     d, weights = distances_of(values, seed=seed), weights_of(is_weighted, seed=seed)
     held, swap_state, metric = held_of(d, weights, k, dtype=dtype, seed=seed)
     before = state_of(swap_state)
-    tries = np.random.default_rng(seed).integers(N_SOURCE, size=50)
-    outcome = shake(held, swap_state, tries)
+    forced = np.random.default_rng(seed).integers(N_SOURCE, size=50)
+    result = perturbed(held, swap_state, forced)
     assert state_of(swap_state) == before
-    assert len(set(outcome.members.tolist())) == k
-    np.testing.assert_array_equal(outcome.matrix, held.matrix[outcome.members])
+    assert len(set(result.members.tolist())) == k
+    np.testing.assert_array_equal(result.matrix, held.matrix[result.members])
     exact = held.matrix.T.astype(np.float64)
-    cost = brute.cost(exact, weights, outcome.members)
-    assert outcome.cost == pytest.approx(cost, rel=1e-9, abs=1e-12)
+    cost = brute.cost(exact, weights, result.members)
+    assert result.cost == pytest.approx(cost, rel=1e-9, abs=1e-12)
     assert cost <= brute.cost(exact, weights, swap_state.members)
     if values == "zero":
-        assert outcome is swap_state
+        assert result is swap_state
     assert metric.pairs.total() == 0
 
 
-def test_shaking_leads_out_of_where_no_swap_helps():
+def test_perturbation_improves_on_a_local_minimum():
     n_better = 0
     for seed in range(6):
         rows = brute.normal(150, 2, seed=seed)
@@ -244,22 +243,22 @@ def test_shaking_leads_out_of_where_no_swap_helps():
         held, swap_state, _ = held_of(d, np.ones(150), 10, seed=seed)
         batch = RowBatch(0, held.oracle.targets(slice(0, 150)), np.ones(150))
         refine_eagerly(swap_state, held.ragged(batch), passes=1000)
-        assert shake(held, swap_state, np.zeros(0, dtype=np.int64)) is swap_state
-        outcome = shake(held, swap_state, np.random.default_rng(seed).integers(150, size=100))
-        n_better += outcome.cost < swap_state.cost * (1 - 1e-3)
+        assert perturbed(held, swap_state, np.zeros(0, dtype=np.int64)) is swap_state
+        result = perturbed(held, swap_state, np.random.default_rng(seed).integers(150, size=100))
+        n_better += result.cost < swap_state.cost * (1 - 1e-3)
     assert n_better >= 3
 
 
-def test_the_same_tries_give_the_same_outcome_and_more_are_no_worse():
+def test_the_result_is_deterministic_and_more_trials_are_not_worse():
     held, swap_state, _ = held_of(table(N_TARGET, N_SOURCE, seed=3), np.ones(N_TARGET), 8)
-    tries = np.random.default_rng(0).integers(N_SOURCE, size=300)
-    outcomes = [shake(held, swap_state, tries[:n]) for n in (0, 30, 30, 300)]
-    costs = [outcome.cost for outcome in outcomes]
+    forced = np.random.default_rng(0).integers(N_SOURCE, size=300)
+    results = [perturbed(held, swap_state, forced[:n]) for n in (0, 30, 30, 300)]
+    costs = [result.cost for result in results]
     assert costs[0] >= costs[1] == costs[2] >= costs[3]
-    assert outcomes[1].members.tolist() == outcomes[2].members.tolist()
+    assert results[1].members.tolist() == results[2].members.tolist()
 
 
-# -- rules -----------------------------------------------------------------------------------------
+# -- constraints -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -269,37 +268,37 @@ def test_fixed_prototypes_stay_and_groups_keep_their_number(seed):
     groups = np.random.default_rng(seed).integers(3, size=N_SOURCE)
     fixed = swap_state.members[[5, 2]]
     feasibility = Constraints(fixed=fixed, groups=groups, at_most=k).feasibility(N_SOURCE)
-    tries = np.random.default_rng(seed).integers(N_SOURCE, size=200)
-    outcome = shake(held, swap_state, tries, feasibility)
-    assert outcome.cost < swap_state.cost
-    assert outcome.members[[5, 2]].tolist() == fixed.tolist()
-    assert groups[outcome.members].tolist() == groups[swap_state.members].tolist()
+    forced = np.random.default_rng(seed).integers(N_SOURCE, size=200)
+    result = perturbed(held, swap_state, forced, feasibility)
+    assert result.cost < swap_state.cost
+    assert result.members[[5, 2]].tolist() == fixed.tolist()
+    assert groups[result.members].tolist() == groups[swap_state.members].tolist()
 
 
-def test_where_all_prototypes_are_fixed_nothing_is_tried():
+def test_fixed_prototypes_are_not_swapped():
     held, swap_state, _ = held_of(table(N_TARGET, N_SOURCE), np.ones(N_TARGET), 3)
     feasibility = Constraints(fixed=swap_state.members).feasibility(N_SOURCE)
-    assert shake(held, swap_state, np.arange(N_SOURCE), feasibility) is swap_state
+    assert perturbed(held, swap_state, np.arange(N_SOURCE), feasibility) is swap_state
 
 
-# -- edges -----------------------------------------------------------------------------------------
+# -- edge cases ------------------------------------------------------------------------------------
 
 
-def test_a_lone_prototype_is_left_alone():
+def test_a_single_prototype_is_not_perturbed():
     held, swap_state, _ = held_of(table(N_TARGET, N_SOURCE), np.ones(N_TARGET), 1)
-    assert shake(held, swap_state, np.arange(N_SOURCE)) is swap_state
+    assert perturbed(held, swap_state, np.arange(N_SOURCE)) is swap_state
 
 
-def test_where_all_are_prototypes_nothing_is_tried():
+def test_without_other_arms_nothing_is_tried():
     d = table(N_TARGET, 7)
     held, swap_state, _ = held_of(d, np.ones(N_TARGET), 7)
-    assert shake(held, swap_state, np.arange(7)) is swap_state
+    assert perturbed(held, swap_state, np.arange(7)) is swap_state
 
 
 @pytest.mark.parametrize("k", [2, 6, 7, 9])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
-def test_where_twins_abound_rounding_decides_nothing(k, scale):
-    """Six kinds of rows: one prototype of each serves all at a cost of 0."""
+def test_rounding_makes_no_swap_among_equal_rows(k, scale):
+    """Six distinct rows: with one prototype for each the cost is 0."""
     for seed in range(5):
         random = np.random.default_rng(seed)
         kinds = scale * random.normal(size=(6, 3))
@@ -309,19 +308,19 @@ def test_where_twins_abound_rounding_decides_nothing(k, scale):
         held = FullTable(oracle=oracle, arms=np.arange(40), matrix=d)
         weights = random.random(40)
         swap_state = SwapState(np.arange(k), d[np.arange(k)], weights)
-        outcome = shake(held, swap_state, np.arange(40))
+        result = perturbed(held, swap_state, np.arange(40))
         if k >= 6:
-            assert outcome is swap_state
-            ground = Witness(held, swap_state)
+            assert result is swap_state
+            finalists = Witness(held, swap_state)
             for arm in range(k, 40):
-                _try(ground, arm)
-            assert ground.members.tolist() == list(range(k))
+                _try_forced(finalists, arm)
+            assert finalists.members.tolist() == list(range(k))
         else:
-            assert outcome.cost <= swap_state.cost
+            assert result.cost <= swap_state.cost
 
 
-def test_a_cost_that_removals_dwarf_is_not_shaken_by_rounding():
-    """Two lumps at a distance of a trillion times their width."""
+def test_rounding_makes_no_swap_if_removal_costs_are_huge():
+    """The distance of two clusters is a trillion times their width."""
     random = np.random.default_rng(0)
     rows = np.concatenate([random.random(30), 1e12 + np.round(random.random(30))])
     d = abs(rows[:, None] - rows[None, :])
@@ -329,11 +328,11 @@ def test_a_cost_that_removals_dwarf_is_not_shaken_by_rounding():
     oracle, _ = watched(d)
     held = FullTable(oracle=oracle, arms=np.arange(60), matrix=d)
     swap_state = SwapState(np.array([0, 31]), d[[0, 31]], weights)
-    ground = Witness(held, swap_state)
-    _mend(ground, np.ones(2, dtype=bool), most=60)
+    finalists = Witness(held, swap_state)
+    _repair(finalists, np.ones(2, dtype=bool), most=60)
     for arm in range(60):
-        if not ground.is_member[arm]:
-            cost, members = brute.cost(d, weights, ground.members), ground.members.tolist()
-            _try(ground, arm)
-            if ground.members.tolist() != members:
-                assert brute.cost(d, weights, ground.members) < cost
+        if not finalists.is_member[arm]:
+            cost, members = brute.cost(d, weights, finalists.members), finalists.members.tolist()
+            _try_forced(finalists, arm)
+            if finalists.members.tolist() != members:
+                assert brute.cost(d, weights, finalists.members) < cost

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, RowOrder, WeightedOrder, WeightedSampler
 from protobandit.problem.posing import pose
 from protobandit.search.drivers.race import race as race_file
-from protobandit.search.drivers.race.race import covered, race, ranked
+from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import Rung, rungs_for
 from protobandit.search.objectives.swap_state import SwapState
 from search.objectives.instances import table, uneven, watched
@@ -19,9 +18,9 @@ from search.objectives.instances import table, uneven, watched
 N_TARGET, N_SOURCE, K = 90, 40, 6
 D = table(N_TARGET, N_SOURCE, seed=2)
 RUNGS = [Rung(40, 20, 0, 2), Rung(30, 40, 2, 2), Rung(18, 70, 2, 3)]
-SHAKEN = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=14, n_trials=40)]
+PERTURBED = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=14, n_trials=40)]
 
-laid_out = pytest.mark.parametrize("rungs", [RUNGS, SHAKEN], ids=["plain", "shaken"])
+laid_out = pytest.mark.parametrize("rungs", [RUNGS, PERTURBED], ids=["plain", "perturbed"])
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
 
 
@@ -29,45 +28,45 @@ def weights_of(is_weighted):
     return np.random.default_rng(5).integers(0, 4, size=N_TARGET) * 1.0 if is_weighted else None
 
 
-def laps_of(oracle, rungs=RUNGS, *, k=K, weights=None, seed=0, order=None, **options):
+def results_of(oracle, rungs=RUNGS, *, k=K, weights=None, seed=0, order=None, **options):
     random = np.random.default_rng(seed)
     order = order or RandomOrder(len(oracle.problem.target), random)
     return list(race(oracle, order, rungs, k=k, weights=weights, random=random, **options))
 
 
 def by_columns(matrix):
-    """Return the columns of a matrix in an order of their own."""
+    """Return the columns of a matrix, sorted."""
     return matrix[:, np.lexsort(matrix)]
 
 
-# -- every lap -------------------------------------------------------------------------------------
+# -- every result ----------------------------------------------------------------------------------
 
 
 @weighted
 @laid_out
 @pytest.mark.parametrize("seed", range(5))
-def test_a_lap_knows_its_prototypes_at_all_its_rows(is_weighted, rungs, seed):
+def test_a_result_has_the_distances_of_its_prototypes_to_all_rows(is_weighted, rungs, seed):
     weights = weights_of(is_weighted)
     oracle, _ = watched(D)
     order = RandomOrder(N_TARGET, np.random.default_rng(seed))
-    laps = laps_of(oracle, rungs, weights=weights, seed=seed, order=order)
-    assert [lap.rung for lap in laps] == rungs
-    for lap in laps:
-        rows, prototypes = order.read(0, lap.rung.n_rows), lap.prototypes
+    results = results_of(oracle, rungs, weights=weights, seed=seed, order=order)
+    assert [result.rung for result in results] == rungs
+    for result in results:
+        rows, prototypes = order.read(0, result.rung.n_rows), result.prototypes
         assert len(set(prototypes.tolist())) == K
         truth = D[np.ix_(rows, prototypes)].T
-        np.testing.assert_array_equal(by_columns(lap.swap_state.matrix), by_columns(truth))
+        np.testing.assert_array_equal(by_columns(result.swap_state.matrix), by_columns(truth))
         own = np.ones(len(rows)) if weights is None else weights[rows]
         cost = brute.cost(D[rows], own, prototypes)
-        assert lap.swap_state.cost == pytest.approx(cost, rel=1e-12)
-        assert set(prototypes.tolist()) <= set(lap.arms.tolist())
-        assert len(lap.arms) == (lap.rung.n_finalists or lap.rung.n_arms)
-        assert not lap.is_exact
-        assert lap.n_entrants == N_SOURCE
+        assert result.swap_state.cost == pytest.approx(cost, rel=1e-12)
+        assert set(prototypes.tolist()) <= set(result.arms.tolist())
+        assert len(result.arms) == (result.rung.n_finalists or result.rung.n_arms)
+        assert not result.is_exact
+        assert result.n_started == N_SOURCE
 
 
 @weighted
-def test_swaps_lower_the_cost_over_the_rows_of_the_lap(monkeypatch, is_weighted):
+def test_swaps_lower_the_cost_over_the_rows_of_the_rung(monkeypatch, is_weighted):
     costs = []
 
     class Witness(SwapState):
@@ -79,27 +78,27 @@ def test_swaps_lower_the_cost_over_the_rows_of_the_lap(monkeypatch, is_weighted)
     monkeypatch.setattr(race_file, "SwapState", Witness)
     n_swaps = 0
     for seed in range(8):
-        laps = laps_of(watched(D)[0], weights=weights_of(is_weighted), seed=seed)
-        n_swaps += sum(lap.n_swaps for lap in laps)
-        assert laps[1].n_swaps + laps[2].n_swaps > 0
+        results = results_of(watched(D)[0], weights=weights_of(is_weighted), seed=seed)
+        n_swaps += sum(result.n_swaps for result in results)
+        assert results[1].n_swaps + results[2].n_swaps > 0
     assert len(costs) == n_swaps
     assert all(after < before for before, after in costs)
 
 
-def test_the_build_is_greedy_on_the_first_rows():
+def test_the_first_prototypes_are_those_of_greedy_on_the_first_rows():
     order = RandomOrder(N_TARGET, np.random.default_rng(0))
-    (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
-    assert lap.prototypes.tolist() == brute.greedy(D[order.read(0, 20)], np.ones(20), K)
-    assert lap.n_swaps == 0
+    (result,) = results_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
+    assert result.prototypes.tolist() == brute.greedy(D[order.read(0, 20)], np.ones(20), K)
+    assert result.n_swaps == 0
 
 
-def test_a_race_may_start_from_prototypes_of_ones_own():
+def test_a_race_can_start_from_given_prototypes():
     order = RandomOrder(N_TARGET, np.random.default_rng(0))
     start = np.array([31, 4, 12, 0, 39, 17])
-    (lap,) = laps_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order, start=start)
-    assert lap.prototypes.tolist() == start.tolist()
+    (result,) = results_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order, start=start)
+    assert result.prototypes.tolist() == start.tolist()
     few = [Rung(12, 20, 0, 0), Rung(12, 60, 2, 9)]
-    first, last = laps_of(watched(D)[0], few, order=order, start=start)
+    first, last = results_of(watched(D)[0], few, order=order, start=start)
     assert first.prototypes.tolist() == start.tolist()
     assert last.n_swaps > 0
     assert brute.cost(D[order.read(0, 60)], np.ones(60), last.prototypes) < brute.cost(
@@ -107,8 +106,8 @@ def test_a_race_may_start_from_prototypes_of_ones_own():
     )
 
 
-def require_settled(prototypes, but=()):
-    """Demand that no single swap lowers the cost over all rows, ``but`` for some arms."""
+def require_local_minimum(prototypes, but=()):
+    """Check that no single swap lowers the cost over all rows, except swaps with ``but``."""
     chosen = prototypes.tolist()
     cost = brute.cost(D, np.ones(N_TARGET), chosen)
     for slot in range(len(chosen)):
@@ -118,30 +117,32 @@ def require_settled(prototypes, but=()):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_when_every_arm_meets_every_row_no_swap_is_left(k):
-    """With more prototypes some of what an arm met on earlier rungs is out of account.
+def test_with_all_arms_and_cells_the_result_is_a_local_minimum(k):
+    """With more prototypes, distances beyond the fourth nearest prototype are ignored.
 
-    Nor is all known of those that were prototypes before.
+    Not all distances of former prototypes are known.
     """
     rungs = [Rung(40, 20, 0, 2), Rung(40, 50, k, 2), Rung(40, N_TARGET, k, 1000)]
     for seed in range(6):
-        *former, lap = laps_of(watched(D)[0], rungs, k=k, seed=seed)
-        require_settled(lap.prototypes, but=np.concatenate([one.prototypes for one in former]))
+        *former, result = results_of(watched(D)[0], rungs, k=k, seed=seed)
+        require_local_minimum(
+            result.prototypes, but=np.concatenate([one.prototypes for one in former])
+        )
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 6, 12])
-def test_when_every_arm_meets_every_row_at_once_no_swap_is_left(k):
+def test_with_one_rung_the_result_is_a_local_minimum(k):
     for seed in range(3):
-        (lap,) = laps_of(watched(D)[0], [Rung(40, N_TARGET, 0, 1000)], k=k, seed=seed)
-        require_settled(lap.prototypes)
+        (result,) = results_of(watched(D)[0], [Rung(40, N_TARGET, 0, 1000)], k=k, seed=seed)
+        require_local_minimum(result.prototypes)
 
 
-def test_laps_do_not_change_once_the_race_goes_on():
+def test_a_result_does_not_change_when_the_race_goes_on():
     oracle, random = watched(D)[0], np.random.default_rng(0)
-    laps = race(oracle, RandomOrder(N_TARGET, random), RUNGS, k=K, weights=None, random=random)
-    first = next(laps)
+    results = race(oracle, RandomOrder(N_TARGET, random), RUNGS, k=K, weights=None, random=random)
+    first = next(results)
     before = first.prototypes.copy(), first.swap_state.cost
-    list(laps)
+    list(results)
     assert first.prototypes.tolist() == before[0].tolist()
     assert first.swap_state.cost == before[1]
 
@@ -151,126 +152,126 @@ def test_laps_do_not_change_once_the_race_goes_on():
 
 @weighted
 @pytest.mark.parametrize("seed", range(6))
-def test_finalists_cost_their_rows_and_never_raise_the_cost(is_weighted, seed):
-    plain, shaken = watched(D), watched(D)
+def test_finalists_need_their_rows_and_never_raise_the_cost(is_weighted, seed):
+    plain, perturbed = watched(D), watched(D)
     weights = weights_of(is_weighted)
-    *_, before = laps_of(plain[0], weights=weights, seed=seed)
-    *_, after = laps_of(shaken[0], SHAKEN, weights=weights, seed=seed)
+    *_, before = results_of(plain[0], weights=weights, seed=seed)
+    *_, after = results_of(perturbed[0], PERTURBED, weights=weights, seed=seed)
     rows = RandomOrder(N_TARGET, np.random.default_rng(seed)).read(0, 70)
     own = np.ones(70) if weights is None else weights[rows]
-    costs = [brute.cost(D[rows], own, lap.prototypes) for lap in (before, after)]
+    costs = [brute.cost(D[rows], own, result.prototypes) for result in (before, after)]
     assert costs[1] <= costs[0]
     assert set(before.prototypes.tolist()) <= set(after.arms.tolist())
     assert set(after.arms.tolist()) <= set(before.arms.tolist())
-    # All but the prototypes are measured at all rows but those of the first rung.
-    assert shaken[0].evaluations["swap"] - plain[0].evaluations["swap"] == (14 - K) * (70 - 20)
-    assert shaken[0].evaluations.total() == shaken[1].pairs.total()
+    # Known are the distances of prototypes, and of all arms to the rows of the first rung.
+    assert perturbed[0].evaluations["swap"] - plain[0].evaluations["swap"] == (14 - K) * (70 - 20)
+    assert perturbed[0].evaluations.total() == perturbed[1].pairs.total()
 
 
-def test_shaking_pays():
+def test_forced_swaps_lower_the_cost():
     n_better = 0
     for seed in range(12):
         costs = [
-            laps_of(watched(D)[0], rungs, seed=seed)[-1].swap_state.cost
-            for rungs in (RUNGS, SHAKEN)
+            results_of(watched(D)[0], rungs, seed=seed)[-1].swap_state.cost
+            for rungs in (RUNGS, PERTURBED)
         ]
         n_better += costs[1] < costs[0] * (1 - 1e-6)
     assert n_better >= 4
 
 
-def test_more_finalists_than_arms_are_all_arms():
+def test_more_finalists_than_arms_means_all_arms():
     rungs = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=1000, n_trials=40)]
     oracle, metric = watched(D)
-    *_, lap = laps_of(oracle, rungs)
-    assert len(lap.arms) == 18
+    *_, result = results_of(oracle, rungs)
+    assert len(result.arms) == 18
     assert oracle.evaluations.total() == metric.pairs.total()
-    assert lap.swap_state.cost <= laps_of(watched(D)[0])[-1].swap_state.cost
+    assert result.swap_state.cost <= results_of(watched(D)[0])[-1].swap_state.cost
 
 
 @pytest.mark.parametrize("n_finalists", [1, K - 1, K])
-def test_no_more_finalists_than_prototypes_are_none(n_finalists):
+def test_as_few_finalists_as_prototypes_change_nothing(n_finalists):
     rungs = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=n_finalists, n_trials=40)]
     oracle, plain = watched(D)[0], watched(D)[0]
-    one, other = laps_of(oracle, rungs)[-1], laps_of(plain)[-1]
+    one, other = results_of(oracle, rungs)[-1], results_of(plain)[-1]
     assert one.prototypes.tolist() == other.prototypes.tolist()
     assert one.arms.tolist() == other.arms.tolist()
     assert oracle.evaluations == plain.evaluations
 
 
-def test_a_single_rung_has_its_finalists_for_nothing():
+def test_finalists_of_a_single_rung_need_no_evaluations():
     oracle, metric = watched(D)
     rung = Rung(40, N_TARGET, 0, 2, n_finalists=25, n_trials=60)
     for evaluations in (None, 40 * N_TARGET):
-        (lap,) = laps_of(oracle, [rung], evaluations=evaluations)
-        assert len(lap.arms) == 25
-    (plain,) = laps_of(watched(D)[0], [replace(rung, n_finalists=0)])
-    assert lap.swap_state.cost <= plain.swap_state.cost
+        (result,) = results_of(oracle, [rung], evaluations=evaluations)
+        assert len(result.arms) == 25
+    (plain,) = results_of(watched(D)[0], [replace(rung, n_finalists=0)])
+    assert result.swap_state.cost <= plain.swap_state.cost
     assert metric.pairs.total() == 2 * 40 * N_TARGET
 
 
-def test_finalists_take_what_the_limit_leaves(monkeypatch):
-    """However many arms have gone on."""
-    monkeypatch.setattr(race_file, "_affordable", lambda *_: _[3].n_arms)
+def test_the_limit_determines_the_number_of_finalists(monkeypatch):
+    """Independently of the number of arms that are kept."""
+    monkeypatch.setattr(race_file, "_n_affordable", lambda *_: _[3].n_arms)
     plain = watched(D)[0]
-    laps_of(plain)
+    results_of(plain)
     spent = plain.evaluations.total()
     for left in (-100, 0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
         oracle, metric = watched(D)
-        *_, lap = laps_of(oracle, SHAKEN, evaluations=spent + left)
+        *_, result = results_of(oracle, PERTURBED, evaluations=spent + left)
         n_more = min(max(left, 0) // 50, 14 - K)
-        assert len(lap.arms) == (K + n_more if n_more else 18)
+        assert len(result.arms) == (K + n_more if n_more else 18)
         assert oracle.evaluations.total() == metric.pairs.total() == spent + 50 * n_more
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_race_with_finalists_stays_within_its_evaluations(seed):
     free = watched(D)[0]
-    laps_of(free, SHAKEN, seed=seed)
-    whole, n_shaken = free.evaluations.total(), 0
+    results_of(free, PERTURBED, seed=seed)
+    whole, n_perturbed = free.evaluations.total(), 0
     for evaluations in range(40 * 20 + 400, whole + 400, 67):
         oracle, _ = watched(D)
-        *_, lap = laps_of(oracle, SHAKEN, seed=seed, evaluations=evaluations)
+        *_, result = results_of(oracle, PERTURBED, seed=seed, evaluations=evaluations)
         assert oracle.evaluations.total() <= evaluations
-        n_shaken += lap.rung is SHAKEN[-1] and len(lap.arms) <= 14
-    assert n_shaken > 0
+        n_perturbed += result.rung is PERTURBED[-1] and len(result.arms) <= 14
+    assert n_perturbed > 0
 
 
-# -- how many evaluations --------------------------------------------------------------------------
+# -- evaluations -----------------------------------------------------------------------------------
 
 
 @laid_out
 def test_evaluations_are_counted_by_phase(rungs):
     oracle, metric = watched(D)
-    laps = laps_of(oracle, rungs)
+    results = results_of(oracle, rungs)
     assert oracle.evaluations["build"] == 40 * 20
     assert oracle.evaluations.total() == metric.pairs.total()
     assert oracle.evaluations["swap"] > 0
     assert oracle.phase == "build"
-    assert len(laps) == 3
+    assert len(results) == 3
 
 
 def test_without_swaps_no_pair_is_computed_twice():
-    """Prototypes meet the new rows when these are sorted into cells, and not again."""
+    """Distances of prototypes to new rows are computed when cells are assigned, and only then."""
     oracle, metric = watched(D)
     rungs = [Rung(40, 20, 0, 0), Rung(30, 40, 2, 0), Rung(18, 70, 2, 0)]
-    laps_of(oracle, rungs)
+    results_of(oracle, rungs)
     assert max(metric.pairs.values()) == 1
     assert metric.pairs.total() < 40 * 20 + 30 * 20 + 18 * 30
 
 
-def test_arms_meet_more_rows_near_their_homes_only():
-    """Three lumps: an arm of one has no business with the rows of the others."""
+def test_arms_read_later_rows_of_their_home_cells_only():
+    """Three clusters: the rows of the others are not in the home cell of an arm."""
     random = np.random.default_rng(0)
     rows = (100 * np.arange(3)[:, None] + random.normal(size=(3, 40))).ravel()
     d = abs(rows[:, None] - rows[None, :])
     oracle, metric = watched(d)
-    laps = laps_of(oracle, [Rung(120, 30, 0, 1), Rung(120, 120, 1, 1)], k=3)
-    prototypes = set(laps[0].prototypes.tolist()) | set(laps[1].prototypes.tolist())
+    results = results_of(oracle, [Rung(120, 30, 0, 1), Rung(120, 120, 1, 1)], k=3)
+    prototypes = set(results[0].prototypes.tolist()) | set(results[1].prototypes.tolist())
     arms = set(range(120)) - prototypes
     for arm in arms:
-        met = [target for target in range(120) if metric.pairs[target, arm]]
-        elsewhere = [target for target in met if target // 40 != arm // 40]
-        assert len(met) - len(elsewhere) == 40
+        read = [target for target in range(120) if metric.pairs[target, arm]]
+        elsewhere = [target for target in read if target // 40 != arm // 40]
+        assert len(read) - len(elsewhere) == 40
         assert len(elsewhere) < 30
 
 
@@ -290,23 +291,23 @@ def test_evaluations_do_not_depend_on_the_size_of_the_target():
             evaluations=None,
         )
         oracle = Oracle(pose(source, target[:n_target], k=12), n_jobs=1)
-        laps_of(oracle, rungs, k=12)
+        results_of(oracle, rungs, k=12)
         counts.append(oracle.evaluations.total())
     assert max(counts) < 1.1 * min(counts)
     assert max(counts) < 0.1 * 400 * 20_000
 
 
-# -- who takes part --------------------------------------------------------------------------------
+# -- arms ------------------------------------------------------------------------------------------
 
 
 def test_fewer_arms_than_source_rows_are_drawn_at_random():
     drawn = set()
     for seed in range(4):
-        laps = laps_of(watched(D)[0], [Rung(14, 20, 0, 2), Rung(12, 60, 2, 2)], seed=seed)
-        assert len(set(laps[0].arms.tolist())) == len(laps[0].arms) == 14
-        assert set(laps[1].arms.tolist()) <= set(laps[0].arms.tolist())
-        assert {lap.n_entrants for lap in laps} == {14}
-        drawn.add(tuple(laps[0].arms.tolist()))
+        results = results_of(watched(D)[0], [Rung(14, 20, 0, 2), Rung(12, 60, 2, 2)], seed=seed)
+        assert len(set(results[0].arms.tolist())) == len(results[0].arms) == 14
+        assert set(results[1].arms.tolist()) <= set(results[0].arms.tolist())
+        assert {result.n_started for result in results} == {14}
+        drawn.add(tuple(results[0].arms.tolist()))
     assert len(drawn) == 4
 
 
@@ -316,20 +317,20 @@ def test_one_prototype_and_all_source_rows(k, n_finalists):
     last = Rung(40, 70, min(8, k), 6, n_finalists=n_finalists, n_trials=20)
     rungs = [Rung(40, 20, 0, 2), Rung(40, 40, min(8, k), 2), last]
     for seed in range(3):
-        laps = laps_of(watched(D)[0], rungs, k=k, seed=seed)
-        assert all(len(set(lap.prototypes.tolist())) == k for lap in laps)
+        results = results_of(watched(D)[0], rungs, k=k, seed=seed)
+        assert all(len(set(result.prototypes.tolist())) == k for result in results)
     if k == 1:
         rows = RandomOrder(N_TARGET, np.random.default_rng(seed)).read(0, 70)
-        assert laps[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
+        assert results[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
 
 
 @laid_out
 @pytest.mark.parametrize("distance", [0.0, 0.3])
-def test_identical_rows_race_in_peace(rungs, distance):
+def test_identical_rows_are_not_swapped(rungs, distance):
     oracle, metric = watched(np.full((N_TARGET, N_SOURCE), distance))
-    laps = laps_of(oracle, rungs)
-    assert all(len(set(lap.prototypes.tolist())) == K for lap in laps)
-    assert [lap.n_swaps for lap in laps] == [0, 0, 0]
+    results = results_of(oracle, rungs)
+    assert all(len(set(result.prototypes.tolist())) == K for result in results)
+    assert [result.n_swaps for result in results] == [0, 0, 0]
     assert metric.pairs.total() == oracle.evaluations.total()
     if rungs is RUNGS:
         assert max(metric.pairs.values()) == 1
@@ -342,30 +343,30 @@ def test_rows_drawn_by_weight_need_no_weights():
     weights = uneven(N_TARGET) ** 3
     random = np.random.default_rng(0)
     order = WeightedOrder(WeightedSampler(weights), random)
-    laps = laps_of(watched(D)[0], weights=None, order=order)
-    for lap in laps:
-        rows = order.read(0, lap.rung.n_rows)
+    results = results_of(watched(D)[0], weights=None, order=order)
+    for result in results:
+        rows = order.read(0, result.rung.n_rows)
         assert (weights[rows] > 0).all()
-        cost = brute.cost(D[rows], np.ones(len(rows)), lap.prototypes)
-        assert lap.swap_state.cost == pytest.approx(cost, rel=1e-12)
+        cost = brute.cost(D[rows], np.ones(len(rows)), result.prototypes)
+        assert result.swap_state.cost == pytest.approx(cost, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_finalists", [0, 15])
-def test_first_rows_without_weight_do_no_harm(n_finalists):
-    """The one row that counts comes last."""
+def test_the_first_rows_may_have_no_weight(n_finalists):
+    """Only the last row has a weight."""
     order = RandomOrder(N_TARGET, np.random.default_rng(0))
     weights = np.zeros(N_TARGET)
     weights[order.read(89, 90)] = 3.0
     rungs = [*RUNGS, Rung(18, N_TARGET, 2, 6, n_finalists=n_finalists, n_trials=30)]
-    laps = laps_of(watched(D)[0], rungs, weights=weights, order=order)
-    costs = [lap.swap_state.cost for lap in laps]
+    results = results_of(watched(D)[0], rungs, weights=weights, order=order)
+    costs = [result.swap_state.cost for result in results]
     assert np.isfinite(costs).all()
-    assert costs[-1] == pytest.approx(brute.cost(D, weights, laps[-1].prototypes), rel=1e-9)
-    before = brute.cost(D, weights, laps[-2].prototypes)
+    assert costs[-1] == pytest.approx(brute.cost(D, weights, results[-1].prototypes), rel=1e-9)
+    before = brute.cost(D, weights, results[-2].prototypes)
     assert costs[-1] <= before * (1 + 1e-9)
 
 
-# -- the same dice, the same race ------------------------------------------------------------------
+# -- seeds and threads -----------------------------------------------------------------------------
 
 
 def test_seeds_and_threads():
@@ -375,8 +376,8 @@ def test_seeds_and_threads():
 
     def run(seed, n_jobs):
         oracle = Oracle(pose(rows[:2000], rows[2000:], k=20), n_jobs=n_jobs)
-        lap = laps_of(oracle, rungs, k=20, seed=seed)[-1]
-        return lap.prototypes.tolist(), lap.swap_state.D.tobytes(), dict(oracle.evaluations)
+        result = results_of(oracle, rungs, k=20, seed=seed)[-1]
+        return result.prototypes.tolist(), result.swap_state.D.tobytes(), dict(oracle.evaluations)
 
     one = run(0, 1)
     assert run(0, 2) == one == run(0, 4) == run(0, 1)
@@ -387,32 +388,12 @@ def test_seeds_and_threads():
 
 
 @weighted
-def test_a_race_of_one_rung_over_everything_is_exact(is_weighted):
+def test_one_rung_with_all_rows_is_exact(is_weighted):
     weights = weights_of(is_weighted)
-    (lap,) = laps_of(watched(D)[0], [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder())
-    assert lap.is_exact
+    (result,) = results_of(
+        watched(D)[0], [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder()
+    )
+    assert result.is_exact
     plain = np.ones(N_TARGET) if weights is None else weights
     greedy = brute.cost(D, plain, brute.greedy(D, plain, K))
-    assert brute.cost(D, plain, lap.prototypes) <= greedy + 1e-12
-
-
-@weighted
-def test_ranked_prototypes_are_greedy_among_themselves(is_weighted):
-    weights = weights_of(is_weighted)
-    oracle, metric = watched(D)
-    (lap,) = laps_of(oracle, [Rung(40, N_TARGET, 0, 6)], weights=weights, order=RowOrder())
-    spent = metric.pairs.total()
-    picks = list(covered(oracle, lap, np.random.default_rng(0)))
-    slots = [int(arm) for pick in picks for arm in pick.arms]
-    at_once, gains = ranked(oracle, lap, np.random.default_rng(0))
-    assert at_once.tolist() == slots
-    np.testing.assert_allclose(gains[1:], [pick.gains[0] for pick in picks][1:], rtol=1e-12)
-    assert sorted(slots) == list(range(K))
-    plain = np.ones(N_TARGET) if weights is None else weights
-    assert slots == brute.greedy(D[:, lap.prototypes], plain, K)
-    costs = picks[-1].objective.costs
-    chosen = lap.prototypes[slots]
-    np.testing.assert_allclose(costs, brute.costs(D, plain, chosen), rtol=1e-12)
-    drops = -np.diff(costs)
-    assert all(after <= before + 1e-12 for before, after in pairwise(drops))
-    assert metric.pairs.total() == spent
+    assert brute.cost(D, plain, result.prototypes) <= greedy + 1e-12

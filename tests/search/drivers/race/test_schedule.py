@@ -51,7 +51,7 @@ def plan(**changes):
     return rungs_for(**(size | changes))
 
 
-# -- what always holds -----------------------------------------------------------------------------
+# -- invariants ------------------------------------------------------------------------------------
 
 
 @lawful
@@ -75,7 +75,7 @@ def test_rows_grow_and_arms_become_fewer(size):
 
 @lawful
 @given(size=sizes())
-def test_no_more_entries_are_kept_than_there_is_room_for(size):
+def test_kept_entries_fit_into_memory(size):
     first = rungs_for(**size)[0]
     fewest = min(size["n_source"], 2 * size["k"])
     assert first.n_arms == fewest or first.n_arms * first.n_rows <= size["entries"]
@@ -83,7 +83,7 @@ def test_no_more_entries_are_kept_than_there_is_room_for(size):
 
 @lawful
 @given(size=sizes())
-def test_finalists_are_more_than_prototypes_and_no_more_than_there_is_room_for(size):
+def test_finalists_are_more_than_prototypes_and_fit_into_memory(size):
     rungs = rungs_for(**size)
     first, last = rungs[0], rungs[-1]
     if last.n_finalists:
@@ -97,51 +97,51 @@ def test_finalists_are_more_than_prototypes_and_no_more_than_there_is_room_for(s
 
 @lawful
 @given(size=sizes())
-def test_a_race_never_costs_more_than_reading_all(size):
-    """Unless memory is too short for reading all, or too few arms are allowed to be worth it."""
+def test_a_race_never_needs_more_evaluations_than_all_pairs(size):
+    """Unless memory is insufficient for all pairs, or too few arms are allowed."""
     rungs = rungs_for(**(size | {"entries": PLENTY}))
     assert planned_evaluations(rungs, size["k"]) <= rungs[0].n_arms * size["n_target"]
 
 
 @lawful
 @given(size=sizes())
-def test_a_limit_is_kept_by_the_plan_down_to_the_least(size):
+def test_the_plan_respects_every_limit_from_the_least_on(size):
     rungs = rungs_for(**size)
     least = least_evaluations(**{name: size[name] for name in ("n_source", "n_target", "k")})
     if size["evaluations"] is not None:
         assert planned_evaluations(rungs, size["k"]) <= max(size["evaluations"], least)
 
 
-# -- what efforts and limits do --------------------------------------------------------------------
+# -- efforts and limits ----------------------------------------------------------------------------
 
 
-def test_an_effort_of_one_reads_a_hundred_rows_and_two_for_each_prototype():
+def test_an_effort_of_one_reads_100_plus_2k_rows():
     assert plan(k=20)[0] == Rung(5000, 140, 0, 1)
     assert plan(k=20, effort=2.5)[0].n_rows == 350
     assert plan(k=1, effort=1e-9)[0].n_rows == 2
     assert plan(k=20, n_target=100)[0].n_rows == 100
 
 
-def test_more_effort_reads_more_rows_at_more_cost():
+def test_more_effort_reads_more_rows_with_more_evaluations():
     costs = [planned_evaluations(plan(effort=effort), 20) for effort in (0.1, 0.5, 1, 3, 10, 30)]
     assert costs == sorted(set(costs))
 
 
-def test_small_problems_are_read_at_once():
+def test_small_problems_have_one_rung():
     (rung,) = plan(n_target=3000, at_once=5000 * 3000)
     assert (rung.n_arms, rung.n_rows) == (5000, 3000)
     assert planned_evaluations([rung], 20) == 5000 * 3000
     assert len(plan(n_target=3000, at_once=5000 * 3000 - 1)) > 1
 
 
-def test_a_problem_that_is_as_dear_to_race_for_is_read_at_once():
-    dear = {"n_source": 2000, "n_target": 14_000, "k": 500, "effort": 12.0}
-    (rung,) = plan(**dear)
+def test_a_race_that_needs_all_evaluations_has_one_rung():
+    expensive = {"n_source": 2000, "n_target": 14_000, "k": 500, "effort": 12.0}
+    (rung,) = plan(**expensive)
     assert (rung.n_arms, rung.n_rows) == (2000, 14_000)
     assert planned_evaluations([rung], 500) == 2000 * 14_000
     assert (rung.n_finalists, rung.n_trials) == (2000, 12 * 250)
-    assert len(plan(**dear | {"effort": 4.0})) > 1
-    assert len(plan(**dear, entries=2000 * 14_000 - 1)) > 1  # no room for that
+    assert len(plan(**expensive | {"effort": 4.0})) > 1
+    assert len(plan(**expensive, entries=2000 * 14_000 - 1)) > 1  # that does not fit into memory
 
 
 @pytest.mark.parametrize("effort", [1.0, 6.0])
@@ -150,7 +150,7 @@ def test_the_plan_does_not_depend_on_the_size_of_a_large_target(effort):
 
 
 def test_rows_grow_by_three():
-    """Unless the next rung would be the last but for a little."""
+    """Unless the next rung has nearly all rows."""
     for n_target in (1000, 2500, 10**4, 10**6):
         rows = [rung.n_rows for rung in plan(n_target=n_target)]
         ratios = [after / before for before, after in pairwise(rows)]
@@ -160,18 +160,18 @@ def test_rows_grow_by_three():
 
 
 @pytest.mark.parametrize(("k", "n_cells"), [(1, 1), (8, 8), (12, 12), (13, 8), (100, 8)])
-def test_arms_meet_all_cells_where_these_are_few(k, n_cells):
+def test_arms_use_all_cells_if_there_are_few(k, n_cells):
     assert {rung.n_cells for rung in plan(k=k)[1:]} == {n_cells}
 
 
 @pytest.mark.parametrize("cells", [13, 10**6])
-def test_arms_can_be_made_to_meet_all_cells(monkeypatch, cells):
-    """As a benchmark does, to see what home cells are worth."""
+def test_arms_can_use_all_cells(monkeypatch, cells):
+    """As in a benchmark of home cells."""
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._CELLS", cells)
     assert {rung.n_cells for rung in plan(k=20)[1:]} == {min(cells, 20)}
 
 
-def test_the_smallest_problems_are_shaken_at_any_effort():
+def test_the_smallest_problems_have_finalists_at_any_effort():
     tiny = {"n_source": 256, "n_target": 256, "k": 7, "effort": 0.1, "at_once": 1 << 20}
     assert tiny["n_source"] * tiny["n_target"] == SMALL
     assert plan(**tiny) == plan(**tiny | {"effort": 6.0})
@@ -181,7 +181,7 @@ def test_the_smallest_problems_are_shaken_at_any_effort():
     assert plan(**tiny | {"n_target": 257})[-1].n_finalists == 0
 
 
-def test_finalists_come_with_an_effort_of_five():
+def test_finalists_need_an_effort_of_five():
     assert plan(effort=4.99)[-1].n_finalists == 0
     last = plan(effort=5.0)[-1]
     assert (last.n_finalists, last.n_trials) == (18 * 20, 100)
@@ -191,11 +191,11 @@ def test_finalists_come_with_an_effort_of_five():
 
 
 @pytest.mark.parametrize("sized", [{"k": 1}, {"k": 50, "n_source": 50}])
-def test_where_there_is_nothing_to_shake_there_are_no_finalists(sized):
+def test_without_possible_swaps_there_are_no_finalists(sized):
     assert plan(effort=6.0, **sized)[-1].n_finalists == 0
 
 
-def test_short_memory_lets_fewer_be_finalists():
+def test_less_memory_means_fewer_finalists():
     found = []
     for entries in (10, 10_000, 20_000, 10**6, 5 * 10**6, 10**7):
         last = plan(effort=6.0, entries=entries)[-1]
@@ -206,8 +206,8 @@ def test_short_memory_lets_fewer_be_finalists():
     assert 20 < found[3] < found[4] < found[5] == 360
 
 
-def test_finalists_are_planned_for():
-    """At all rows but those of the first rung, prototypes excepted."""
+def test_the_plan_includes_finalists():
+    """At all rows except those of the first rung, without the prototypes."""
     rungs = plan(effort=6.0)
     plain = [*rungs[:-1], replace(rungs[-1], n_finalists=0)]
     more = planned_evaluations(rungs, 20) - planned_evaluations(plain, 20)
@@ -221,26 +221,26 @@ def test_a_limit_that_finalists_would_exceed_lowers_the_effort():
         assert planned_evaluations(rungs, 20) <= share * whole
 
 
-def test_short_memory_lets_fewer_arms_race():
+def test_less_memory_means_fewer_arms():
     assert plan(entries=100 * 140)[0].n_arms == 100
     assert plan(entries=10)[0].n_arms == 40
     assert plan(entries=10, n_source=30)[0].n_arms == 30
 
 
-def test_a_limit_that_is_not_reached_changes_nothing():
+def test_a_sufficient_limit_changes_nothing():
     whole = plan()
     assert plan(evaluations=2 * planned_evaluations(whole, 20)) == whole
     assert plan(evaluations=PLENTY) == whole
 
 
-def test_a_limit_that_just_allows_reading_all_allows_it():
+def test_a_limit_of_all_pairs_allows_all_pairs():
     every = 5000 * 3000
     sized = {"n_target": 3000, "at_once": every}
     assert plan(**sized, evaluations=every) == plan(**sized)
     assert plan(**sized, evaluations=every - 1) != plan(**sized)
 
 
-def test_the_lower_the_limit_the_fewer_rows_and_then_the_fewer_arms():
+def test_lower_limits_reduce_rows_and_then_arms():
     whole = planned_evaluations(plan(), 20)
     plans = [plan(evaluations=round(share * whole)) for share in (0.9, 0.65, 0.3, 0.1, 0.01)]
     rows = [rungs[0].n_rows for rungs in plans]
@@ -282,17 +282,17 @@ def test_a_plan_of_one_rung_is_exact():
 
 
 @pytest.mark.parametrize("k", [1, 4, 15, 60])
-@pytest.mark.parametrize("shape", ["round", "lumps"])
+@pytest.mark.parametrize("shape", ["round", "clusters"])
 @pytest.mark.parametrize("n_finalists", [0, 100])
 def test_plans_are_about_right(k, shape, n_finalists):
     random = np.random.default_rng(k)
     n_source, n_target = 800, 6000
     rows = random.normal(size=(n_source + n_target, 6)).astype(np.float32)
-    if shape == "lumps":
+    if shape == "clusters":
         rows += 8 * random.integers(0, 2, size=rows.shape)
     rungs = plan(n_source=n_source, n_target=n_target, k=k, effort=0.6)
     rungs[-1] = replace(rungs[-1], n_finalists=n_finalists, n_trials=10)
     assert len(rungs) > 2
     ratio = spent(rungs, n_source, n_target, k, rows) / planned_evaluations(rungs, k)
-    # In lumps an arm is at home in fewer cells than planned.
+    # In clusters an arm has fewer home cells than planned.
     assert (1 / 1.5 if shape == "round" else 1 / 2.5) < ratio < 1.5

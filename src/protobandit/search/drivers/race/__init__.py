@@ -1,1 +1,1 @@
-"""The race: all arms on a growing sample of the target."""
+"""The race: all source rows on a few target rows, then fewer source rows on more target rows."""

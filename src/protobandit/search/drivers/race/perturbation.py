@@ -1,11 +1,11 @@
-"""Shake: force an arm in, mend what that touched, keep the result if it is better.
+"""Perturbation: force a swap, repair the prototypes nearby, and keep the result if it is better.
 
-Swaps end where no single one helps. A forced swap followed by helpful ones nearby is a way out of
-there: a random arm takes the slot where it costs least, then arms at home in the cells that were
-touched may take any slot, and unless the whole lowers the cost it is taken back. Everything is read
-from a table of the finalists, so trials cost no evaluation.
+Swaps end in a local minimum, where no single swap lowers the cost. A forced swap followed by
+improving swaps nearby can leave it: a random arm takes the slot where it raises the cost least,
+then arms at home in the affected cells may take any slot, and everything is undone unless the cost
+is lower in the end. All distances come from a table of the finalists, so trials need no evaluation.
 
-Fränti, Kivijärvi (2000) do so for means (randomised local search).
+Fränti, Kivijärvi (2000) use the same search for k-means (randomised local search).
 """
 
 from __future__ import annotations
@@ -17,72 +17,78 @@ import numpy as np
 from protobandit.foundation.array_types import Ids
 from protobandit.oracle.tables import FullTable
 from protobandit.problem.feasibility import Feasibility
-from protobandit.search.drivers.ragged_swaps import least_change
 from protobandit.search.objectives.finalists import Finalists
 from protobandit.search.objectives.swap_state import SwapState
 
 _MOST_SWAPS = 12  # of a trial
-_MOST_ROUNDS = 4  # over the arms of the cells that a trial has touched
+_MOST_ROUNDS = 4  # over the arms of the affected cells
 
 
 def perturb(
-    table: FullTable, swap_state: SwapState, tries: Ids, feasibility: Feasibility
+    table: FullTable,
+    swap_state: SwapState,
+    forced: Ids,
+    feasibility: Feasibility,
+    least: float,
 ) -> SwapState:
-    """Make helpful swaps, then try to force each of these arms in; return the outcome.
+    """Make improving swaps, then try a forced swap of each of these arms; return the result.
 
-    ``standing`` are prototypes of the table, at all of its rows, and is left as it is; ``rules``
-    are those of the table's arms.
+    ``swap_state`` has prototypes among the arms of the table, on all of its rows; it is not
+    modified. ``feasibility`` is that of the arms of the table. ``least`` is the improvement of the
+    cost that a swap must exceed.
     """
     if len(swap_state.members) < 2:
         return swap_state
-    finalists = Finalists(table, swap_state, feasibility, -least_change(swap_state))
-    everywhere = np.ones(len(swap_state.members), dtype=bool)
-    _mend(finalists, everywhere, most=len(finalists.rows))
-    for arm in tries:
+    finalists = Finalists(table, swap_state, feasibility, least)
+    all_cells = np.ones(len(swap_state.members), dtype=bool)
+    _repair(finalists, all_cells, most=len(finalists.rows))
+    for arm in forced:
         if not finalists.is_member[arm]:
-            _try(finalists, int(arm))
-    outcome = SwapState(
+            _try_forced(finalists, int(arm))
+    result = SwapState(
         finalists.members, np.ascontiguousarray(finalists.nearby.T), swap_state.weights
     )
-    return outcome if outcome.cost < swap_state.cost else swap_state
+    return result if result.cost < swap_state.cost else swap_state
 
 
-def _try(finalists: Finalists, arm: int) -> None:
-    """Force an arm in, mend, and take all back unless that lowers the cost."""
+def _try_forced(finalists: Finalists, arm: int) -> None:
+    """Swap in an arm by force and repair; undo everything unless the cost is lower."""
     _, slot = finalists.next_improving_swap(np.array([arm]), 0, -np.inf)
     if slot < 0:
         return
-    leaver = int(finalists.members[slot])
-    is_touched = np.zeros(len(finalists.members), dtype=bool)
-    for anchor in finalists.anchors[[arm, leaver]]:
-        is_touched[[finalists.near[anchor], finalists.second[anchor]]] = True
+    removed = int(finalists.members[slot])
+    is_affected = np.zeros(len(finalists.members), dtype=bool)
+    for anchor in finalists.anchors[[arm, removed]]:
+        is_affected[[finalists.near[anchor], finalists.second[anchor]]] = True
     forced = finalists.replace(slot, arm)
-    is_touched[[slot, finalists.near[finalists.anchors[leaver]]]] = True
-    mended, past = _mend(finalists, is_touched, most=_MOST_SWAPS)
-    if not forced + mended < -finalists.least:
-        for former, place in [*reversed(past), (leaver, slot)]:
+    is_affected[[slot, finalists.near[finalists.anchors[removed]]]] = True
+    repaired, undo = _repair(finalists, is_affected, most=_MOST_SWAPS)
+    if not forced + repaired < -finalists.least:
+        for former, place in [*reversed(undo), (removed, slot)]:
             finalists.replace(place, former)
 
 
-def _mend(finalists: Finalists, is_touched: Any, most: int) -> tuple[float, list[tuple[int, int]]]:
-    """Make up to ``most`` helpful swaps of arms at home in these cells, and in those they touch.
+def _repair(
+    finalists: Finalists, is_affected: Any, most: int
+) -> tuple[float, list[tuple[int, int]]]:
+    """Make up to ``most`` improving swaps of arms in these cells, and in those they affect.
 
-    Return the change of the summed cost, and which arms left which slots.
+    Return the change of the summed cost, and the arms that were removed with their slots.
     """
-    change, past = 0.0, list[tuple[int, int]]()
+    change, undo = 0.0, list[tuple[int, int]]()
     for _ in range(_MOST_ROUNDS):
-        n_before, place = len(past), 0
-        arms = np.flatnonzero(is_touched[finalists.homes] & ~finalists.is_member)
-        while len(past) < most:
+        n_before, place = len(undo), 0
+        arms = np.flatnonzero(is_affected[finalists.homes] & ~finalists.is_member)
+        while len(undo) < most:
             place, slot = finalists.next_improving_swap(arms, place, finalists.least)
             if place == len(arms):
                 break
-            arm, leaver = int(arms[place]), int(finalists.members[slot])
-            is_touched[[slot, finalists.near[finalists.anchors[arm]]]] = True
+            arm, removed = int(arms[place]), int(finalists.members[slot])
+            is_affected[[slot, finalists.near[finalists.anchors[arm]]]] = True
             change += finalists.replace(slot, arm)
-            is_touched[finalists.near[finalists.anchors[leaver]]] = True
-            past.append((leaver, slot))
+            is_affected[finalists.near[finalists.anchors[removed]]] = True
+            undo.append((removed, slot))
             place += 1
-        if len(past) == n_before:
+        if len(undo) == n_before:
             break
-    return change, past
+    return change, undo

@@ -1,4 +1,4 @@
-"""How the race is laid out: how many arms meet how many rows on each rung, and what that costs."""
+"""The schedule of the race: the arms and rows of each rung, and the evaluations they need."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 _CELLS = 8  # home cells of an arm
-_ALL_CELLS = 12  # up to so many it is quicker to measure an arm in all
+_ALL_CELLS = 12  # up to this many cells it is faster to use all of them
 _PASSES = 1  # of swaps on a rung; the last rung may have more
 _LAST_PASSES = 6
 _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
-_SHAKEN = 5  # the effort from which on finalists are measured in full and shaken
-_SMALL = 1 << 16  # dissimilarities; where there are no more, shaking takes a few milliseconds
+_PERTURBED_EFFORT = 5  # the least effort with finalists and forced swaps
+_SMALL = 1 << 16  # dissimilarities; forced swaps among so few take milliseconds
 _FINALISTS = 18  # in units of k
-_MOST_TRIALS = 250  # for each unit of effort; up to there k
-_ALL_ARMS = 0.5  # the effort below which, for a limit's sake, not all arms take part (measured)
-_SAFETY = 0.85  # of a limit: swaps are not known beforehand
-SWAPS_A_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
+_MOST_TRIALS = 250  # per unit of effort; k if that is less
+_ALL_ARMS = 0.5  # the effort below which a limit leaves out arms rather than rows (measured)
+_SAFETY = 0.85  # of a limit: the number of swaps is not known beforehand
+SWAPS_PER_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
 
 
 @dataclass(frozen=True)
 class Rung:
-    """How many arms go on, to how many rows in all, at how many home cells; passes of swaps.
+    """The number of arms, rows and home cells per arm on a rung, and its passes of swaps.
 
-    After the swaps so many finalists are measured at all rows, and so many trials are made to shake
-    the prototypes among them.
+    After the swaps, the distances of ``n_finalists`` arms to all rows are computed, and
+    ``n_trials`` forced swaps among them are tried.
     """
 
     n_arms: int
@@ -58,24 +58,24 @@ def rungs_for(
         1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, and
         on the smallest problems, the last rung has finalists.
     at_once
-        How many dissimilarities are computed at once rather than raced for.
+        The number of dissimilarities up to which all are computed on one rung.
     entries
-        How many may be kept.
+        The number of dissimilarities that can be kept.
     evaluations
-        How many may be computed; the effort is lowered until about so many are planned, and where
-        that would leave too few rows, arms drawn at random take part.
+        The number of dissimilarities that may be computed. The effort is lowered until about this
+        many are planned. If that would leave too few rows, only random arms take part.
     """
 
     def rungs(level: float, n_arms: int, n_at_once: int = 0) -> list[Rung]:
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
-        climbed = _climb(first, n_arms, n_target, k, entries, level)
-        # Nor is it worth while to race for as many as there are.
-        most = max(n_at_once, min(planned_evaluations(climbed, k), entries))
+        raced = _rungs_from(first, n_arms, n_target, k, entries, level)
+        # A race that computes as many dissimilarities as there are has no advantage.
+        most = max(n_at_once, min(planned_evaluations(raced, k), entries))
         if n_arms * n_target > most:
-            return climbed
+            return raced
         if n_arms * n_target > _SMALL:
-            return _climb(n_target, n_arms, n_target, k, entries, level)
-        (only,) = _climb(n_target, n_arms, n_target, k, entries, max(level, _SHAKEN))
+            return _rungs_from(n_target, n_arms, n_target, k, entries, level)
+        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, max(level, _PERTURBED_EFFORT))
         return [replace(only, n_trials=max(only.n_trials, only.n_finalists))]
 
     def lowered(level: float) -> list[Rung]:
@@ -96,17 +96,17 @@ def rungs_for(
 
 
 def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
-    """Return how few dissimilarities a race can do with."""
+    """Return the least number of dissimilarities that a race computes."""
     return min(n_source, 2 * k) * min(n_target, k + 1)
 
 
 def _is_within(rungs: Sequence[Rung], k: int, evaluations: int) -> bool:
-    """Tell whether a race will stay within this limit; a single rung makes no guess about swaps."""
+    """Return whether a race is planned to stay within a limit; one rung needs no safety margin."""
     return planned_evaluations(rungs, k) <= evaluations * (_SAFETY if len(rungs) > 1 else 1)
 
 
 def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
-    """Return as many rungs as the limit allows; if not even one, that with fewer arms and rows."""
+    """Return as many rungs as the limit allows; if there is only one, fewer arms and rows."""
     n_rungs = len(rungs)
     while n_rungs > 1 and not _is_within(rungs[:n_rungs], k, evaluations):
         n_rungs -= 1
@@ -118,10 +118,10 @@ def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
     return [*rungs[: n_rungs - 1], last]
 
 
-def _climb(
+def _rungs_from(
     first: int, n_source: int, n_target: int, k: int, entries: int, level: float
 ) -> list[Rung]:
-    """Return the rungs from ``first`` rows on."""
+    """Return the rungs, of which the first has ``first`` rows."""
     n_arms = max(min(n_source, entries // first), min(n_source, 2 * k))
     rungs = [Rung(n_arms, first, 0, _PASSES)]
     # Beyond this, comparing new rows with the prototypes would cost more than the first rung.
@@ -132,18 +132,22 @@ def _climb(
         n_rows = min(round(_GROWTH * rungs[-1].n_rows), most)
         if most < 1.4 * n_rows:
             n_rows = most
-        # The less local arms are, the faster they must leave.
+        # If arms use a larger share of the cells, fewer of them can be kept.
         share = (_GROWTH * first / n_rows) ** (1 - 0.4 * (1 - locality))
         n_left = max(min(n_arms, 2 * k), min(n_arms, round(n_arms * share)))
         rungs.append(Rung(n_left, n_rows, n_cells, _PASSES))
     last = replace(rungs[-1], passes=_LAST_PASSES)
-    return [*rungs[:-1], _with_finalists(last, k, level, entries) if level >= _SHAKEN else last]
+    return [
+        *rungs[:-1],
+        _with_finalists(last, k, level, entries) if level >= _PERTURBED_EFFORT else last,
+    ]
 
 
 def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
-    """Return the last rung with as many finalists as there is room for.
+    """Return the last rung with as many finalists as can be kept.
 
-    A lone prototype is settled by swaps, and prototypes among themselves cannot be shaken.
+    For k = 1 swaps already find the best arm. If all finalists are prototypes, there are no forced
+    swaps.
     """
     n_finalists = min(last.n_arms, _FINALISTS * k, entries // last.n_rows)
     if k == 1 or n_finalists <= k:
@@ -152,11 +156,11 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
 
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
-    """Return about how many dissimilarities the race computes."""
+    """Return the approximate number of dissimilarities that the race computes."""
     first, last = rungs[0], rungs[-1]
     total = float(first.n_arms * first.n_rows)
     for before, rung in pairwise(rungs):
         new = rung.n_rows - before.n_rows
-        total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_A_RUNG * k * rung.n_rows
-    # Of the finalists, the prototypes are known, and so are all at the rows of the first rung.
+        total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_PER_RUNG * k * rung.n_rows
+    # The distances of prototypes, and of all finalists to the rows of the first rung, are known.
     return round(total + max(last.n_finalists - k, 0) * (last.n_rows - first.n_rows))

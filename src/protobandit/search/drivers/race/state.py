@@ -1,29 +1,54 @@
-"""The state of a race after a rung: saved, and restored by a resumed run.
+"""The state and the result of a race after a rung: saved, and restored by a resumed run.
 
 The table of the first rung is not saved: computing it again is one product, which is faster than
-reading it. What the race knows of arms at later rows is saved, as it depends on every rung before.
+reading it. Distances at later rows are saved, because which of them are known depends on every
+earlier rung.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
-from protobandit.search.control import SavedState, SearchControl
+from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
+from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.swap_state import SwapState
 
-_NAME = "race"
+_STATE = "race"
+_RESULT = "result of the race"
+
+
+@dataclass(frozen=True, eq=False)
+class RungResult:
+    """The prototypes after a rung.
+
+    ``n_started`` is the number of arms on the first rung. ``is_exact`` is whether the greedy
+    selection read all source rows and all of the target.
+    """
+
+    rung: Rung
+    arms: Ids
+    swap_state: SwapState
+    n_swaps: int
+    n_started: int
+    is_exact: bool
+
+    @property
+    def prototypes(self) -> Ids:
+        """Return the source rows that are prototypes."""
+        return self.arms[self.swap_state.members]
 
 
 @dataclass(frozen=True, eq=False)
 class RaceState:
-    """What the next rung needs: the number of this one, its table, and the changes of the swaps."""
+    """What the next rung needs: the number of this rung, its table, and the changes by swaps."""
 
     place: int
     ragged: RaggedTable
@@ -33,68 +58,102 @@ class RaceState:
 
 
 def save_state(control: SearchControl, race_state: RaceState) -> None:
-    """Save the state of the race, if there is a checkpoint."""
+    """Save the state of a race, if there is a checkpoint."""
     if not control.states.is_active:
         return
     ragged = race_state.ragged
     arrays: dict[str, Any] = {
-        "entrants": ragged.table.arms,
+        "first arms": ragged.table.arms,
         "arms": ragged.arms,
         "starts": ragged.starts,
         "columns": ragged.columns,
         "values": ragged.values,
         "changes": race_state.changes,
-        **{f"swap_state {name}": array for name, array in race_state.swap_state.notes().items()},
+        **{f"swap_state {name}": array for name, array in race_state.swap_state.state().items()},
     }
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
         arrays[f"order {i}"] = batch.order
     values = {"place": race_state.place, "n_swaps": race_state.n_swaps}
-    control.states.save(_NAME, SavedState(values, arrays))
+    control.states.save(_STATE, SavedState(values, arrays))
 
 
 def drop_state(control: SearchControl) -> None:
     """Remove the state of a race that is over."""
-    control.states.drop(_NAME)
+    control.states.drop(_STATE)
 
 
 def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) -> RaceState | None:
-    """Return the state of an earlier run, or None; target rows are read again."""
-    stage = control.states.restore(_NAME)
-    if stage is None:
+    """Return the state of an earlier run, or None. Target rows are read again."""
+    saved = control.states.restore(_STATE)
+    if saved is None:
         return None
-    batches = _batches(stage, oracle)
+    batches = _batches(saved, oracle)
     if isinstance(order, WeightedOrder):
-        order.recall(np.concatenate([batch.rows for batch in batches]))
-    arrays = stage.arrays
+        order.restore(np.concatenate([batch.rows for batch in batches]))
+    arrays = saved.arrays
     ragged = RaggedTable(
-        table=FullTable.of(oracle, arrays["entrants"], batches[0].targets),
+        table=FullTable.of(oracle, arrays["first arms"], batches[0].targets),
         arms=arrays["arms"],
         batches=tuple(batches),
         starts=arrays["starts"],
         columns=arrays["columns"],
         values=arrays["values"],
     )
-    swap_state = SwapState.recalled(
+    swap_state = SwapState.restored(
         {
             name.removeprefix("swap_state "): array
             for name, array in arrays.items()
             if name.startswith("swap_state ")
         }
     )
-    control.states.rewind(stage)  # the table has been counted again
-    values = stage.values
+    control.states.rewind(saved)  # the table has been counted again
+    values = saved.values
     return RaceState(values["place"], ragged, swap_state, arrays["changes"], values["n_swaps"])
 
 
-def _batches(stage: SavedState, oracle: Oracle) -> list[RowBatch]:
+def _batches(saved: SavedState, oracle: Oracle) -> list[RowBatch]:
     batches: list[RowBatch] = []
-    while f"rows {len(batches)}" in stage.arrays:
+    while f"rows {len(batches)}" in saved.arrays:
         rows, order, weights = (
-            stage.arrays[f"{name} {len(batches)}"] for name in ("rows", "order", "weights")
+            saved.arrays[f"{name} {len(batches)}"] for name in ("rows", "order", "weights")
         )
         start = batches[-1].stop if batches else 0
         targets = oracle.targets(rows)
         targets = targets.take(order) if len(order) else targets
         batches.append(RowBatch(start, targets, weights, rows, order))
     return batches
+
+
+def save_result(control: SearchControl, result: RungResult, rungs: Sequence[Rung]) -> None:
+    """Save the last result of a race, if there is a checkpoint."""
+    if not control.states.is_active:
+        return
+    values = {
+        "place": rungs.index(result.rung),
+        "n_swaps": result.n_swaps,
+        "n_started": result.n_started,
+        "is_exact": result.is_exact,
+        "is_short": control.stopped is not None,
+    }
+    arrays = {"prototypes": result.prototypes, **result.swap_state.state()}
+    arrays["members"] = np.arange(len(result.prototypes))
+    control.states.save(_RESULT, SavedState(values, arrays))
+
+
+def restore_result(control: SearchControl, rungs: Sequence[Rung]) -> RungResult | None:
+    """Return the last result of an earlier run, or None."""
+    saved = control.states.restore(_RESULT)
+    if saved is None:
+        return None
+    values = saved.values
+    if values["is_short"]:
+        control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
+    return RungResult(
+        rungs[values["place"]],
+        saved.arrays["prototypes"],
+        SwapState.restored(saved.arrays),
+        values["n_swaps"],
+        values["n_started"],
+        values["is_exact"],
+    )

@@ -1,1 +1,0 @@
-"""What the flagship must reach, part by part; ``python -m benchmarks.flagship`` runs them."""

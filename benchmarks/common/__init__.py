@@ -1,0 +1,1 @@
+"""What several benchmarks share: data, costs, counting, sessions, tables, pages and figures."""

@@ -1,0 +1,78 @@
+"""The tables of a result: ``prototypes.csv``, and ``criticisms.csv`` if there are criticisms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Ids
+from protobandit.interfaces.jobs.read_options import ReadOptions, optional_column
+from protobandit.interfaces.jobs.table_formats import Table
+from protobandit.result.selection import Selection
+from protobandit.rows.files.opened import Opened
+
+# A source column with one of these names is written as source_NAME, a target column as target_NAME.
+RESERVED = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "label")
+
+
+def prototypes_table(selection: Selection, source: Opened, options: ReadOptions) -> Table:
+    """Return rank, row, id, gain, mass, cost and label per prototype, and its source columns.
+
+    ``rank`` 1 is the best prototype; ``row`` is the row number in the source, from 0; ``cost`` is
+    the cost of all prototypes up to this one. There is a ``coefficient`` if the method gives one.
+    """
+    rows = selection.indices
+    labels = values_at(source, options.label, rows)
+    if labels is None and selection.prototype_labels is not None:  # selected by class
+        labels = tuple(selection.prototype_labels)
+    columns = {
+        "rank": np.arange(1, selection.k + 1),
+        "row": rows,
+        "id": values_at(source, options.id, rows),
+        "gain": [None if np.isnan(gain) else gain for gain in selection.gains.tolist()],
+        "mass": selection.mass,
+        "cost": selection.costs,
+        "coefficient": selection.coefficients,
+        "label": labels,
+    }
+    return _with_file_columns(columns, source, rows, options, "source")
+
+
+def criticisms_table(
+    selection: Selection, source: Opened, target: Opened, options: ReadOptions
+) -> Table | None:
+    """Return rank, row, id and label per criticism, and its target columns; None without any.
+
+    ``rank`` 1 is the row that is represented worst; ``row`` is its number in the target file.
+    """
+    rows = selection.criticisms
+    if rows is None or len(rows) == 0:
+        return None
+    columns = {
+        "rank": np.arange(1, len(rows) + 1),
+        "row": rows if target.numbers is None else target.numbers[rows],
+        "id": values_at(target, options.id, rows),
+        "label": values_at(target, options.label or options.by, rows),
+    }
+    side = "source" if target is source else "target"
+    return _with_file_columns(columns, target, rows, options, side)
+
+
+def values_at(opened: Opened, name: str | None, rows: Ids) -> tuple[Any, ...] | None:
+    """Return the values of a column in some rows; None if the column is not named or not there."""
+    column = optional_column(opened, name)  # a target need not have every column of the source
+    return None if column is None else tuple(column[rows].tolist())
+
+
+def _with_file_columns(
+    columns: Mapping[str, Any], opened: Opened, rows: Ids, options: ReadOptions, side: str
+) -> Table:
+    """Return the columns that are not None, and the file's columns that they do not repeat."""
+    table = {name: values for name, values in columns.items() if values is not None}
+    repeated = {"id": options.id, "label": options.label}
+    for name, values in opened.records(rows).items():
+        if repeated.get(name) != name:
+            table[f"{side}_{name}" if name in RESERVED else name] = values
+    return table

@@ -1,0 +1,68 @@
+"""The table of file formats: names, suffixes and descriptions.
+
+`protobandit.rows.files.opening` adds the reader of each format. This file imports no library, so
+that the command line can show the formats in its help without loading NumPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files with rows.
+
+    Attributes
+    ----------
+    name
+        The value of `Opened.format`. A sparse matrix in an ``.npz`` file has the format "csr".
+    suffixes
+        Suffixes of file names in lower case; the usual one comes first.
+    description
+        What a file holds, for help texts.
+    is_table
+        Whether a file holds named columns that are read by pyarrow.
+    may_be_gzipped
+        Whether a file may be compressed, with ``.gz`` after its suffix.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    description: str
+    is_table: bool = False
+    may_be_gzipped: bool = False
+
+
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm")
+_TEXT_TABLE = {"is_table": True, "may_be_gzipped": True}
+
+FORMATS = (
+    FileFormat("npy", (".npy",), "a NumPy array"),
+    FileFormat("npz", (".npz",), "several NumPy arrays, or a SciPy sparse matrix"),
+    FileFormat("csv", (".csv",), "columns separated by commas", **_TEXT_TABLE),
+    FileFormat("tsv", (".tsv", ".tab"), "columns separated by tabs", **_TEXT_TABLE),
+    FileFormat("jsonl", (".jsonl", ".ndjson"), "one JSON object per line", **_TEXT_TABLE),
+    FileFormat("parquet", (".parquet", ".pq"), "a Parquet table", is_table=True),
+    FileFormat("arrow", (".arrow", ".feather", ".ipc"), "an Arrow table", is_table=True),
+    FileFormat("text", (".txt",), "one text per line"),
+    FileFormat("images", IMAGES, "images, one row each"),
+)
+BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
+TABLE_FORMATS = frozenset(each.name for each in FORMATS if each.is_table)
+
+
+def format_of(path: Path) -> FileFormat | None:
+    """Return the format that the suffix of a path stands for, or None."""
+    name = path.name.lower()
+    if name.endswith(".gz"):
+        found = BY_SUFFIX.get(Path(name[:-3]).suffix)
+        return found if found is not None and found.may_be_gzipped else None
+    return BY_SUFFIX.get(Path(name).suffix)
+
+
+def listed_suffixes() -> str:
+    """Return the suffixes of all formats in one line, for help texts and errors."""
+    files = [suffix for suffix, each in BY_SUFFIX.items() if each.name != "images"]
+    return f"{', '.join(files)}, images ({', '.join(IMAGES[:2])}, ...)"

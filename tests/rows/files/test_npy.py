@@ -1,0 +1,83 @@
+"""Files of NumPy: .npy and .npz."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import protobandit as pb
+from protobandit.data import open_rows
+from protobandit.rows.convert import as_rows
+from rows.files import files
+
+
+def test_npy_is_mapped_and_not_copied(tmp_path):
+    found = open_rows(files.write(tmp_path, "rows.npy"))
+    assert isinstance(found.rows, np.memmap)
+    assert not found.rows.flags.writeable
+
+
+def test_fortran_order_is_converted(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asfortranarray(files.NUMBERS))
+    rows = open_rows(path).rows
+    assert rows.flags.c_contiguous
+    np.testing.assert_array_equal(rows, files.NUMBERS)
+
+
+def test_large_files_in_fortran_order_raise(tmp_path, monkeypatch):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asfortranarray(files.NUMBERS))
+    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 10)
+    with pytest.raises(pb.InvalidInput, match=r"Fortran order.*ascontiguousarray"):
+        open_rows(path)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "<f8", "i2", "u1", "?", "f2"])
+def test_numbers_of_any_byte_order(tmp_path, dtype):
+    rows = (10 * files.NUMBERS).astype(dtype)
+    path = tmp_path / "rows.npy"
+    np.save(path, rows)
+    found = as_rows(open_rows(path), name="source").take(slice(0, files.N))
+    assert found.dtype.isnative
+    np.testing.assert_array_equal(found, rows)
+
+
+@pytest.mark.parametrize(
+    ("shape", "image"), [((5, 4), (5, 4)), ((5, 4, 3), (5, 4, 3)), ((5, 4, 1), (5, 4))]
+)
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_bytes_of_three_dimensions_are_images(tmp_path, suffix, shape, image):
+    pixels = np.random.default_rng(0).integers(256, size=(6, *shape), dtype=np.uint8)
+    path = tmp_path / f"rows{suffix}"
+    np.save(path, pixels) if suffix == ".npy" else np.savez(path, pixels)
+    found = open_rows(path)
+    assert (found.kind, found.image_shape) == ("images", image)
+    assert found.rows.shape == (6, int(np.prod(shape)))
+    np.testing.assert_array_equal(found.images([4, 1]), pixels[[4, 1]].reshape(2, *image))
+
+
+def test_rows_that_are_not_images_have_no_images(tmp_path):
+    with pytest.raises(pb.InvalidInput, match="holds numbers, not images"):
+        open_rows(files.write(tmp_path, "rows.npy")).images([0])
+
+
+def test_npz_of_several_tables_needs_a_name(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, a=files.NUMBERS, b=2 * files.NUMBERS, y=files.IDS, short=np.arange(3))
+    with pytest.raises(
+        pb.InvalidInput, match=r"holds 'a', 'b'. Name .* with data.open_rows\(path, columns="
+    ):
+        open_rows(path)
+    found = open_rows(path, columns="b")
+    np.testing.assert_array_equal(found.rows, 2 * files.NUMBERS)
+    assert found.names == ("y",)
+
+
+def test_large_members_of_npz_are_cached_on_disk(tmp_path, monkeypatch):
+    path = tmp_path / "rows.npz"
+    np.savez_compressed(path, rows=files.NUMBERS)
+    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 10)
+    found = open_rows(path, cache=tmp_path / "cache")
+    assert isinstance(found.rows, np.memmap)
+    np.testing.assert_array_equal(found.rows, files.NUMBERS)
