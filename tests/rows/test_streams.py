@@ -11,6 +11,7 @@ from protobandit.problem.limits import Limits
 from protobandit.rows.columns import Columns
 from protobandit.rows.streams import Stream, take_stream_rows
 from protobandit.search.methods import lazybandit
+from watched import outcome
 
 SOURCE = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 
@@ -322,6 +323,25 @@ def test_input_that_is_not_an_iterator_of_batches_raises(batches):
 def test_rows_must_be_a_positive_integer(rows):
     with pytest.raises(pb.InvalidInput, match=r"rows=.* is not allowed\. Pass an integer >= 1"):
         Stream([], rows=rows)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "own"])
+@pytest.mark.parametrize("method", ["lazygreedy", "protobandit", LazyBandit(effort=0.5)], ids=str)
+def test_a_search_on_a_stream_can_be_resumed(method, metric, tmp_path):
+    """The same call reads the same rows again."""
+
+    def own(a, b):
+        return np.abs(np.asarray(a)[:, None] - np.asarray(b)[None]).sum(axis=2)
+
+    options = {"method": method, "metric": pb.block_metric(own) if metric == "own" else metric}
+    whole = select(Stream(Feed(), rows=400), **options)
+    path = tmp_path / "search"
+    stopped = select(Stream(Feed(), rows=400), **options, callback=lambda _: True, checkpoint=path)
+    assert stopped.k == 1
+    found = select(Stream(Feed(), rows=400), **options, checkpoint=path)
+    assert outcome(found) == outcome(whole)
+    with pytest.raises(pb.InvalidInput, match="other target rows"):
+        select(Stream(Feed(seed=2), rows=400), **options, checkpoint=path)
 
 
 def test_repr():
