@@ -155,7 +155,7 @@ def test_rows_that_do_not_fit_the_problem(method, init, message):
 def test_rows_that_violate_the_constraints(method):
     rows, groups = brute.normal(20), np.arange(20) % 2
     given = method(init=[1, 2, 3])
-    with pytest.raises(pb.InvalidInput, match="init does not have row .*, which constraints fix"):
+    with pytest.raises(pb.InvalidInput, match=r"init does not have row .*, which constraints fix"):
         pb.select(rows, k=3, method=given, constraints=pb.Constraints(fixed=[7]))
     for quota in ({"at_least": {0: 2}}, {"at_most": {1: 1}}):
         rule = pb.Constraints(groups=groups, **quota)
