@@ -243,7 +243,7 @@ INVALID = [
     (
         "elimination of several",
         lambda: ProtoBandit(r=2, search="median-elimination"),
-        r"r=2 with search='median-elimination'.*one arm at a time",
+        r"r=2 .*search='median-elimination'.*one row at a time",
     ),
     # a selection
     ("assign None", lambda: CHOSEN.assign(None), r"rows=None is not a set of rows"),
