@@ -70,14 +70,8 @@ def dump(selection: Any) -> str:
 def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loaded:
     """Return the `Selection` that ``text`` contains, without its problem.
 
-    Parameters
-    ----------
-    text
-        What `dump` returned.
-    kind
-        `Selection`, which imports this module.
-    metric
-        The metric, if the selection was made with a callable.
+    ``kind`` is `Selection`, which imports this module. A selection made with a callable needs its
+    ``metric``.
     """
     document = _parse(text)
     try:

@@ -61,14 +61,8 @@ class Demo:
 def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
     """Select ``k`` digits by each method, score them, and draw those of the first method.
 
-    Parameters
-    ----------
-    k
-        Number of prototypes.
-    seed
-        Seed of the methods; the random selections use the following seeds too.
-    notify
-        Called with a sentence before each step.
+    The random selections use the seeds after ``seed`` too. ``notify`` gets a sentence before each
+    step.
     """
     from sklearn.datasets import load_digits
 

@@ -22,19 +22,10 @@ Notify = Callable[[str], None]  # called with a sentence about the current step
 class ReadOptions:
     """Options for reading files.
 
-    Attributes
-    ----------
-    columns
-        Names or globs of the feature columns; empty means all columns except those named below.
-    id, label, weights, groups, by
-        Columns that describe a row; they are never features.
-    has_categories
-        Whether text columns are features too.
-    image_size, is_colour
-        How images are read.
-    sample, assume_shuffled, cache
-        Number of rows sampled from a target table, how they are drawn, and the folder that keeps
-        the sample.
+    ``columns`` are names or globs of the feature columns; empty means all columns except ``id``,
+    ``label``, ``weights``, ``groups`` and ``by``, which describe a row and are never features.
+    ``has_categories`` is whether text columns are features too. ``sample`` is the number of rows
+    sampled from a target table, and ``cache`` the folder that keeps the sample.
     """
 
     columns: tuple[str, ...] = ()

@@ -64,21 +64,10 @@ _UNITS = {"images": "pixels per side", "texts": "characters", "records": "column
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EncodedRows:
-    """Rows in the form the page holds them.
+    """Rows in the form the page holds them; ``kind`` is "images", "texts" or "records".
 
-    Attributes
-    ----------
-    kind
-        "images", "texts" or "records".
-    items
-        Per row: a base64 PNG without the common ``head``, a text, or a list with one value per
-        column.
-    head
-        The first bytes of all images, base64.
-    columns
-        The names of the columns of records.
-    is_cut
-        Whether anything was left out or made smaller.
+    ``items`` holds per row a base64 PNG without the common ``head``, a text, or a list with one
+    value per column. ``is_cut`` is whether anything was left out or made smaller.
     """
 
     kind: str

@@ -23,19 +23,7 @@ def report_notes(
     agreement: Agreement | None,
     n_criticisms: int,
 ) -> list[str]:
-    """Return the notes of a report, as sentences.
-
-    Parameters
-    ----------
-    selection, sample
-        The selection, and the target rows that the report reads.
-    points
-        The positions of the rows on the map.
-    members, agreement
-        Further results from the sample.
-    n_criticisms
-        The number of criticisms shown.
-    """
+    """Return the notes of a report, as sentences; ``n_criticisms`` are shown."""
     most = members.nearest.shape[1]
     n_unlabelled = 0 if agreement is None else agreement.n_left_out
     n_all_criticisms = 0 if selection.criticisms is None else len(selection.criticisms)
