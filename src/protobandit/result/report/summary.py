@@ -83,7 +83,9 @@ def summarize(
         guarantee=_text(selection.guarantee),
         certificate=_text(certificate),
         certified=_bound(certificate),
-        confidence="" if certificate is None else _confidence(certificate),
+        confidence=""
+        if certificate is None
+        else _CONFIDENCE[certificate.kind].format(certificate.confidence),
         parameters={clean(name): _parameter(value) for name, value in selection.parameters.items()},
         command=clean(command),
     )
@@ -123,10 +125,6 @@ def _bound(certificate: Certificate | None) -> float | None:
     if certificate is None or not np.isfinite(certificate.cost_ratio):
         return None
     return float(certificate.cost_ratio)
-
-
-def _confidence(certificate: Certificate) -> str:
-    return _CONFIDENCE[certificate.kind].format(certificate.confidence)
 
 
 def _parameter(value: Any) -> str:
