@@ -137,7 +137,9 @@ def report_data(
     )
     _require_lengths(selection, sample, source, target)
     _require_groups(groups, summary, selection)
-    members = find_members(sample, k=selection.k, most=_n_members(selection.k))
+    # How many nearest and how many farthest members of a prototype to show.
+    most = int(np.clip(_ALL_MEMBERS // selection.k, _LEAST_MEMBERS, _MOST_MEMBERS))
+    members = find_members(sample, k=selection.k, most=most)
     distances = summarize_distances(sample, n_worst=_N_WORST)
     points = _drawn_positions(len(sample), _N_POINTS, random)
     criticisms = _criticisms(selection, sample.n_target)
@@ -179,11 +181,6 @@ def report_data(
         agreement=agreement,
         notes=(*notes, *contents.notes),
     )
-
-
-def _n_members(k: int) -> int:
-    """Return how many nearest and how many farthest members of a prototype to show."""
-    return int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
 
 
 def _problem_weights(selection: Queries, rows: Any) -> Doubles | None:
