@@ -22,15 +22,7 @@ _LOCK = Lock()
 
 
 class Kernel:
-    """A loop that is compiled when it is first called.
-
-    Parameters
-    ----------
-    loops
-        The function to compile.
-    reference
-        The same function in NumPy.
-    """
+    """A loop that is compiled when it is first called; ``reference`` is the same in NumPy."""
 
     def __init__(self, loops: Callable[..., Any], reference: Callable[..., Any]) -> None:
         self.loops = loops

@@ -14,18 +14,10 @@ from protobandit.foundation.array_types import Floats, Ids, Where
 class Operand:
     """Rows in the form that one metric reads, with their norms if it needs them.
 
-    Attributes
-    ----------
-    given
-        The rows before centring: a C-contiguous array, a CSR matrix, a list, or column numbers
-        (precomputed).
-    norms
-        The squared norms of the rows, of the centred ones if there are any.
-    near
-        The centred rows, or None. Only few pairs then need the rows before centring, so `take` does
-        not copy those.
-    at
-        The positions of the rows in ``given``, or None for all of them in order.
+    ``given`` are the rows before centring: a C-contiguous array, a CSR matrix, a list, or column
+    numbers (precomputed). ``norms`` are squared, of the centred rows if there are any. ``near`` are
+    the centred rows, or None. Only few pairs then need the rows before centring, so `take` does not
+    copy those. ``at`` are the positions of the rows in ``given``, or None for all of them in order.
     """
 
     given: Any

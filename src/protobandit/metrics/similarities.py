@@ -30,15 +30,7 @@ SQUARES = METRICS["sqeuclidean"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Similarity:
-    """A kernel.
-
-    Attributes
-    ----------
-    pairs
-        Computes k(target, source).
-    alone
-        Computes k(target, target), whatever the source.
-    """
+    """A kernel: ``pairs`` computes k(target, source), ``alone`` k(target, target)."""
 
     pairs: Metric
     alone: Metric

@@ -72,18 +72,8 @@ class BlockLog(Protocol):
 class Oracle:
     """Compute and count dissimilarities of source rows and target rows.
 
-    Parameters
-    ----------
-    problem
-        The rows and the metric.
-    n_jobs
-        Number of threads; None or -1 for all available cores.
-    counts
-        Where to count; new counts by default.
-    observer
-        Who observes long work.
-    log
-        Where the blocks of a user's own function are logged, if anywhere.
+    ``n_jobs`` is the number of threads; None or -1 for all available cores. ``observer`` observes
+    long work. ``log`` is where the blocks of a user's own function are logged, if anywhere.
     """
 
     def __init__(

@@ -46,18 +46,11 @@ Visit: TypeAlias = Callable[[Tile], None]
 class Scan:
     """Passes the distances of the whole target to ``sources[positions]`` to ``visit``.
 
-    Attributes
-    ----------
-    targets
-        Returns the operand of target rows.
-    tile
-        Computes the distances of some source rows to the target rows ``columns``; returns a
-        matrix, their rows in it, and its first column.
-    size
-        The number of source rows of a task. Tiles, and so all sums, are the same for every
-        multiple of ``TILE``.
-    is_lookup
-        For each position, whether its distances count as lookups: an earlier run had kept them.
+    ``targets`` returns the operand of target rows. ``tile`` computes the distances of some source
+    rows to the target rows ``columns``; it returns a matrix, their rows in it, and its first
+    column. ``size`` is the number of source rows of a task; tiles, and so all sums, are the same
+    for every multiple of ``TILE``. ``is_lookup`` is, for each position, whether its distances count
+    as lookups: an earlier run had kept them.
     """
 
     sources: Ids

@@ -32,18 +32,10 @@ Flags: TypeAlias = NDArray[np.bool_]
 class Feasibility:
     """The constraints that a search must satisfy.
 
-    Attributes
-    ----------
-    fixed
-        Source rows that are chosen first and never replaced.
-    groups
-        The group number of every source row.
-    names
-        The user's label of each group.
-    least, most
-        The smallest and largest number of rows per group; at most the size of the group.
-    prices, budget
-        The cost of each row and the largest total cost, or None.
+    ``fixed`` are source rows that are chosen first and never replaced. ``groups`` are the group
+    numbers of all source rows, and ``names`` the user's labels of the groups. ``least`` and
+    ``most`` are at most the size of the group. ``budget`` is the largest sum of ``prices``, or
+    None.
     """
 
     fixed: Ids

@@ -70,14 +70,8 @@ def dump(selection: Any) -> str:
 def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loaded:
     """Return the `Selection` that ``text`` contains, without its problem.
 
-    Parameters
-    ----------
-    text
-        What `dump` returned.
-    kind
-        `Selection`, which imports this module.
-    metric
-        The metric, if the selection was made with a callable.
+    ``kind`` is `Selection`, which imports this module. A selection made with a callable needs its
+    ``metric``.
     """
     document = _parse(text)
     try:
@@ -201,23 +195,15 @@ def _load_metric(stored: dict[str, Any], passed: Any) -> Metric | str:
 
 
 def _dump_rows(rows: Any) -> dict[str, Any]:
-    if isinstance(rows, np.ndarray):
-        return {
-            "kind": "array",
-            "dtype": str(rows.dtype),
-            "shape": list(rows.shape),
-            "values": rows.ravel().tolist(),
-        }
-    if hasattr(rows, "tocsr"):
-        return {
-            "kind": "csr",
-            "dtype": str(rows.dtype),
-            "shape": list(rows.shape),
-            "values": rows.data.tolist(),
-            "columns": rows.indices.tolist(),
-            "starts": rows.indptr.tolist(),
-        }
-    return {"kind": "list", "values": list(rows)}
+    if isinstance(rows, list):
+        return {"kind": "list", "values": rows}
+    is_dense = isinstance(rows, np.ndarray)
+    return {
+        "kind": "array" if is_dense else "csr",
+        "dtype": str(rows.dtype),
+        "shape": list(rows.shape),
+        "values": rows.ravel() if is_dense else rows.data,
+    } | ({} if is_dense else {"columns": rows.indices, "starts": rows.indptr})
 
 
 def _load_rows(stored: dict[str, Any]) -> Any:

@@ -42,16 +42,10 @@ _HELP = (
 
 
 def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
-    """Return ``data`` as `Rows`.
+    """Return ``data`` as `Rows`; paths are already opened, and ``name`` is for errors.
 
-    Parameters
-    ----------
-    data
-        The value of the parameter ``name``, with paths already opened.
-    name
-        The parameter's name, for errors.
-    takes_objects
-        Whether the metric is a function of the user, so that rows need not be numbers.
+    ``takes_objects`` is whether the metric is a function of the user, so that rows need not be
+    numbers.
     """
     if isinstance(data, Rows):
         return _not_empty(data, name)

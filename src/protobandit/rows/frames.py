@@ -103,20 +103,11 @@ def as_columns(
     categories: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> Columns:
-    """Return any table as `Columns`.
+    """Return any table as `Columns`: a 2-D array, a pandas or polars DataFrame, a pyarrow Table.
 
-    Parameters
-    ----------
-    data
-        A 2-D array, a pandas or polars DataFrame, a pyarrow Table, or `Columns`, which are
-        returned unchanged.
-    name
-        The parameter's name, for errors.
-    categories
-        Columns to read as categories whatever they hold. Columns of texts always are categories.
-    only
-        Names of the columns to read, if the data has all of them. By default, and if one is
-        missing, all columns are read.
+    `Columns` are returned unchanged. ``name`` is for errors. The columns ``categories`` are read as
+    categories whatever they hold; columns of texts always are. ``only`` names the columns to read;
+    by default, and if one of them is missing, all columns are read.
     """
     if isinstance(data, Columns):
         return data

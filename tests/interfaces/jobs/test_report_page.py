@@ -163,10 +163,10 @@ def test_sampled_rows_are_named_by_their_row_number(tmp_path, id_column):
 
 def test_only_samples_have_row_numbers(tmp_path):
     write_vectors(tmp_path / "t.parquet", 2, n=200)
-    opened = ReadOptions(columns=("v",)).open_source([str(tmp_path / "t.parquet")], is_target=True)
-    assert opened.numbers is None
     options = ReadOptions(columns=("v",), sample=20, cache=str(tmp_path / "cache"))
-    drawn = options.open_target([str(tmp_path / "t.parquet")], source=opened)
+    paths = [str(tmp_path / "t.parquet")]
+    opened, drawn = options.open_sides(paths, paths, seed=0)
+    assert opened.numbers is None
     assert drawn.numbers.tolist() == drawn.rows[:, 0].tolist()
     names = row_display(drawn, options).names
     assert len(names) == 20

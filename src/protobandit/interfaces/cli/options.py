@@ -19,34 +19,11 @@ LIMITS = "Limits and checkpoints"
 OUTPUT = "Output"
 
 
-class TableFormat(str, Enum):
-    """Format of a table."""
-
-    csv = "csv"
-    parquet = "parquet"
-
-
-class Kind(str, Enum):
-    """Kind of a certificate."""
-
-    rigorous = "rigorous"
-    asymptotic = "asymptotic"
-
-
-class Categories(str, Enum):
-    """How categories become numbers."""
-
-    one_hot = "one-hot"
-    gower = "gower"
-
-
-class Impute(str, Enum):
-    """How missing values are replaced."""
-
-    mean = "mean"
-    median = "median"
-    most_frequent = "most-frequent"
-
+# Enums, which all supported versions of typer take as choices.
+TableFormat = Enum("TableFormat", {"csv": "csv", "parquet": "parquet"})
+Kind = Enum("Kind", {"rigorous": "rigorous", "asymptotic": "asymptotic"})
+Categories = Enum("Categories", {"one_hot": "one-hot", "gower": "gower"})
+Impute = Enum("Impute", {"mean": "mean", "median": "median", "most_frequent": "most-frequent"})
 
 # An option by the names it has and the form of its value, which a flag does not have.
 OPTIONS = {

@@ -61,14 +61,8 @@ class Demo:
 def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
     """Select ``k`` digits by each method, score them, and draw those of the first method.
 
-    Parameters
-    ----------
-    k
-        Number of prototypes.
-    seed
-        Seed of the methods; the random selections use the following seeds too.
-    notify
-        Called with a sentence before each step.
+    The random selections use the seeds after ``seed`` too. ``notify`` gets a sentence before each
+    step.
     """
     from sklearn.datasets import load_digits
 
@@ -97,19 +91,22 @@ def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
 
 def select_digits(digits: Any, k: int, *, method: str, seed: int) -> ScoredSelection:
     """Select by one method, measure the time, and score the selection."""
+    from sklearn.metrics import pairwise_distances_argmin
+
     started = perf_counter()
     selection = select(digits.data, k=k, method=method, random_state=seed)
     seconds = perf_counter() - started
     nearest = selection.assign(digits.data).labels
     labels = digits.target[selection.indices]
     centres = barycentres(digits.data, nearest, digits.data[selection.indices])
+    by_centre = labels[pairwise_distances_argmin(digits.data, centres)]
     score = DemoScore(
         cost=selection.cost,
         cost_error=selection.cost_error,
         evaluations=selection.evaluations,
         seconds=seconds,
         by_nearest=float(np.mean(labels[nearest] == digits.target)),
-        by_barycentre=float(np.mean(labels[_nearest(digits.data, centres)] == digits.target)),
+        by_barycentre=float(np.mean(by_centre == digits.target)),
     )
     return ScoredSelection(selection, score)
 
@@ -152,21 +149,11 @@ def draw(digits: Any, selection: Selection) -> str:
 
 def signed(picture: str) -> str:
     """Return the picture with a last line by which `is_unchanged` recognises it."""
-    return f"{picture}{_SIGNATURE}{_digest(picture)} -->\n"
+    digest = hashlib.sha256(picture.encode("utf-8")).hexdigest()[:32]
+    return f"{picture}{_SIGNATURE}{digest} -->\n"
 
 
 def is_unchanged(text: str) -> bool:
     """Return whether ``text`` is a picture of this demo that has not been edited."""
     picture, _, _ = text.rpartition(_SIGNATURE)
     return bool(picture) and text == signed(picture)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
-
-
-def _nearest(rows: Any, points: Any) -> Ids:
-    from sklearn.metrics import pairwise_distances_argmin
-
-    nearest: Ids = pairwise_distances_argmin(rows, points)
-    return nearest

@@ -34,24 +34,10 @@ from protobandit.search.methods.table import as_method
 class SelectArguments:
     """Files, and how to select from them.
 
-    Attributes
-    ----------
-    sources, targets
-        Paths; no targets means that the source is also the target.
-    k
-        Number of prototypes, a fraction of the source rows, or "auto".
-    read_options, preparation
-        How files become rows, and how rows are prepared.
-    metric, metric_parameters
-        Name and parameters of the metric; None chooses a metric by the kind of rows.
-    method, parameters
-        Name and parameters of the method.
-    fixed
-        Row numbers, or ids if the read options name a column of ids.
-    at_least, at_most
-        One number for all groups, or a number per group.
-    limits, seed, n_jobs
-        As in `protobandit.select`.
+    No ``targets`` means that the source is also the target. ``k`` may be a fraction of the source
+    rows or "auto". ``metric`` None chooses a metric by the kind of rows. ``fixed`` holds row
+    numbers, or ids if the read options name a column of ids. ``at_least`` and ``at_most`` are one
+    number for all groups, or a number per group. The rest is as in `protobandit.select`.
     """
 
     sources: tuple[str, ...]

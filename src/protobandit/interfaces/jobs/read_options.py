@@ -22,19 +22,10 @@ Notify = Callable[[str], None]  # called with a sentence about the current step
 class ReadOptions:
     """Options for reading files.
 
-    Attributes
-    ----------
-    columns
-        Names or globs of the feature columns; empty means all columns except those named below.
-    id, label, weights, groups, by
-        Columns that describe a row; they are never features.
-    has_categories
-        Whether text columns are features too.
-    image_size, is_colour
-        How images are read.
-    sample, assume_shuffled, cache
-        Number of rows sampled from a target table, how they are drawn, and the folder that keeps
-        the sample.
+    ``columns`` are names or globs of the feature columns; empty means all columns except ``id``,
+    ``label``, ``weights``, ``groups`` and ``by``, which describe a row and are never features.
+    ``has_categories`` is whether text columns are features too. ``sample`` is the number of rows
+    sampled from a target table, and ``cache`` the folder that keeps the sample.
     """
 
     columns: tuple[str, ...] = ()
@@ -49,39 +40,6 @@ class ReadOptions:
     sample: int | None = None
     assume_shuffled: bool = False
     cache: str | None = None
-
-    def open_source(
-        self, paths: Sequence[str], *, is_target: bool, seed: int = 0, notify: Notify | None = None
-    ) -> Opened:
-        """Open all source rows; ``is_target`` is True if they are also the target."""
-        described = (self.id, self.label, self.groups, self.by)
-        return self._open(
-            paths,
-            name="source",
-            required=(*described, self.weights) if is_target else described,
-            optional=(self.weights,),
-            columns=self.columns,
-            image_size=self.image_size,
-            seed=seed,
-            notify=notify,
-        )
-
-    def open_target(
-        self, paths: Sequence[str], *, source: Opened, seed: int = 0, notify: Notify | None = None
-    ) -> Opened:
-        """Open the target rows, or a sample of them, with the feature columns of the source."""
-        return self._open(
-            paths,
-            name="target",
-            required=(self.weights, self.by),
-            optional=(self.id, self.label, self.groups),
-            columns=self._columns_for(paths, feature_columns(source)),
-            image_size=image_size_of(source),
-            sample=self.sample,
-            assume_shuffled=self.assume_shuffled,
-            seed=seed,
-            notify=notify,
-        )
 
     def open_new(
         self,
@@ -112,11 +70,36 @@ class ReadOptions:
         seed: int,
         notify: Notify | None = None,
     ) -> tuple[Opened, Opened]:
-        """Open source and target; both are the same object if there are no target paths."""
-        source = self.open_source(sources, is_target=not targets, seed=seed, notify=notify)
+        """Open all source rows, and the target or a sample of it with the same feature columns.
+
+        Both are the same object if there are no target paths.
+        """
+        described = (self.id, self.label, self.groups, self.by)
+        source = self._open(
+            sources,
+            name="source",
+            required=described if targets else (*described, self.weights),
+            optional=(self.weights,),
+            columns=self.columns,
+            image_size=self.image_size,
+            seed=seed,
+            notify=notify,
+        )
         if not targets:
             return source, source
-        return source, self.open_target(targets, source=source, seed=seed, notify=notify)
+        target = self._open(
+            targets,
+            name="target",
+            required=(self.weights, self.by),
+            optional=(self.id, self.label, self.groups),
+            columns=self._columns_for(targets, feature_columns(source)),
+            image_size=image_size_of(source),
+            sample=self.sample,
+            assume_shuffled=self.assume_shuffled,
+            seed=seed,
+            notify=notify,
+        )
+        return source, target
 
     def to_document(self) -> dict[str, Any]:
         """Return the options that were set, as JSON can hold them."""

@@ -20,18 +20,10 @@ from protobandit.rows.files.opened import Opened
 class RunRecord:
     """Where a selection came from.
 
-    Attributes
-    ----------
-    version, command
-        Version of protobandit, and the command as typed.
-    sources, targets
-        Paths as given; no targets if the source was also the target.
-    read_options, seed
-        How the files were read, and the seed.
-    columns, image_size
-        Feature columns, if they have names; height and width of images.
-    ids, labels
-        Ids and labels of the prototypes, best first, or None.
+    ``command`` is as typed, and paths are as given; there are no ``targets`` if the source was also
+    the target. ``columns`` are the feature columns, if they have names; ``image_size`` is the
+    height and width of images. ``ids`` and ``labels`` are those of the prototypes, best first, or
+    None.
     """
 
     version: str = ""

@@ -53,28 +53,11 @@ class WrittenResult:
 class SelectJob:
     """Select, and write the result to a folder.
 
-    The command line calls `open`, `search`, `certify`, `render` and `write` in this order.
-
-    Attributes
-    ----------
-    arguments
-        What to select.
-    out
-        Folder of the result; None means `default_folder`.
-    table_format
-        Format of the tables: "csv" or "parquet".
-    has_report, has_certificate
-        Whether to write a report page, and whether to add a certificate.
-    has_checkpoint, is_resumed
-        Whether to keep a checkpoint, and whether to continue from one.
-    checkpoint_seconds
-        Seconds between two saves of the checkpoint; None means `CHECKPOINT_SECONDS`.
-    keeps_partial
-        Whether to write the best result so far once ``interrupt`` is set.
-    force
-        Whether an earlier result may be replaced.
-    command
-        The command as typed.
+    The command line calls `open`, `search`, `certify`, `render` and `write` in this order. ``out``
+    is the folder of the result; None means `default_folder`. ``is_resumed`` is whether to continue
+    from a checkpoint; ``checkpoint_seconds`` None means `CHECKPOINT_SECONDS`. With
+    ``keeps_partial``, the best result so far is written once ``interrupt`` is set. With ``force``,
+    an earlier result may be replaced. ``command`` is the command as typed.
     """
 
     arguments: SelectArguments

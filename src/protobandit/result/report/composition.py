@@ -19,21 +19,12 @@ _MISSING = "(none)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Composition:
-    """Shares by value of a label or group.
+    """Shares by value of a label or group; ``name`` is "label" or "group".
 
-    Attributes
-    ----------
-    name
-        "label" or "group".
-    values
-        Numbers ascending; other values by their share in the target, or else in the source. If
-        there are very many, the last entry sums up the rarest.
-    source, target
-        The shares in source and target; None if their values are not known.
-    mass, counts
-        The mass and the number of the prototypes with each value.
-    n_merged
-        The number of values that the last entry sums up.
+    ``values`` are numbers, ascending, or other values by their share in the target, or else in the
+    source. If there are very many, the last entry sums up the ``n_merged`` rarest. ``source`` and
+    ``target`` are None if their values are not known. ``mass`` and ``counts`` are the mass and the
+    number of the prototypes with each value.
     """
 
     name: str
@@ -97,21 +88,7 @@ def label_agreement(
 ) -> Agreement | None:
     """Return the share of the weight of rows that have their prototype's label.
 
-    Parameters
-    ----------
-    labels
-        One label per row.
-    prototype_labels
-        One label per prototype.
-    nearest
-        The nearest prototype of each row.
-    weights
-        One weight per row.
-
-    Returns
-    -------
-    Agreement or None
-        None if no row with weight has a label.
+    ``nearest`` is the nearest prototype of each row. None if no row with weight has a label.
     """
     is_known, is_prototype_known = (
         np.fromiter((not is_missing(v) for v in side), dtype=bool, count=len(side))

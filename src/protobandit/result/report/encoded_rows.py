@@ -12,7 +12,7 @@ only prototypes and their members are encoded.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.slices import cuts
 from protobandit.result.report.png import HEAD, png
 from protobandit.result.report.row_display import RowDisplay
 from protobandit.result.report.safe_text import cell_value, clean, script_json, shortened
@@ -39,46 +40,22 @@ class DetailLevel(NamedTuple):
 
 
 LEVELS = {
-    "images": (
-        DetailLevel(96, 64),
-        DetailLevel(64, 48),
-        DetailLevel(64, 32),
-        DetailLevel(48, 24),
-        DetailLevel(32, 16),
-    ),
-    "texts": (
-        DetailLevel(4000, 600),
-        DetailLevel(2000, 240),
-        DetailLevel(1000, 120),
-        DetailLevel(400, 60),
-    ),
-    "records": (
-        DetailLevel(32, 32),
-        DetailLevel(32, 12),
-        DetailLevel(16, 8),
-        DetailLevel(8, 4),
-    ),
+    kind: tuple(DetailLevel(*sizes) for sizes in levels)
+    for kind, levels in {
+        "images": ((96, 64), (64, 48), (64, 32), (48, 24), (32, 16)),
+        "texts": ((4000, 600), (2000, 240), (1000, 120), (400, 60)),
+        "records": ((32, 32), (32, 12), (16, 8), (8, 4)),
+    }.items()
 }
 _UNITS = {"images": "pixels per side", "texts": "characters", "records": "columns"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EncodedRows:
-    """Rows in the form the page holds them.
+    """Rows in the form the page holds them; ``kind`` is "images", "texts" or "records".
 
-    Attributes
-    ----------
-    kind
-        "images", "texts" or "records".
-    items
-        Per row: a base64 PNG without the common ``head``, a text, or a list with one value per
-        column.
-    head
-        The first bytes of all images, base64.
-    columns
-        The names of the columns of records.
-    is_cut
-        Whether anything was left out or made smaller.
+    ``items`` holds per row a base64 PNG without the common ``head``, a text, or a list with one
+    value per column. ``is_cut`` is whether anything was left out or made smaller.
     """
 
     kind: str
@@ -143,7 +120,8 @@ def _page_rows(
 def encode(display: RowDisplay, ids: Ids, size: int) -> EncodedRows:
     """Encode the rows with these numbers, in the order given."""
     order = np.argsort(ids, kind="stable")
-    parts = [_ENCODERS[display.kind](rows, size) for rows in _chunks(display, ids[order])]
+    chunks = (display.rows(ids[order[cut]]) for cut in cuts(len(ids), _CHUNK))
+    parts = [_ENCODERS[display.kind](rows, size) for rows in chunks]
     items: list[Any] = [None] * len(ids)
     for position, item in zip(order, (i for part in parts for i in part.items), strict=True):
         items[int(position)] = item
@@ -171,11 +149,6 @@ def _require_same_form(parts: list[EncodedRows]) -> None:
                 "take returned images of different sizes for different rows. Return images of one "
                 "height and width, all grey or all in colour."
             )
-
-
-def _chunks(display: RowDisplay, ids: Ids) -> Iterator[Any]:
-    for start in range(0, len(ids), _CHUNK):
-        yield display.rows(ids[start : start + _CHUNK])
 
 
 def _estimated_length(display: RowDisplay, ids: Ids, size: int) -> float:

@@ -68,21 +68,11 @@ def gallery(
 ) -> str:
     """Return an SVG that shows images in the order given, each with its mass as text and bar.
 
-    Parameters
-    ----------
-    images
-        Array of shape (k, height, width): 0 is the background, the largest value of all is black.
-        Colours are inverted if the reader prefers a dark theme.
-    mass
-        The share of the target that each prototype represents, of shape (k,).
-    title, subtitle, note
-        The lines above and below the images.
-    names
-        The name of each image, shown when the pointer is on it.
+    ``images`` has shape (k, height, width): 0 is the background, the largest value of all is black.
+    Colours are inverted if the reader prefers a dark theme. ``mass`` is the share of the target
+    that each prototype represents. ``title`` and ``subtitle`` are above the images, ``note`` is
+    below. ``names`` are shown when the pointer is on an image.
 
-    Examples
-    --------
-    >>> from protobandit.result.report.gallery import gallery
     >>> svg = gallery([[[0, 1], [1, 0]]], [1.0], title="One prototype")
     >>> svg.startswith("<svg")
     True

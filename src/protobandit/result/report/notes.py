@@ -23,28 +23,25 @@ def report_notes(
     agreement: Agreement | None,
     n_criticisms: int,
 ) -> list[str]:
-    """Return the notes of a report, as sentences.
-
-    Parameters
-    ----------
-    selection, sample
-        The selection, and the target rows that the report reads.
-    points
-        The positions of the rows on the map.
-    members, agreement
-        Further results from the sample.
-    n_criticisms
-        The number of criticisms shown.
-    """
+    """Return the notes of a report, as sentences; ``n_criticisms`` are shown."""
     most = members.nearest.shape[1]
     n_unlabelled = 0 if agreement is None else agreement.n_left_out
     n_all_criticisms = 0 if selection.criticisms is None else len(selection.criticisms)
+    have = "has no label and is" if n_unlabelled == 1 else "have no label and are"
     n_weightless = sample.n_target - sample.n_all
     notes = (
         (not sample.is_whole, _sampled(sample, has_labels=agreement is not None)),
-        (n_weightless > 0, _weightless(n_weightless)),
-        (has_estimated_mass(selection, sample), _ESTIMATED_MASS),
-        (n_unlabelled > 0, _unlabelled(n_unlabelled)),
+        (
+            n_weightless > 0,
+            f"{format_rows(n_weightless, 'target row')} of weight 0 "
+            f"{'is' if n_weightless == 1 else 'are'} left out.",
+        ),
+        # The mass is exact if the sample has all rows, or if the selection's mass is of all rows.
+        (not sample.is_whole and float(selection.cost_error) != 0, _ESTIMATED_MASS),
+        (
+            n_unlabelled > 0,
+            f"{format_rows(n_unlabelled, 'target row')} {have} left out where labels are compared.",
+        ),
         (len(points) < len(sample), f"The map shows {len(points):,} target rows drawn at random."),
         (
             int(members.counts.max()) > 2 * most,
@@ -58,30 +55,9 @@ def report_notes(
     return [sentence for applies, sentence in notes if applies]
 
 
-def has_estimated_mass(selection: Queries, sample: ReportSample) -> bool:
-    """Return whether the mass shown is an estimate.
-
-    It is exact if the sample has all rows, or if the selection's mass is of all rows.
-    """
-    return not sample.is_whole and float(selection.cost_error) != 0
-
-
 def _sampled(sample: ReportSample, *, has_labels: bool) -> str:
     subjects = "Members, distances and worst-covered rows"
     if has_labels:
         subjects = "Members, distances, worst-covered rows and label agreement"
     n, n_all = f"{len(sample):,}", f"{sample.n_all:,}"
     return f"{subjects} are computed from {n} target rows drawn at random from {n_all}."
-
-
-def _unlabelled(n: int) -> str:
-    have = "has no label and is" if n == 1 else "have no label and are"
-    return f"{_target_rows(n)} {have} left out where labels are compared."
-
-
-def _weightless(n: int) -> str:
-    return f"{_target_rows(n)} of weight 0 {'is' if n == 1 else 'are'} left out."
-
-
-def _target_rows(n: int) -> str:
-    return format_rows(n, "target row")

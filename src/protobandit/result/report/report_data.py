@@ -51,10 +51,8 @@ class ReportData:
 
     Attributes
     ----------
-    summary
-        The selection and its facts.
     sample
-        The target rows the report reads.
+        The target rows the report reads; ``members`` and ``distances`` describe them.
     prototypes
         The numbers, names, labels and groups of the prototypes, best first.
     mass
@@ -62,19 +60,13 @@ class ReportData:
         whole target, else taken from the selection.
     criticisms
         The first of the selection's criticisms, worst first: numbers of target rows.
-    members, distances
-        The members of each prototype, and the distances to the nearest prototype, in the sample.
-    projection
-        The map: rows and prototypes as points of a plane.
     points
-        The positions in the sample of the rows on the map.
+        The positions in the sample of the rows on the map, which ``projection`` holds.
     compositions
         Shares by label and by group.
-    rows
-        The target rows the page holds: numbers, names, labels, nearest prototypes, distances.
-    contents
-        The encoded prototypes and target rows. If not all fit, only the first of ``rows`` have
-        contents.
+    rows, contents
+        The names of the target rows the page holds, and the encoded prototypes and target rows. If
+        not all fit, only the first of ``rows`` have contents.
     agreement
         The share of target rows that have their prototype's label; None without labels.
     notes
@@ -110,7 +102,7 @@ def report_data(
     layout: str = "auto",
     random_state: int = 0,
 ) -> ReportData:
-    """Compute what a report shows about a selection.
+    """Compute what a report shows about a selection; `page` has an example.
 
     Cost: k evaluations per target row in the sample, which has at most 20,000 rows by default and
     fewer if the metric is expensive.
@@ -135,16 +127,6 @@ def report_data(
         The map: "pca", "umap" or "auto", which uses UMAP if umap-learn is installed.
     random_state
         The seed of everything random.
-
-    Examples
-    --------
-    >>> import protobandit as pb
-    >>> from protobandit.result.report.row_display import RowDisplay
-    >>> rows = [[0.0], [1.0], [9.0], [10.0]]
-    >>> display = RowDisplay(kind="records", take=lambda ids: {"x": [rows[i][0] for i in ids]})
-    >>> report = report_data(pb.select(rows, k=2), rows, source=display, target=display)
-    >>> report.members.counts.tolist()
-    [2, 2]
     """
     random = np.random.default_rng(random_state)
     if weights is None:
@@ -155,7 +137,9 @@ def report_data(
     )
     _require_lengths(selection, sample, source, target)
     _require_groups(groups, summary, selection)
-    members = find_members(sample, k=selection.k, most=_n_members(selection.k))
+    # How many nearest and how many farthest members of a prototype to show.
+    most = int(np.clip(_ALL_MEMBERS // selection.k, _LEAST_MEMBERS, _MOST_MEMBERS))
+    members = find_members(sample, k=selection.k, most=most)
     distances = summarize_distances(sample, n_worst=_N_WORST)
     points = _drawn_positions(len(sample), _N_POINTS, random)
     criticisms = _criticisms(selection, sample.n_target)
@@ -197,11 +181,6 @@ def report_data(
         agreement=agreement,
         notes=(*notes, *contents.notes),
     )
-
-
-def _n_members(k: int) -> int:
-    """Return how many nearest and how many farthest members of a prototype to show."""
-    return int(np.clip(_ALL_MEMBERS // k, _LEAST_MEMBERS, _MOST_MEMBERS))
 
 
 def _problem_weights(selection: Queries, rows: Any) -> Doubles | None:

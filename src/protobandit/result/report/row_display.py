@@ -23,20 +23,11 @@ _MOST_NAME = 120  # characters
 class RowDisplay:
     """How to show the rows of the source or of the target.
 
-    Parameters
-    ----------
-    kind
-        "images", "texts" or "records".
-    take
-        ``take(ids)`` returns the rows with these numbers: images as uint8 of shape (n, height,
-        width) or (n, height, width, 3), texts as a list, records as a dictionary of columns. It is
-        called with a few hundred ascending numbers at a time.
-    names
-        The name of each row; its number by default.
-    labels
-        The class of each row, if there are classes.
-    n
-        The number of rows; by default the number of names or labels.
+    ``kind`` is "images", "texts" or "records". ``take(ids)`` returns the rows with these numbers:
+    images as uint8 of shape (n, height, width) or (n, height, width, 3), texts as a list, records
+    as a dictionary of columns. It is called with a few hundred ascending numbers at a time. Rows
+    without ``names`` are shown with their numbers. ``n`` is by default the number of names or
+    labels.
     """
 
     kind: str

@@ -40,18 +40,8 @@ class Nearest(NamedTuple):
 class ReportSample:
     """Target rows, each with its nearest prototype, the distance to it, and its weight.
 
-    Attributes
-    ----------
-    ids
-        Numbers of target rows, ascending.
-    labels, distances
-        The nearest prototype of each row and the distance to it.
-    weights
-        Positive, with sum 1 over the sample.
-    n_target
-        The number of target rows.
-    n_weighted
-        The number of target rows with positive weight; None if all have.
+    ``ids`` are ascending. ``weights`` are positive, with sum 1 over the sample. ``n_weighted`` is
+    the number of target rows with positive weight; None if all have.
     """
 
     ids: Ids
@@ -161,14 +151,8 @@ def rows_at(rows: Any, ids: Ids) -> Any:
 class Members:
     """The nearest and the farthest members of each prototype, as positions in the sample.
 
-    Attributes
-    ----------
-    nearest, farthest
-        One row per prototype, filled up with -1. No member is in both.
-    counts
-        The number of members of each prototype.
-    means
-        Their weighted mean distance; NaN for a prototype without members.
+    Both have one row per prototype, filled up with -1; no member is in both. ``counts`` and
+    ``means`` are the number of members and their weighted mean distance; NaN without members.
     """
 
     nearest: Ids
@@ -201,16 +185,9 @@ def find_members(sample: ReportSample, *, k: int, most: int) -> Members:
 class DistanceSummary:
     """The distribution of distances to the nearest prototype.
 
-    Attributes
-    ----------
-    edges, heights, counts
-        A histogram: the edges of the bins, the share of the weight and the number of rows in each.
-    quantiles
-        The weighted quantiles of ``SHARES``.
-    mean, least, most
-        The weighted mean, the smallest and the largest distance.
-    worst
-        Positions in the sample of the rows with the largest distances, largest first.
+    ``heights`` and ``counts`` are the share of the weight and the number of rows in each bin of a
+    histogram. ``quantiles`` and ``mean`` are weighted; the former are those of ``SHARES``.
+    ``worst`` holds positions in the sample of the rows with the largest distances, largest first.
     """
 
     edges: Doubles

@@ -26,30 +26,9 @@ _CONFIDENCE = {
 class SelectionSummary:
     """The facts of a selection; texts are "" where there is nothing to show.
 
-    Attributes
-    ----------
-    selection
-        The selection, for its numbers.
-    n_source, n_target
-        The numbers of source rows (None if not known) and target rows.
-    method, metric, parameters
-        The method with its parameters, and the metric, followed by its parameters.
-    preparation
-        How rows were prepared.
-    classes
-        The number of classes, if prototypes were selected by class.
-    spent
-        The cost of the prototypes and the budget.
-    status
-        How the search ended.
-    guarantee, certificate
-        What is proven.
-    certified
-        The certificate's bound on cost / best cost.
-    confidence
-        The confidence of the certificate.
-    command
-        The command that repeats the selection.
+    ``n_source`` is None if it is not known. ``metric`` is followed by its parameters. ``spent`` is
+    the cost of the prototypes and the budget. ``certified`` is the certificate's bound on cost /
+    best cost, with this ``confidence``. ``command`` repeats the selection.
     """
 
     selection: Queries
@@ -104,7 +83,9 @@ def summarize(
         guarantee=_text(selection.guarantee),
         certificate=_text(certificate),
         certified=_bound(certificate),
-        confidence="" if certificate is None else _confidence(certificate),
+        confidence=""
+        if certificate is None
+        else _CONFIDENCE[certificate.kind].format(certificate.confidence),
         parameters={clean(name): _parameter(value) for name, value in selection.parameters.items()},
         command=clean(command),
     )
@@ -144,10 +125,6 @@ def _bound(certificate: Certificate | None) -> float | None:
     if certificate is None or not np.isfinite(certificate.cost_ratio):
         return None
     return float(certificate.cost_ratio)
-
-
-def _confidence(certificate: Certificate) -> str:
-    return _CONFIDENCE[certificate.kind].format(certificate.confidence)
 
 
 def _parameter(value: Any) -> str:

@@ -12,20 +12,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of files with rows.
+    """A format of files with rows; ``description`` is for help texts.
 
-    Attributes
-    ----------
-    name
-        The value of `Opened.format`. A sparse matrix in an ``.npz`` file has the format "csr".
-    suffixes
-        Suffixes of file names in lower case; the usual one comes first.
-    description
-        What a file holds, for help texts.
-    is_table
-        Whether a file holds named columns that are read by pyarrow.
-    may_be_gzipped
-        Whether a file may be compressed, with ``.gz`` after its suffix.
+    ``name`` is the value of `Opened.format`. A sparse matrix in an ``.npz`` file has the format
+    "csr". ``suffixes`` are in lower case; the usual one comes first. ``is_table`` is whether a file
+    holds named columns that are read by pyarrow. If ``may_be_gzipped``, ``.gz`` may follow the
+    suffix.
     """
 
     name: str

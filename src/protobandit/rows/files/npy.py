@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,9 +94,7 @@ def _require_whole(
         raise InvalidInput(
             f"{name}: {shown} has the invalid shape {shape} in its header. Save it again."
         )
-    n_bytes = dtype.itemsize
-    for n in shape:
-        n_bytes *= int(n)
+    n_bytes = prod(map(int, shape), start=dtype.itemsize)
     if n_bytes > n_there:
         raise InvalidInput(
             f"{name}: {shown} is incomplete: its header requires {n_bytes:,} bytes of numbers "
@@ -253,12 +252,4 @@ def _sparse(path: Path, asked: ReadRequest) -> Opened:
 
     _require_no_names(asked)
     matrix: Any = load_npz(path)
-    matrix = matrix.tocsr()
-    return Opened(
-        path=asked.shown,
-        format="csr",
-        rows=matrix,
-        kind="numbers",
-        features=tuple(map(str, range(matrix.shape[1]))),
-        n_total=int(matrix.shape[0]),
-    )
+    return _opened(matrix.tocsr(), "csr", asked)

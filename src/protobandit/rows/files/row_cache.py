@@ -39,17 +39,9 @@ def cached(
 ) -> np.ndarray[Any, Any]:
     """Return an array on disk that ``fill`` has written, in this run or in an earlier one.
 
-    Parameters
-    ----------
-    paths, key
-        What the array is made from: the files, identified by path, size and modification time, and
-        the options that determine the rows.
-    shape, dtype
-        Shape and type of the array.
-    fill
-        Function that writes the whole array.
-    asked
-        Gives the cache folder, and the function that receives messages.
+    It is made from the files ``paths``, identified by path, size and modification time, and
+    ``key``, the options that determine the rows. ``asked`` gives the cache folder, and the function
+    that receives messages.
     """
     folder = cache_folder(asked.cache)
     wanted = np.dtype(dtype).newbyteorder("=")

@@ -25,8 +25,8 @@ def moments(blocks: Blocks) -> ColumnMoments:
     """Return mean and variance in two passes, which avoids cancellation."""
     with np.errstate(over="ignore", invalid="ignore"):
         n = sum(len(block) for block in blocks())
-        mean = _total(block.sum(axis=0) for block in blocks()) / n
-        variance = _total(((block - mean) ** 2).sum(axis=0) for block in blocks()) / n
+        mean = sum(block.sum(axis=0) for block in blocks()) / n
+        variance = sum(((block - mean) ** 2).sum(axis=0) for block in blocks()) / n
     return ColumnMoments(n, mean, variance)
 
 
@@ -39,13 +39,6 @@ def sparse_moments(matrix: Any) -> ColumnMoments:
         squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=width)
         n_zeros = n - np.bincount(columns, minlength=width)
         return ColumnMoments(n, mean, (squares + n_zeros * mean**2) / n)
-
-
-def _total(parts: Iterator[Doubles]) -> Doubles:
-    total = next(parts).copy()
-    for part in parts:
-        total += part
-    return total
 
 
 def standard_deviations(found: ColumnMoments, label: Callable[[int], str], *, name: str) -> Doubles:
