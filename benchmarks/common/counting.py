@@ -82,18 +82,18 @@ class Record:
 @contextmanager
 def recorded() -> Iterator[Record]:
     """Record the greedy search that runs within the block."""
-    record, n_prototypes, play_round = Record(), 0, greedy.play_round
+    record, n_prototypes, run_round = Record(), 0, greedy.run_round
 
     def recording(strategy: Strategy, arms: Any, objective: Any, terms: Terms, *rest: Any) -> Any:
         nonlocal n_prototypes
         observed = _Observed(strategy)
-        choice = play_round(observed, arms, objective, terms, *rest)
+        choice = run_round(observed, arms, objective, terms, *rest)
         record.rounds.append(Round(n_prototypes, observed.n_pulls))
         record.full_reads.add(observed.counts, terms.population)
         n_prototypes += terms.picks
         return choice
 
-    with replaced(greedy, play_round=recording):
+    with replaced(greedy, run_round=recording):
         yield record
 
 

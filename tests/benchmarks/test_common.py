@@ -331,9 +331,9 @@ def test_round_without_a_pull_costs_nothing():
 
 
 def test_recording_ends_with_its_block():
-    play_round = greedy.play_round
+    run_round = greedy.run_round
     with recorded():
-        assert greedy.play_round is not play_round
+        assert greedy.run_round is not run_round
     with pytest.raises(pb.InvalidInput), recorded():
         pb.select(line(4), k=9)
-    assert greedy.play_round is play_round
+    assert greedy.run_round is run_round

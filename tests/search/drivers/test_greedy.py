@@ -177,4 +177,4 @@ def test_a_round_answers_the_pulls_of_the_strategy():
     ledger = Ledger()
     terms = type("Terms", (), {"random": None})
     assert run_round(Strategy(), np.arange(3), ledger, terms, "bounds") == (1, 2, "bounds")
-    assert [(pull.n, pull.anew) for pull in ledger.pulls] == [(1, False), (2, True)]
+    assert [(pull.n, pull.new_order) for pull in ledger.pulls] == [(1, False), (2, True)]
