@@ -284,15 +284,29 @@ class Selection(Plots):
             n_jobs=n_jobs,
         )
 
-    def certified(self, **options: Any) -> Selection:
+    def certified(
+        self,
+        *,
+        confidence: float = 0.95,
+        kind: str = "rigorous",
+        evaluations: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Selection:
         """Return this selection with the result of `certify`, whose evaluations are counted.
 
         The parameters are those of `certify`.
         """
-        certificate = self.certify(**options)
-        evaluations = dict(self.evaluations_by_phase)
-        evaluations["certify"] = evaluations.get("certify", 0) + certificate.evaluations
-        return replace(self, certificate=certificate, evaluations_by_phase=evaluations)
+        certificate = self.certify(
+            confidence=confidence,
+            kind=kind,
+            evaluations=evaluations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        spent = dict(self.evaluations_by_phase)
+        spent["certify"] = spent.get("certify", 0) + certificate.evaluations
+        return replace(self, certificate=certificate, evaluations_by_phase=spent)
 
     def attached(
         self,
