@@ -1,4 +1,4 @@
-"""What the oracle asks of whoever observes a run: to do long work in parts.
+"""What the oracle asks of the observer of a run: to do long work in parts.
 
 The observer here does the work at once and costs nothing. The one of a run (`run.observer`) looks
 up in between, so that progress is reported, a checkpoint is saved and an interruption is noticed.
