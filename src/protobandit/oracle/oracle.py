@@ -388,7 +388,14 @@ class Oracle:
                 self.lookups[self.phase] += n_lookups
             run(piece.fill, some, workers)
 
-        work = Work(tasks=piece.tasks(), do=do, effort=self._effort(n), n_workers=workers)
+        def do_each(some: Sequence[Any]) -> None:
+            for task in some:
+                do([task])
+
+        # How many tasks are done at a time depends on their speed. A log compares the counts at
+        # every block, so these must not depend on it.
+        chosen = do_each if self._metric.is_expensive else do
+        work = Work(tasks=piece.tasks(), do=chosen, effort=self._effort(n), n_workers=workers)
         self.observer.carry_out(work)
 
     def _fill(self, sources: Operand, targets: Operand, out: Floats) -> None:

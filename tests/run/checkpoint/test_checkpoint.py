@@ -14,6 +14,7 @@ import pytest
 
 import protobandit as pb
 from protobandit.methods import METHODS, LazyBandit, MMDCritic, ProtoDash, Refined
+from protobandit.run import observer
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.drivers import ragged_swaps
 from watched import SPECIAL, TARGET, Counting, K, Killed, call, outcome, resumed
@@ -200,16 +201,18 @@ def test_a_search_that_is_done_is_not_done_again(name, tmp_path):
     assert counting.n == n
 
 
-def test_threads_progress_and_interrupt_may_change_between_runs(tmp_path):
-    """The order in which a user's metric is called does not depend on them."""
+@pytest.mark.parametrize("name", OWN)
+def test_threads_speed_and_listeners_may_change_between_runs(name, tmp_path, monkeypatch):
+    """Neither the calls of a user's metric nor the counts at each call depend on them."""
     counting = Counting()
-    arguments = {**call("lazybandit"), "metric": counting.metric}
+    arguments = {**call(name), "metric": counting.metric}
     whole = pb.select(**arguments)
-    dying = Counting(most=0.5 * counting.n)
+    dying = Counting(most=0.7 * counting.n)
     first = {"n_jobs": 2, "progress": lambda progress: None, "interrupt": pb.Interrupt()}
     with pytest.raises(Killed):
         resumed({**arguments, **first, "metric": dying.metric}, tmp_path / "search")
     rest = Counting()
+    monkeypatch.setattr(observer, "LOOK_SECONDS", 1e9)  # many tasks between two looks
     found = resumed({**arguments, "metric": rest.metric}, tmp_path / "search")
     assert outcome(found) == outcome(whole)
     assert dying.n + rest.n == counting.n
