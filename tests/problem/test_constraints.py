@@ -297,7 +297,7 @@ def test_a_limit_stops_a_search_with_a_budget():
     limits = pb.Limits(evaluations=60 * 60 + 200)
     selection = pb.select(rows, constraints=constraints, method=method, limits=limits)
     assert 1 <= selection.k < 40
-    assert "Buying was stopped by the limit of 3,800 evaluations." in selection.status
+    assert "within the budget was stopped by the limit of 3,800 evaluations." in selection.status
     whole = pb.select(rows, constraints=constraints, method=method)
     assert whole.k == 40
     assert selection.indices.tolist() == whole.indices[: selection.k].tolist()

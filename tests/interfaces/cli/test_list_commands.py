@@ -31,7 +31,7 @@ def test_json(capsys):
     listed = json.loads(printed_by(capsys, "methods", "--json"))
     assert list(listed) == list(methods.METHODS)
     assert listed["lazybandit"]["parameters"] == {"effort": "balanced"}
-    assert listed["lazybandit"]["does"].startswith("All source rows race")
+    assert listed["lazybandit"]["does"].startswith("Race of all source rows")
     listed = json.loads(printed_by(capsys, "metrics", "--json"))
     cosine = {"rows": ["dense", "sparse"], "largest": 2.0, "parameters": {}, "sets": False}
     assert listed["cosine"] == cosine

@@ -135,11 +135,12 @@ def improve(
     oracle = medoids.table.oracle
     with oracle.during("swap"):
         made = _run(medoids, passes, control, max_iter, name) if max_iter else SwapPasses(0, 0)
-    is_whole = len(medoids.weights) == len(oracle.problem.target)
+    is_whole, n_left = len(medoids.weights) == len(oracle.problem.target), medoids.k
     for pick in order_by_gain(
         medoids.table, medoids.members, medoids.weights, random, is_whole=is_whole
     ):
-        yield replace(pick, remark=str(made), passes=made)
+        n_left -= len(pick.arms)  # a callback that stops here has not seen the result of the passes
+        yield replace(pick, remark="" if n_left else str(made), passes=made)
 
 
 def _run(
