@@ -28,15 +28,18 @@ rows read. It does not depend on the size of the target.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder
 from protobandit.search.control import SearchControl
+from protobandit.search.drivers.race.far_rows import Budget, FarRows, FarRowSearch
 from protobandit.search.drivers.race.perturbation import perturb
 from protobandit.search.drivers.race.schedule import SWAPS_PER_RUNG, Rung
 from protobandit.search.drivers.race.state import (
@@ -51,6 +54,7 @@ from protobandit.search.drivers.table_greedy import greedy_on_table
 from protobandit.search.objectives.swap_state import SwapState
 
 _TINY_WEIGHT = 1e-100
+_FAR_PASSES = 2  # of swaps on the first rung with far rows
 
 
 def race(
@@ -78,7 +82,9 @@ def race(
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
     race_state = restore_state(control, oracle, order)
     if race_state is None:
-        race_state = _first_state(oracle, order, rungs, k, weights, random, start, control)
+        race_state = _first_state(
+            oracle, order, rungs, k, weights, random, start, evaluations, control
+        )
     while True:
         rung, ragged, swap_state = rungs[race_state.place], race_state.ragged, race_state.swap_state
         result = RungResult(
@@ -97,11 +103,11 @@ def race(
             if rung is rungs[-1]:
                 return
             following = rungs[race_state.place + 1]
-            n_arms = _n_affordable(swap_state, ragged, race_state.changes, following, evaluations)
+            n_arms = _n_affordable(race_state, rung, following, evaluations)
             if n_arms < min(2 * k, following.n_arms):
                 return
             kept = _best_arms(swap_state, race_state.changes, n_arms)
-            batch = _read_rows(oracle, order, ragged.n_rows, following.n_rows, weights)
+            batch = _next_rows(race_state, oracle, order, rung, following, weights)
             race_state = _next_state(race_state, kept, batch, following, control)
 
 
@@ -113,11 +119,12 @@ def _first_state(
     weights: Doubles | None,
     random: np.random.Generator,
     start: Ids | None,
+    evaluations: int | None,
     control: SearchControl,
 ) -> RaceState:
     """Return all arms on the rows of the first rung, and the prototypes found there or given."""
     first, *others = rungs
-    batch = _read_rows(oracle, order, 0, first.n_rows, weights)
+    batch = _batch(oracle, order.read(0, first.n_rows), 0, weights)
     table = FullTable.of(oracle, _first_arms(oracle, first.n_arms, start, random), batch.targets)
     if start is None:
         feasibility = oracle.problem.feasibility.among(table.arms)
@@ -125,10 +132,43 @@ def _first_state(
     else:
         members = np.searchsorted(table.arms, start)
     swap_state = SwapState(members, table.matrix[members], batch.weights)
+    is_sample = first.n_rows < len(oracle.problem.target)
     ragged = table.ragged(batch, swap_state.limits if others else None)
     with oracle.during("swap"):
         n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, control=control)
-    return RaceState(0, ragged, swap_state, changes, n_swaps)
+        race_state = RaceState(0, ragged, swap_state, changes, n_swaps)
+        if is_sample and 1 < k < len(table.arms):
+            with suppress(Halt):
+                is_whole = rungs[-1].n_rows == len(oracle.problem.target)
+                budget = Budget(oracle, evaluations)
+                search = FarRowSearch(
+                    oracle,
+                    order,
+                    table.arms,
+                    swap_state,
+                    weights=weights,
+                    is_whole=is_whole,
+                    budget=budget,
+                )
+                far = search.find(random)
+                if far is not None:
+                    return _with_far_rows(race_state, far, first, control)
+    return race_state
+
+
+def _with_far_rows(
+    race_state: RaceState, far: FarRows, rung: Rung, control: SearchControl
+) -> RaceState:
+    """Return the state of the first rung with far rows in its sample, after swaps."""
+    ragged, swap_state = race_state.ragged, race_state.swap_state
+    start, weights = ragged.n_rows, far.strata.weights_on(rung.n_rows)
+    batch = RowBatch(start, far.targets, weights[start:], far.rows)
+    arms, columns, values = far.entries()
+    wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(weights)
+    matrix = np.hstack([swap_state.matrix, far.matrix])
+    wide = SwapState(swap_state.members, matrix, wider.weights)
+    n_swaps, changes = refine_eagerly(wide, wider, passes=_FAR_PASSES, control=control)
+    return RaceState(0, wider, wide, changes, race_state.n_swaps + n_swaps, far.strata)
 
 
 def _perturbed(
@@ -184,23 +224,20 @@ def _best_arms(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
     return np.sort(np.argpartition(changes, n - 1)[:n])
 
 
-def _n_affordable(
-    swap_state: SwapState,
-    ragged: RaggedTable,
-    changes: Doubles,
-    rung: Rung,
-    evaluations: int | None,
-) -> int:
+def _n_affordable(race_state: RaceState, before: Rung, rung: Rung, evaluations: int | None) -> int:
     """Return the number of arms that a rung can keep, given how the rows are spread over cells."""
     if evaluations is None:
         return rung.n_arms
-    k, new = len(swap_state.members), rung.n_rows - ragged.n_rows
-    kept = _best_arms(swap_state, changes, rung.n_arms)
-    shares = np.bincount(swap_state.near, minlength=k) / ragged.n_rows
+    ragged, swap_state = race_state.ragged, race_state.swap_state
+    k, new = len(swap_state.members), rung.n_rows - before.n_rows
+    kept = _best_arms(swap_state, race_state.changes, rung.n_arms)
+    n_far = 0 if race_state.strata is None else len(ragged.batches[1].targets)
+    near = np.delete(swap_state.near, slice(ragged.batches[0].stop, ragged.batches[0].stop + n_far))
+    shares = np.bincount(near, minlength=k) / len(near)
     homes = swap_state.homes(ragged, kept, rung.n_cells)
     per_arm = new * float(np.where(homes < 0, 0.0, shares[homes]).sum(axis=1).mean())
     left = evaluations - ragged.oracle.evaluations.total()
-    left_for_arms = left - k * new - SWAPS_PER_RUNG * k * rung.n_rows
+    left_for_arms = left - k * new - SWAPS_PER_RUNG * k * (rung.n_rows + n_far)
     return min(rung.n_arms, int(0.95 * left_for_arms / max(per_arm, 1.0)))
 
 
@@ -219,7 +256,9 @@ def _next_state(
     race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, control: SearchControl
 ) -> RaceState:
     """Return the arms ``kept`` and the prototypes with more target rows, after swaps."""
-    ragged, swap_state = race_state.ragged, race_state.swap_state
+    ragged, swap_state, strata = race_state.ragged, race_state.swap_state, race_state.strata
+    if strata is not None:
+        ragged = ragged.reweighted(strata.weights_on(rung.n_rows))
     k, limits = len(swap_state.members), swap_state.limits
     homes = swap_state.homes(ragged, kept, rung.n_cells)
     block = np.empty((k, len(batch.targets)), dtype=swap_state.matrix.dtype)
@@ -236,13 +275,27 @@ def _next_state(
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
     n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, control=control)
-    return RaceState(race_state.place + 1, wider, wide, changes, n_swaps)
+    return RaceState(race_state.place + 1, wider, wide, changes, n_swaps, strata)
 
 
-def _read_rows(
-    oracle: Oracle, order: TargetOrder, start: int, stop: int, weights: Doubles | None
+def _next_rows(
+    race_state: RaceState,
+    oracle: Oracle,
+    order: TargetOrder,
+    rung: Rung,
+    following: Rung,
+    weights: Doubles | None,
 ) -> RowBatch:
-    rows = order.read(start, stop)
+    """Return the rows that the following rung adds, without far rows, which it has already."""
+    rows = order.read(rung.n_rows, following.n_rows)
+    if race_state.strata is not None:
+        positions = race_state.strata.positions
+        is_new = (positions >= rung.n_rows) & (positions < following.n_rows)
+        rows = np.delete(rows, positions[is_new] - rung.n_rows)
+    return _batch(oracle, rows, race_state.ragged.n_rows, weights)
+
+
+def _batch(oracle: Oracle, rows: Ids, start: int, weights: Doubles | None) -> RowBatch:
     own = np.ones(len(rows)) if weights is None else weights[rows]
     if weights is not None and not own.any():
         # All rows have weight 0. With equal tiny weights they can still be compared, until a row

@@ -7,7 +7,7 @@ earlier rung.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
+from protobandit.search.drivers.race.far_rows import Strata
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.swap_state import SwapState
 
@@ -48,13 +49,17 @@ class RungResult:
 
 @dataclass(frozen=True, eq=False)
 class RaceState:
-    """What the next rung needs: the number of this rung, its table, and the changes by swaps."""
+    """What the next rung needs: the number of this rung, its table, and the changes by swaps.
+
+    ``strata`` are the weights of the first rows, if far rows are among them.
+    """
 
     place: int
     ragged: RaggedTable
     swap_state: SwapState
     changes: Doubles
     n_swaps: int
+    strata: Strata | None = None
 
 
 def save_state(control: SearchControl, race_state: RaceState) -> None:
@@ -74,6 +79,8 @@ def save_state(control: SearchControl, race_state: RaceState) -> None:
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
         arrays[f"order {i}"] = batch.order
+    if race_state.strata is not None:
+        arrays |= {f"strata {name}": array for name, array in vars(race_state.strata).items()}
     values = {"place": race_state.place, "n_swaps": race_state.n_swaps}
     control.states.save(_STATE, SavedState(values, arrays))
 
@@ -100,16 +107,27 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         columns=arrays["columns"],
         values=arrays["values"],
     )
-    swap_state = SwapState.restored(
-        {
-            name.removeprefix("swap_state "): array
-            for name, array in arrays.items()
-            if name.startswith("swap_state ")
-        }
-    )
+    swap_state = SwapState.restored(_named(arrays, "swap_state "))
+    strata = _named(arrays, "strata ")
     control.states.rewind(saved)  # the table has been counted again
     values = saved.values
-    return RaceState(values["place"], ragged, swap_state, arrays["changes"], values["n_swaps"])
+    return RaceState(
+        values["place"],
+        ragged,
+        swap_state,
+        arrays["changes"],
+        values["n_swaps"],
+        Strata(**strata) if strata else None,
+    )
+
+
+def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the arrays whose names have this prefix, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _batches(saved: SavedState, oracle: Oracle) -> list[RowBatch]:
