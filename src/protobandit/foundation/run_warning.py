@@ -10,6 +10,7 @@ class WarningKind(Enum):
     """The kinds of warnings; the values are written to files."""
 
     FAR_ROWS = "far rows"  # few target rows carry much of the cost
+    LIMITED_SEARCH = "limited search"  # a limit cut the search for far rows short
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import cuts
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.target_orders import TargetOrder, rows_at_shares
+from protobandit.oracle.target_orders import TargetOrder, WeightedOrder, rows_at_shares
 from protobandit.search.objectives.swap_state import SwapState, reach
 
 _TYPICAL_ROWS = 128  # compared with all prototypes, to find the typical distance
@@ -81,7 +81,7 @@ class Strata:
 
 
 @dataclass(frozen=True, eq=False)
-class FarRows:
+class FarSample:
     """Far rows that join the sample.
 
     Attributes
@@ -197,9 +197,12 @@ class FarRowSearch:
         self._budget = budget
         self._prototypes = arms[swap_state.members]
         self._n_first = len(swap_state.weights)
-        self._n_target = len(oracle.problem.target)
+        # Draws by weight never end.
+        is_endless = isinstance(order, WeightedOrder)
+        self._n_rows = _MORE_ROWS if is_endless else len(oracle.problem.target)
+        self._near: Ids = np.empty(0, dtype=np.int64)
 
-    def find(self, random: np.random.Generator) -> FarRows | None:
+    def find(self, random: np.random.Generator) -> FarSample | None:
         """Return the far rows with arms near them, or None if they do not matter."""
         typical = self._typical_distance()
         if typical is None:
@@ -220,7 +223,7 @@ class FarRowSearch:
         near.draw(shares[kept] * factors, scale + shares.sum(), random)
         if not near.arms:
             return None
-        return FarRows(
+        return FarSample(
             strata=self._strata(found, extents, kept, weights[kept] * factors),
             rows=found.rows[kept],
             targets=targets,
@@ -235,7 +238,7 @@ class FarRowSearch:
 
     def _typical_distance(self) -> float | None:
         """Return the mean distance to the nearest prototype, without the largest, or None."""
-        stop = min(self._n_first + _TYPICAL_ROWS, self._n_target)
+        stop = min(self._n_first + _TYPICAL_ROWS, self._n_rows)
         n = stop - self._n_first
         if n == 0 or not self._budget.allows(n * len(self._prototypes)):
             return None
@@ -261,7 +264,7 @@ class FarRowSearch:
 
     def _extent(self, n: int) -> int:
         """Return how many rows are read: ``n``, all there are, or those of the first rung."""
-        return max(min(n, self._n_target), self._n_first)
+        return max(min(n, self._n_rows), self._n_first)
 
     def _has_very_far(self, parts: list[_Found], typical: float, n_rows: int) -> bool:
         found = _joined(parts)
@@ -276,16 +279,16 @@ class FarRowSearch:
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
         scan = _Scan(self._oracle, self._prototypes, self._state.matrix, limit)
         for cut in cuts(len(rows), max(256, min(4096, _BLOCK_ENTRIES // k))):
-            # Rows that were drawn several times are compared once.
-            distinct, inverse = np.unique(rows[cut], return_inverse=True)
-            if not self._budget.allows(k * len(distinct)):
+            # Rows that are drawn several times are compared once.
+            others = np.setdiff1d(rows[cut], self._near)
+            others = others[self._weights_of(others) > 0]
+            if not self._budget.allows(k * len(others)):
                 return _joined(parts), start + cut.start
-            is_weighted = self._weights_of(distinct) > 0
-            places, matrix = scan.beyond(self._oracle.targets(distinct[is_weighted]))
-            columns = np.full(len(distinct), -1)
-            columns[np.flatnonzero(is_weighted)[places]] = np.arange(len(places))
-            at = np.flatnonzero(columns[inverse] >= 0)
-            own = columns[inverse[at]]
+            places, matrix = scan.beyond(self._oracle.targets(others))
+            self._near = np.union1d(self._near, np.delete(others, places))
+            far = others[places]
+            at = np.flatnonzero(np.isin(rows[cut], far))
+            own = np.searchsorted(far, rows[cut][at])
             parts.append(_Found(start + cut.start + at, rows[cut][at], matrix[:, own]))
         return _joined(parts), start + len(rows)
 

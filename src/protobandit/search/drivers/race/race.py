@@ -39,7 +39,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.race.far_rows import Budget, FarRows, FarRowSearch
+from protobandit.search.drivers.race.far_rows import Budget, FarRowSearch
 from protobandit.search.drivers.race.perturbation import perturb
 from protobandit.search.drivers.race.schedule import SWAPS_PER_RUNG, Rung
 from protobandit.search.drivers.race.state import (
@@ -82,19 +82,27 @@ def race(
     is_exact = (first.n_arms, first.n_rows) == (len(problem.source), len(problem.target))
     race_state = restore_state(control, oracle, order)
     if race_state is None:
-        race_state = _first_state(
-            oracle, order, rungs, k, weights, random, start, evaluations, control
-        )
+        race_state = _first_state(oracle, order, rungs, k, weights, random, start, control)
+        with suppress(Halt), oracle.during("swap"):
+            race_state = _with_far_rows(
+                race_state, order, rungs, weights, random, evaluations, control
+            )
     while True:
         rung, ragged, swap_state = rungs[race_state.place], race_state.ragged, race_state.swap_state
         result = RungResult(
-            rung, ragged.arms, swap_state, race_state.n_swaps, first.n_arms, is_exact
+            rung,
+            ragged.arms,
+            swap_state,
+            race_state.n_swaps,
+            first.n_arms,
+            is_exact,
+            race_state.is_searched,
         )
         if control.is_interrupted():
             yield result
             return
         if len(rungs) > 1:
-            save_state(control, race_state)
+            save_state(control, race_state, order)
         with oracle.during("swap"):
             n_finalists = _n_affordable_finalists(ragged, rung, k, evaluations)
             if n_finalists > k:
@@ -119,7 +127,6 @@ def _first_state(
     weights: Doubles | None,
     random: np.random.Generator,
     start: Ids | None,
-    evaluations: int | None,
     control: SearchControl,
 ) -> RaceState:
     """Return all arms on the rows of the first rung, and the prototypes found there or given."""
@@ -132,43 +139,55 @@ def _first_state(
     else:
         members = np.searchsorted(table.arms, start)
     swap_state = SwapState(members, table.matrix[members], batch.weights)
-    is_sample = first.n_rows < len(oracle.problem.target)
     ragged = table.ragged(batch, swap_state.limits if others else None)
     with oracle.during("swap"):
         n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, control=control)
-        race_state = RaceState(0, ragged, swap_state, changes, n_swaps)
-        if is_sample and 1 < k < len(table.arms):
-            with suppress(Halt):
-                is_whole = rungs[-1].n_rows == len(oracle.problem.target)
-                budget = Budget(oracle, evaluations)
-                search = FarRowSearch(
-                    oracle,
-                    order,
-                    table.arms,
-                    swap_state,
-                    weights=weights,
-                    is_whole=is_whole,
-                    budget=budget,
-                )
-                far = search.find(random)
-                if far is not None:
-                    return _with_far_rows(race_state, far, first, control)
-    return race_state
+    return RaceState(0, ragged, swap_state, changes, n_swaps)
 
 
 def _with_far_rows(
-    race_state: RaceState, far: FarRows, rung: Rung, control: SearchControl
+    race_state: RaceState,
+    order: TargetOrder,
+    rungs: Sequence[Rung],
+    weights: Doubles | None,
+    random: np.random.Generator,
+    evaluations: int | None,
+    control: SearchControl,
 ) -> RaceState:
-    """Return the state of the first rung with far rows in its sample, after swaps."""
+    """Return the state of the first rung with the far rows that matter, after swaps."""
     ragged, swap_state = race_state.ragged, race_state.swap_state
-    start, weights = ragged.n_rows, far.strata.weights_on(rung.n_rows)
-    batch = RowBatch(start, far.targets, weights[start:], far.rows)
+    oracle, n_target = ragged.oracle, len(ragged.oracle.problem.target)
+    if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
+        return race_state
+    budget = Budget(oracle, evaluations)
+    search = FarRowSearch(
+        oracle,
+        order,
+        ragged.arms,
+        swap_state,
+        weights=weights,
+        is_whole=rungs[-1].n_rows == n_target,
+        budget=budget,
+    )
+    far = search.find(random)
+    if far is None:
+        return replace(race_state, is_searched=not budget.is_exceeded)
+    start, own = ragged.n_rows, far.strata.weights_on(rungs[0].n_rows)
+    batch = RowBatch(start, far.targets, own[start:], far.rows)
     arms, columns, values = far.entries()
-    wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(weights)
+    wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
     matrix = np.hstack([swap_state.matrix, far.matrix])
     wide = SwapState(swap_state.members, matrix, wider.weights)
     n_swaps, changes = refine_eagerly(wide, wider, passes=_FAR_PASSES, control=control)
-    return RaceState(0, wider, wide, changes, race_state.n_swaps + n_swaps, far.strata)
+    return RaceState(
+        0,
+        wider,
+        wide,
+        changes,
+        race_state.n_swaps + n_swaps,
+        far.strata,
+        is_searched=not budget.is_exceeded,
+    )
 
 
 def _perturbed(
@@ -275,7 +294,9 @@ def _next_state(
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
     n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, control=control)
-    return RaceState(race_state.place + 1, wider, wide, changes, n_swaps, strata)
+    return RaceState(
+        race_state.place + 1, wider, wide, changes, n_swaps, strata, race_state.is_searched
+    )
 
 
 def _next_rows(
