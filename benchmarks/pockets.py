@@ -1,7 +1,7 @@
 """Small far clusters: which methods find a cluster that few target rows belong to.
 
     python -m benchmarks.pockets [--seeds 20] [--first-seed 0] [--other-seeds 5] [--only TEXT]
-                                 [--out docs/results/pockets]
+                                 [--processes 1] [--out docs/results/pockets]
 
 Each problem has one large cluster with standard deviation 1 and a small one far away ("pocket"). A
 run fails if its cost over the whole target is more than 10 % above the reference. The reference is
@@ -17,7 +17,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +87,7 @@ class Pocket:
             return noise + np.where(is_pocket[:, None], pocket, centre), is_pocket
 
         if self.form == "same rows":
-            target, is_pocket = rows(12_000, round(12_000 * self.share))
+            target, is_pocket = rows(6_000, round(6_000 * self.share))
             return Instance(self, target, target, None, is_pocket, is_pocket)
         n_pocket, weights = round(60_000 * self.share), None
         if self.form == "by weight":
@@ -94,7 +96,7 @@ class Pocket:
         if self.form == "by weight":
             each = self.share / (1 - self.share) * (60_000 - n_pocket) / n_pocket
             weights = np.where(is_pocket, each, 1.0)
-        source, in_pocket = rows(1_000, max(2, round(1_000 * self.share)))
+        source, in_pocket = rows(600, max(2, round(600 * self.share)))
         return Instance(self, source, target, weights, in_pocket, is_pocket)
 
 
@@ -198,11 +200,11 @@ _SHAPES = [
     (100, "manhattan", 0.001, 2000),
     (100, "cosine", 0.002, 200),
 ]
-FORMS = ("other rows", "same rows", "by weight")
+# S and T differ in every shape; the two other forms take turns.
 PROBLEMS = [
     Pocket(n_columns=d, metric=metric, share=share, distance=distance, form=form)
-    for d, metric, share, distance in _SHAPES
-    for form in FORMS
+    for number, (d, metric, share, distance) in enumerate(_SHAPES)
+    for form in ("other rows", ("same rows", "by weight")[number % 2])
 ]
 
 
@@ -230,25 +232,38 @@ class Run:
 
 
 def runs(
-    problems: list[Pocket], seeds: range, methods: dict[str, Any], n_others: int = 0
+    problem: Pocket, seeds: range, methods: dict[str, Any], n_others: int = 0
 ) -> Iterator[Run]:
-    """Yield the runs of all methods; ``n_others`` seeds also of the other methods."""
-    for problem in problems:
-        for seed in seeds:
-            instance = problem.draw(seed)
-            share, reference = instance.share_without(), instance.reference()
-            others = OTHERS if seed - seeds.start < n_others else {}
-            for name, method in (methods | others).items():
-                found = instance.solve(method, seed)
-                yield Run(
-                    problem=problem.name,
-                    method=name,
-                    seed=seed,
-                    ratio=instance.cost(found.indices) / reference,
-                    share=share,
-                    evaluations=found.evaluations,
-                    is_warned=bool(found.warnings),
-                )
+    """Yield the runs of all methods; on the first ``n_others`` seeds also of the other methods."""
+    for seed in seeds:
+        instance = problem.draw(seed)
+        share, reference = instance.share_without(), instance.reference()
+        others = OTHERS if seed - seeds.start < n_others else {}
+        for name, method in (methods | others).items():
+            found = instance.solve(method, seed)
+            yield Run(
+                problem=problem.name,
+                method=name,
+                seed=seed,
+                ratio=instance.cost(found.indices) / reference,
+                share=share,
+                evaluations=found.evaluations,
+                is_warned=bool(found.warnings),
+            )
+
+
+def _shown(problem: Pocket, seeds: range, n_others: int) -> list[Run]:
+    """Print and return the runs of one problem."""
+    found = []
+    for run in runs(problem, seeds, EFFORTS, n_others):
+        found.append(run)
+        mark = "  FAILS" if run.fails else ""
+        print(
+            f"{run.problem:55} {run.seed:5} {run.method:16} {run.ratio:9.4f} {run.share:6.1%} "
+            f"{run.evaluations:12,}{'  warned' if run.is_warned else ''}{mark}",
+            flush=True,
+        )
+    return found
 
 
 def summary(found: list[Run]) -> list[list[str]]:
@@ -345,6 +360,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--other-seeds", type=int, default=5, help="seeds of the other methods")
     parser.add_argument("--only", default="", help="problems whose name contains this text")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, help="directory of the data file and the page")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
@@ -353,15 +369,9 @@ def main() -> None:
         f"--other-seeds {options.other_seeds}"
     )
     chosen = [problem for problem in PROBLEMS if options.only in problem.name]
-    found = []
-    for run in runs(chosen, seeds, EFFORTS, options.other_seeds):
-        found.append(run)
-        mark = "  FAILS" if run.fails else ""
-        print(
-            f"{run.problem:55} {run.seed:5} {run.method:16} {run.ratio:9.4f} {run.share:6.1%} "
-            f"{run.evaluations:12,}{'  warned' if run.is_warned else ''}{mark}",
-            flush=True,
-        )
+    shown = partial(_shown, seeds=seeds, n_others=options.other_seeds)
+    with ProcessPoolExecutor(options.processes) as pool:
+        found = [run for some in pool.map(shown, chosen) for run in some]
     print("", "  ".join(HEADER), *("  ".join(row) for row in summary(found)), sep="\n")
     if options.out is not None:
         write(options.out, found, session)

@@ -197,9 +197,9 @@ class FarRowSearch:
         self._budget = budget
         self._prototypes = arms[swap_state.members]
         self._n_first = len(swap_state.weights)
-        # Draws by weight never end.
-        is_endless = isinstance(order, WeightedOrder)
-        self._n_rows = _MORE_ROWS if is_endless else len(oracle.problem.target)
+        # Draws by weight never end, and can repeat a row.
+        self._can_repeat = isinstance(order, WeightedOrder)
+        self._n_rows = _MORE_ROWS if self._can_repeat else len(oracle.problem.target)
         self._near: Ids = np.empty(0, dtype=np.int64)
 
     def find(self, random: np.random.Generator) -> FarSample | None:
@@ -279,18 +279,25 @@ class FarRowSearch:
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
         scan = _Scan(self._oracle, self._prototypes, self._state.matrix, limit)
         for cut in cuts(len(rows), max(256, min(4096, _BLOCK_ENTRIES // k))):
-            # Rows that are drawn several times are compared once.
-            others = np.setdiff1d(rows[cut], self._near)
-            others = others[self._weights_of(others) > 0]
+            others = self._unseen(rows[cut])
             if not self._budget.allows(k * len(others)):
                 return _joined(parts), start + cut.start
             places, matrix = scan.beyond(self._oracle.targets(others))
-            self._near = np.union1d(self._near, np.delete(others, places))
+            if self._can_repeat:
+                self._near = np.concatenate([self._near, np.delete(others, places)])
             far = others[places]
             at = np.flatnonzero(np.isin(rows[cut], far))
             own = np.searchsorted(far, rows[cut][at])
             parts.append(_Found(start + cut.start + at, rows[cut][at], matrix[:, own]))
         return _joined(parts), start + len(rows)
+
+    def _unseen(self, rows: Ids) -> Ids:
+        """Return distinct rows, ascending, that have a weight and are not known to be near."""
+        if self._can_repeat:
+            rows = np.unique(rows)
+            return rows[~np.isin(rows, self._near)]
+        rows = np.sort(rows)
+        return rows[self._weights_of(rows) > 0]
 
     # -- weights --------------------------------------------------------------------------------
 
@@ -365,11 +372,14 @@ class _Scan:
         for pivot in self._pivots:
             known[pivot, left] = self._compared(pivot, targets, left)
             left = left[known[pivot, left] > self._limit]
-        order = self._ranked(known[np.ix_(self._pivots, left)])
+        gaps = self._gaps(known[np.ix_(self._pivots, left)])
+        order = gaps.argmin(axis=1)[:, None] if gaps.size else np.zeros((len(left), 0), dtype=int)
         for some in _rounds(len(self._others)):
-            self._compare(targets, left, self._others[order[some]], known)
+            if some.start == 1:
+                order = np.argsort(gaps, axis=1, kind="stable")
+            self._compare(targets, left, self._others[order[:, some]], known)
             is_left = known[:, left].min(axis=0) > self._limit
-            left, order = left[is_left], order[:, is_left]
+            left, order, gaps = left[is_left], order[is_left], gaps[is_left]
         return left, known[:, left]
 
     def _compared(self, slot: int, targets: Operand, rows: Ids) -> Floats:
@@ -379,22 +389,22 @@ class _Scan:
         distances: Floats = self._oracle.distances(self._prototypes[[slot]], some)[0]
         return distances
 
-    def _ranked(self, seen: Floats) -> Ids:
-        """Return for each row the order of the other prototypes, most similar view first."""
-        gaps = np.zeros((len(self._others), seen.shape[1]), dtype=seen.dtype)
+    def _gaps(self, seen: Floats) -> Floats:
+        """Return how much each other prototype differs from each row, as the pivots see it."""
+        gaps = np.zeros((seen.shape[1], len(self._others)), dtype=seen.dtype)
         for ours, theirs in zip(self._views, seen, strict=True):
-            np.maximum(gaps, abs(ours[:, None] - theirs), out=gaps)
-        return np.argsort(gaps, axis=0, kind="stable")
+            np.maximum(gaps, abs(theirs[:, None] - ours), out=gaps)
+        return gaps
 
     def _compare(self, targets: Operand, rows: Ids, slots: Ids, known: Floats) -> None:
-        """Compute the distances of each row to its column of slots."""
+        """Compute the distances of each row to its slots."""
         if slots.size == 0:
             return
         flat = slots.ravel()
         order = np.argsort(flat, kind="stable")
         edges = np.flatnonzero(np.diff(flat[order], prepend=-1))
         groups = np.split(order, edges[1:])
-        own = [rows[group % slots.shape[1]] for group in groups]
+        own = [rows[group // slots.shape[1]] for group in groups]
         patches = [
             (self._prototypes[flat[group[:1]]], targets.take(some))
             for group, some in zip(groups, own, strict=True)
