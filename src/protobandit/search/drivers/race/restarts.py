@@ -231,14 +231,14 @@ def improve_by_restarts(
         return swap_state
     start = swap_state.members, swap_state.cost * total
     trials = _Trials(table, swap_state.weights, feasibility, *start, least * total)
-    while control.allows():
+    n = n_planned = 1
+    while n == n_planned and control.allows():
         # Later trials start from the results of earlier ones, so not all begin at once. A smaller
-        # budget ends the same sequence of trials earlier.
-        n = round((n_reads - trials.n_reads) / max(1, trials.mean_reads))
-        n = min(n, trials.n_trials or 1, _AT_ONCE)
-        if n < 1:
-            break
-        trials.run(n, random)
+        # budget makes the first trials of a larger one: it leaves out some of its last ones.
+        n_planned = min(trials.n_trials or 1, _AT_ONCE)
+        n = min(round((n_reads - trials.n_reads) / max(1, trials.mean_reads)), n_planned)
+        if n > 0:
+            trials.run(n, random)
     if trials.members is swap_state.members:
         return swap_state
     found = SwapState(trials.members, table.matrix[trials.members], swap_state.weights)
