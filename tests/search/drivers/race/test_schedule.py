@@ -172,14 +172,16 @@ def test_arms_can_use_all_cells(monkeypatch, cells):
     assert {rung.n_cells for rung in plan(k=20)[1:]} == {min(cells, 20)}
 
 
-def test_a_single_rung_has_restarts_in_proportion_to_the_effort():
+def test_a_single_rung_has_restarts_that_grow_with_the_effort():
     for n_target in (1, 100, 4000):
         reads = [
             plan(n_source=1000, n_target=n_target, effort=effort, at_once=1 << 24)[0].n_reads
             for effort in (0.5, 1.0, 2.5, 6.0)
         ]
-        assert reads == [pytest.approx(reads[1] * effort) for effort in (0.5, 1.0, 2.5, 6.0)]
-        assert reads[0] > 1000 * n_target // 2
+        assert all(after >= 1.9 * before > 0 for before, after in pairwise(reads))
+        passes = [n / (1000 * n_target) for n in reads]
+        if n_target == 4000:
+            assert passes[2] == pytest.approx(2.5 * 0.45 * 20**0.5, rel=0.1)
     assert all(rung.n_reads == 0 for rung in plan(effort=6.0))
 
 

@@ -15,7 +15,7 @@ _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _PERTURBED_EFFORT = 5  # the least effort with finalists and forced swaps
 _READS = 1 << 19  # entries that restarts read at an effort of 1, in addition to passes
-_READ_PASSES = 0.45  # over the table, times the root of k
+_READ_PASSES = 0.285  # over the table per unit of effort, times the root of effort * k
 _FINALISTS = 18  # in units of k
 _MOST_TRIALS = 250  # per unit of effort; k if that is less
 _ALL_ARMS = 0.5  # the effort below which a limit leaves out arms rather than rows (measured)
@@ -77,7 +77,8 @@ def rungs_for(
         if n_arms * n_target > most:
             return raced
         (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, level)
-        n_reads = round(level * (_READS + _READ_PASSES * math.sqrt(k) * n_arms * n_target))
+        n_passes = _READ_PASSES * math.sqrt(level * k)
+        n_reads = round(level * (_READS + n_passes * n_arms * n_target))
         return [replace(only, n_finalists=0, n_trials=0, n_reads=n_reads)]
 
     def lowered(level: float) -> list[Rung]:
