@@ -217,11 +217,15 @@ def test_generous_limits_change_nothing():
     assert runs[0].evaluations == runs[1].evaluations
 
 
-def test_a_race_with_one_rung_is_not_stopped():
+def test_a_race_with_one_rung_only_loses_its_restarts():
     rows = rows_of("round", 100)
     chosen = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e-9))
-    assert "stopped" not in chosen.status.lower()
+    assert "stopped at 100 target rows by the limit of 1e-09 seconds" in chosen.status
+    assert chosen.evaluations == 100 * 100
     assert chosen.guarantee is not None
+    whole = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e9))
+    assert "stopped" not in whole.status.lower()
+    assert whole.cost <= chosen.cost < 1.2 * whole.cost
 
 
 def test_with_little_memory_fewer_source_rows_take_part():

@@ -76,10 +76,11 @@ class LazyBandit(Method):
     ----------
     effort
         "fast" (1), "balanced" (2.5), "thorough" (6), or a number: the number of target rows on the
-        first rung in units of 100 + 2 k; everything else is in proportion. From 5 on, and if |S||T|
-        is at most 65,536, the distances of the 18 k source rows that are closest to an improvement
-        are computed at all rows of the last rung, and forced swaps among them improve on results
-        that no single swap improves.
+        first rung in units of 100 + 2 k; everything else is in proportion. From 5 on, the distances
+        of the 18 k source rows that are closest to an improvement are computed at all rows of the
+        last rung, and forced swaps among them improve on results that no single swap improves. If
+        all dissimilarities are computed, swaps from other starts do so at any effort, without
+        further evaluations; more effort tries more starts and is never worse.
     """
 
     name: ClassVar[str] = "lazybandit"

@@ -12,7 +12,6 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder
 from protobandit.problem.posing import pose
 from protobandit.search.drivers.race.race import race
-from protobandit.search.drivers.race.schedule import _SMALL as SMALL
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
@@ -85,9 +84,10 @@ def test_kept_entries_fit_into_memory(size):
 @given(size=sizes())
 def test_finalists_are_more_than_prototypes_and_fit_into_memory(size):
     rungs = rungs_for(**size)
-    first, last = rungs[0], rungs[-1]
+    last = rungs[-1]
     if last.n_finalists:
-        assert size["effort"] >= 5 or first.n_arms * size["n_target"] <= SMALL
+        assert size["effort"] >= 5
+        assert last.n_reads == 0
         assert 1 < size["k"] < last.n_finalists <= min(last.n_arms, 18 * size["k"])
         assert last.n_finalists * last.n_rows <= size["entries"]
         assert last.n_trials > 0
@@ -139,7 +139,8 @@ def test_a_race_that_needs_all_evaluations_has_one_rung():
     (rung,) = plan(**expensive)
     assert (rung.n_arms, rung.n_rows) == (2000, 14_000)
     assert planned_evaluations([rung], 500) == 2000 * 14_000
-    assert (rung.n_finalists, rung.n_trials) == (2000, 12 * 250)
+    assert (rung.n_finalists, rung.n_trials) == (0, 0)
+    assert rung.n_reads > 0
     assert len(plan(**expensive | {"effort": 4.0})) > 1
     assert len(plan(**expensive, entries=2000 * 14_000 - 1)) > 1  # that does not fit into memory
 
@@ -171,14 +172,29 @@ def test_arms_can_use_all_cells(monkeypatch, cells):
     assert {rung.n_cells for rung in plan(k=20)[1:]} == {min(cells, 20)}
 
 
-def test_the_smallest_problems_have_finalists_at_any_effort():
-    tiny = {"n_source": 256, "n_target": 256, "k": 7, "effort": 0.1, "at_once": 1 << 20}
-    assert tiny["n_source"] * tiny["n_target"] == SMALL
-    assert plan(**tiny) == plan(**tiny | {"effort": 6.0})
-    last = plan(**tiny)[-1]
-    assert (last.n_finalists, last.n_trials) == (126, 126), "each is tried once, without chance"
-    assert plan(**tiny | {"effort": 30.0})[-1].n_trials == 210
-    assert plan(**tiny | {"n_target": 257})[-1].n_finalists == 0
+def test_a_single_rung_has_restarts_that_grow_with_the_effort():
+    for n_target in (1, 100, 4000):
+        reads = [
+            plan(n_source=1000, n_target=n_target, effort=effort, at_once=1 << 24)[0].n_reads
+            for effort in (0.5, 1.0, 2.5, 6.0)
+        ]
+        assert all(after >= 1.9 * before > 0 for before, after in pairwise(reads))
+        passes = [n / (1000 * n_target) for n in reads]
+        if n_target == 4000:
+            assert passes[2] == pytest.approx(2.5 * 0.45 * 20**0.5, rel=0.1)
+    assert all(rung.n_reads == 0 for rung in plan(effort=6.0))
+
+
+@pytest.mark.parametrize("effort", [1.0, 2.5, 6.0])
+def test_restarts_become_no_fewer_at_any_size(effort):
+    """The entries read grow with the table, and never jump."""
+    sizes = [(n, n) for n in range(10, 4000, 7)] + [(256, n) for n in (255, 256, 257)]
+    sizes.sort(key=np.prod)
+    reads = [
+        plan(n_source=n, n_target=m, k=5, effort=effort, at_once=1 << 24)[0].n_reads
+        for n, m in sizes
+    ]
+    assert all(0 < before <= after < 1.5 * before for before, after in pairwise(reads))
 
 
 def test_finalists_need_an_effort_of_five():

@@ -19,7 +19,8 @@ ignored at that row: it could become nearest only after several swaps. Every lat
    to all rows are computed.
 
 If the last rung has finalists, the distances of the best arms to all rows read so far are computed,
-and forced swaps among them (`perturb`) improve the prototypes further.
+and forced swaps among them (`perturb`) improve the prototypes further. If the only rung has all
+distances, other starts (`improve_by_restarts`) do so, without further evaluations.
 
 So the number of evaluations is the number of arms times a few rows, plus a multiple of k times the
 rows read. It does not depend on the size of the target.
@@ -41,6 +42,7 @@ from protobandit.oracle.target_orders import TargetOrder
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.race.far_rows import Budget, FarRowSearch
 from protobandit.search.drivers.race.perturbation import perturb
+from protobandit.search.drivers.race.restarts import improve_by_restarts
 from protobandit.search.drivers.race.schedule import SWAPS_PER_RUNG, Rung
 from protobandit.search.drivers.race.state import (
     RaceState,
@@ -107,6 +109,8 @@ def race(
             n_finalists = _n_affordable_finalists(ragged, rung, k, evaluations)
             if n_finalists > k:
                 result = _perturbed(result, ragged, race_state.changes, n_finalists, random)
+            if rung.n_reads:
+                result = _restarted(result, ragged.table, random, control)
             yield result
             if rung is rungs[-1]:
                 return
@@ -212,6 +216,22 @@ def _perturbed(
     least = -least_change(start)
     improved = perturb(table, start, forced, feasibility, least)
     return replace(result, arms=table.arms, swap_state=improved)
+
+
+def _restarted(
+    result: RungResult, table: FullTable, random: np.random.Generator, control: SearchControl
+) -> RungResult:
+    """Return the best of this result and those of other starts; the table has all distances."""
+    improved = improve_by_restarts(
+        table,
+        result.swap_state,
+        table.oracle.problem.feasibility.among(table.arms),
+        least=-least_change(result.swap_state),
+        n_reads=result.rung.n_reads,
+        random=random,
+        control=control,
+    )
+    return replace(result, swap_state=improved)
 
 
 def _forced_arms(n_arms: int, n_trials: int, random: np.random.Generator) -> Ids:

@@ -14,7 +14,8 @@ _LAST_PASSES = 6
 _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _PERTURBED_EFFORT = 5  # the least effort with finalists and forced swaps
-_SMALL = 1 << 16  # dissimilarities; forced swaps among so few take milliseconds
+_READS = 1 << 19  # entries that restarts read at an effort of 1, in addition to passes
+_READ_PASSES = 0.285  # over the table per unit of effort, times the root of effort * k
 _FINALISTS = 18  # in units of k
 _MOST_TRIALS = 250  # per unit of effort; k if that is less
 _ALL_ARMS = 0.5  # the effort below which a limit leaves out arms rather than rows (measured)
@@ -27,7 +28,8 @@ class Rung:
     """The number of arms, rows and home cells per arm on a rung, and its passes of swaps.
 
     After the swaps, the distances of ``n_finalists`` arms to all rows are computed, and
-    ``n_trials`` forced swaps among them are tried.
+    ``n_trials`` forced swaps among them are tried. If the table of the rung is complete, restarts
+    read ``n_reads`` of its entries instead.
     """
 
     n_arms: int
@@ -36,6 +38,7 @@ class Rung:
     passes: int
     n_finalists: int = 0
     n_trials: int = 0
+    n_reads: int = 0
 
 
 def rungs_for(
@@ -55,8 +58,8 @@ def rungs_for(
     n_source, n_target, k
         The problem.
     effort
-        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, and
-        on the smallest problems, the last rung has finalists.
+        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, the
+        last of several rungs has finalists.
     at_once
         The number of dissimilarities up to which all are computed on one rung.
     entries
@@ -73,10 +76,10 @@ def rungs_for(
         most = max(n_at_once, min(planned_evaluations(raced, k), entries))
         if n_arms * n_target > most:
             return raced
-        if n_arms * n_target > _SMALL:
-            return _rungs_from(n_target, n_arms, n_target, k, entries, level)
-        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, max(level, _PERTURBED_EFFORT))
-        return [replace(only, n_trials=max(only.n_trials, only.n_finalists))]
+        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, level)
+        n_passes = _READ_PASSES * math.sqrt(level * k)
+        n_reads = round(level * (_READS + n_passes * n_arms * n_target))
+        return [replace(only, n_finalists=0, n_trials=0, n_reads=n_reads)]
 
     def lowered(level: float) -> list[Rung]:
         """Return the rungs with fewer rows, then with fewer arms too."""
