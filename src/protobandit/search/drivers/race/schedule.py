@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,7 +19,9 @@ _FINALISTS = 18  # in units of k
 _MOST_TRIALS = 250  # per unit of effort; k if that is less
 _ALL_ARMS = 0.5  # the effort below which a limit leaves out arms rather than rows (measured)
 _SAFETY = 0.85  # of a limit: the number of swaps is not known beforehand
-SWAPS_PER_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
+_MOST_IN_HOMES = 1.2  # in units of what homes cost where all cells have the same number of rows
+_MORE_SWAPS = 16  # a rung tries at most k + this many swaps, and fewer for small k
+SWAPS_PER_RUNG = 0.6  # swaps tried on a rung, in units of k (measured; for predictions only)
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,47 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
     """Return the approximate number of dissimilarities that the race computes."""
+    return _evaluations(rungs, k, _expected_in_homes, SWAPS_PER_RUNG * k)
+
+
+def most_evaluations(rungs: Sequence[Rung], k: int) -> int:
+    """Return the number of dissimilarities that the race never exceeds.
+
+    Proof. The first rung computes ``n_arms * n_rows``. A later rung computes the distances of the k
+    prototypes to its new rows, those of arms in home cells, which are at most `most_in_homes`, and
+    those of at most `most_swaps` arms to all rows but the first rung's. Finalists are computed at
+    the same rows; prototypes are known there. The race enforces both numbers, whatever the data.
+    """
+    return _evaluations(rungs, k, most_in_homes, most_swaps(k))
+
+
+def most_in_homes(rung: Rung, n_new: int, k: int) -> int:
+    """Return how many distances of arms to ``n_new`` rows in home cells a rung computes at most.
+
+    If the rows clump together in few cells, fewer home cells are used and then fewer arms are kept.
+    """
+    if rung.n_cells == k:
+        return n_new * rung.n_arms  # every cell is a home
+    return n_new * max(k, round(_MOST_IN_HOMES * rung.n_arms * rung.n_cells / k))
+
+
+def most_swaps(k: int) -> int:
+    """Return the largest number of arms whose distances a rung computes to try a swap."""
+    return k + min(k + 4, _MORE_SWAPS)
+
+
+def _evaluations(
+    rungs: Sequence[Rung], k: int, in_homes: Callable[[Rung, int, int], float], n_swaps: float
+) -> int:
     first, last = rungs[0], rungs[-1]
     total = float(first.n_arms * first.n_rows)
     for before, rung in pairwise(rungs):
-        new = rung.n_rows - before.n_rows
-        total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_PER_RUNG * k * rung.n_rows
+        n_new = rung.n_rows - before.n_rows
+        total += k * n_new + in_homes(rung, n_new, k)
+        total += min(n_swaps, rung.n_arms) * (rung.n_rows - first.n_rows)
     # The distances of prototypes, and of all finalists to the rows of the first rung, are known.
     return round(total + max(last.n_finalists - k, 0) * (last.n_rows - first.n_rows))
+
+
+def _expected_in_homes(rung: Rung, n_new: int, k: int) -> float:
+    return n_new * rung.n_arms * rung.n_cells / k
