@@ -27,6 +27,7 @@ from protobandit.oracle.tasks import CHUNK, Tile, Visit
 
 _TASK_ENTRIES = 1 << 16
 _ARMS_AT_ONCE = 512
+_PATCH_ENTRIES = 1 << 20  # of one block in a cell, unless `_ARMS_AT_ONCE` arms have more
 _ENTRY_WORK = 4  # contiguous numbers that are read in the time of one entry
 
 
@@ -277,8 +278,8 @@ class RaggedTable:
 def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:
     """Yield slices of rows, and which entries of the flattened ``homes`` are to be measured there.
 
-    The slices are cells; if every cell is a home of every arm, they are all rows, for a few arms at
-    a time.
+    The slices are cells, or all rows if every cell is a home of every arm. Where that would make a
+    large block, they are repeated for some arms at a time.
     """
     n_cells, n_homes = len(cell_starts) - 1, homes.shape[1]
     if n_homes == n_cells:
@@ -293,4 +294,6 @@ def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[s
     edges = np.searchsorted(flat[order], np.arange(n_cells + 1))
     for cell in np.flatnonzero(np.diff(edges)):
         rows = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
-        yield rows, order[edges[cell] : edges[cell + 1]]
+        own, n_rows = order[edges[cell] : edges[cell + 1]], rows.stop - rows.start
+        n_arms = max(_ARMS_AT_ONCE, _PATCH_ENTRIES // max(n_rows, 1))
+        yield from ((rows, own[cut]) for cut in cuts(len(own), n_arms))

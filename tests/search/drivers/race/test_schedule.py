@@ -16,6 +16,7 @@ from protobandit.search.drivers.race.schedule import _SMALL as SMALL
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
+    most_evaluations,
     planned_evaluations,
     rungs_for,
 )
@@ -262,6 +263,25 @@ def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
     least = least_evaluations(**sized)
     (rung,) = plan(**sized, evaluations=1)
     assert rung.n_arms * rung.n_rows == least
+
+
+# -- the bound ------------------------------------------------------------------------------------
+
+
+@lawful
+@given(size=sizes())
+def test_the_bound_of_the_documentation_holds(size):
+    """README and the docstring of `LazyBandit` state these multiples."""
+    size |= {"at_once": 0, "entries": PLENTY, "evaluations": None}
+    n_source, k = size["n_source"], size["k"]
+    rungs = rungs_for(**size)
+    first = n_source * max(k + 1, round(size["effort"] * (100 + 2 * k)))
+    is_small = n_source * size["n_target"] <= SMALL
+    multiple = 13 if k < 100 else 4
+    if size["effort"] >= 5:
+        multiple = 14 if k < 100 else 11
+    most = most_evaluations(rungs, k)
+    assert planned_evaluations(rungs, k) <= most <= max(multiple * first, is_small * SMALL)
 
 
 # -- predictions -----------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def rungs_for(
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
         raced = _rungs_from(first, n_arms, n_target, k, entries, level)
         # A race that computes as many dissimilarities as there are has no advantage.
-        most = max(n_at_once, min(planned_evaluations(raced, k), entries))
+        most = min(max(n_at_once, planned_evaluations(raced, k)), entries)
         if n_arms * n_target > most:
             return raced
         if n_arms * n_target > _SMALL:
@@ -159,7 +159,7 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
 
 def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
     """Return the approximate number of dissimilarities that the race computes."""
-    return _evaluations(rungs, k, _expected_in_homes, SWAPS_PER_RUNG * k)
+    return _evaluations(rungs, k, expected_in_homes, SWAPS_PER_RUNG * k)
 
 
 def most_evaluations(rungs: Sequence[Rung], k: int) -> int:
@@ -201,5 +201,6 @@ def _evaluations(
     return round(total + max(last.n_finalists - k, 0) * (last.n_rows - first.n_rows))
 
 
-def _expected_in_homes(rung: Rung, n_new: int, k: int) -> float:
+def expected_in_homes(rung: Rung, n_new: int, k: int) -> float:
+    """Return how many distances in home cells a rung computes if all cells are equally large."""
     return n_new * rung.n_arms * rung.n_cells / k
