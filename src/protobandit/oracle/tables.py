@@ -12,7 +12,7 @@ stay known in full; at later rows an arm can be measured again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -192,6 +192,38 @@ class RaggedTable:
         for batch in others:
             self.oracle.tabulate(sources, batch.targets, out[:, batch.start : batch.stop])
         return out
+
+    def with_entries(self, batch: RowBatch, arms: Ids, columns: Any, values: Floats) -> RaggedTable:
+        """Return this table with more rows, at which some distances are known.
+
+        ``arms``, ascending, ``columns`` and ``values`` have one number per distance.
+        """
+        n_added = np.bincount(arms, minlength=len(self.arms))
+        starts = self.starts + np.concatenate([[0], np.cumsum(n_added)])
+        old = np.arange(len(self.values)) + np.repeat(
+            starts[:-1] - self.starts[:-1], np.diff(self.starts)
+        )
+        new = np.arange(len(values)) + np.repeat(self.starts[1:], n_added)
+        wide_columns = np.empty(starts[-1], dtype=np.int32)
+        wide_values = np.empty(starts[-1], dtype=self.values.dtype)
+        wide_columns[old], wide_columns[new] = self.columns, columns
+        wide_values[old], wide_values[new] = self.values, values
+        return replace(
+            self,
+            batches=(*self.batches, batch),
+            starts=starts,
+            columns=wide_columns,
+            values=wide_values,
+        )
+
+    def reweighted(self, weights: Doubles) -> RaggedTable:
+        """Return this table with other weights of its first rows."""
+        batches = [
+            replace(batch, weights=np.append(weights[batch.start : batch.stop], batch.weights[n:]))
+            for batch in self.batches
+            if (n := min(max(len(weights) - batch.start, 0), len(batch.targets))) >= 0
+        ]
+        return replace(self, batches=tuple(batches))
 
     def extended(
         self,

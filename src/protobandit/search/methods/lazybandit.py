@@ -13,6 +13,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import (
@@ -53,6 +54,12 @@ _AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one r
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
 _ENDLESS = 1 << 62  # rows
 _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
+_HEAVY = 2.0  # in units of the mean weight: few rows can have a weight above it and matter
+_LIMITED_SEARCH = RunWarning(
+    WarningKind.LIMITED_SEARCH,
+    "the limit of evaluations was too low for a complete search for small clusters far from all "
+    "other target rows; one may have been overlooked. Allow more evaluations.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +165,8 @@ def run_race(
             control=control,
         )
         result = _last_result(results, rungs, control)
+    if not result.is_searched:
+        control.warn(_LIMITED_SEARCH)
     remark, state = "", result.swap_state
     if control.stopped is not None:
         n_rows = result.rung.n_rows
@@ -211,8 +220,10 @@ def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
     )
     wanted, rungs = size.rungs(effort), _affordable_rungs(size, limits, effort)
     return Schedule(
-        evaluations=planned_evaluations(rungs, k),
-        most_evaluations=most_evaluations(rungs, k),
+        evaluations=planned_evaluations(rungs, k, size.n_target),
+        most_evaluations=most_evaluations(
+            rungs, k, size.n_target, can_repeat=problem.weights is not None
+        ),
         memory=size.memory(rungs),
         rungs=tuple(rungs),
         reductions=reductions(
@@ -278,7 +289,13 @@ def _order(
     n, weights = len(problem.target), problem.weights
     if n_rows[0] == n or problem.fresh is not None:
         return RowOrder(), weights
-    is_uneven = weights is not None and weights.sum() ** 2 < _UNEVEN * n * (weights @ weights)
-    if weights is not None and is_uneven and n_rows[-1] < n:
+    if weights is not None and _is_uneven(weights) and n_rows[-1] < n:
         return WeightedOrder(WeightedSampler(weights), random), None
     return RandomOrder(n, random), weights
+
+
+def _is_uneven(weights: Doubles) -> bool:
+    """Return whether rows should be drawn by weight: the order must not miss heavy rows."""
+    n, total = len(weights), weights.sum()
+    is_heavy = weights.max() > _HEAVY * total / n
+    return bool(is_heavy or total**2 < _UNEVEN * n * (weights @ weights))
