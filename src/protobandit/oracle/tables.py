@@ -121,20 +121,33 @@ class FullTable:
 
     def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
         """Return starts, columns, values of distances below limits and of each arm's smallest."""
-        tasks = list(cuts(len(self.arms), max(1, CHUNK * CHUNK // 8 // self.matrix.shape[1])))
-        parts: list[Any] = [None] * len(tasks)
+        n_arms, n_rows = self.matrix.shape
+        counts = np.empty(n_arms, dtype=np.int64)
 
-        def compare(task: int) -> None:
-            some = self.matrix[tasks[task]]
-            is_within = some < limits
-            is_within[np.arange(len(some)), some.argmin(axis=1)] = True
-            counts = np.count_nonzero(is_within, axis=1)
-            at = np.flatnonzero(is_within)
-            parts[task] = counts, (at % some.shape[1]).astype(np.int32), some.ravel()[at]
+        def is_within(cut: slice) -> Any:
+            some = self.matrix[cut]
+            found = some < limits
+            found[np.arange(len(some)), some.argmin(axis=1)] = True
+            return found
 
-        self.oracle.share(compare, range(len(tasks)), self.matrix.size)
-        counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return np.concatenate([[0], np.cumsum(counts)]), columns, values
+        def count(cut: slice) -> None:
+            counts[cut] = np.count_nonzero(is_within(cut), axis=1)
+
+        # Counting first needs no second copy of the entries, which may be most of the table.
+        tasks = list(cuts(n_arms, max(1, CHUNK * CHUNK // 8 // n_rows)))
+        self.oracle.share(count, tasks, self.matrix.size)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        columns = np.empty(starts[-1], dtype=np.int32)
+        values = np.empty(starts[-1], dtype=self.matrix.dtype)
+
+        def copy(cut: slice) -> None:
+            at = np.flatnonzero(is_within(cut))
+            own = slice(starts[cut.start], starts[cut.stop])
+            columns[own] = at % n_rows
+            values[own] = self.matrix[cut].ravel()[at]
+
+        self.oracle.share(copy, tasks, self.matrix.size)
+        return starts, columns, values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

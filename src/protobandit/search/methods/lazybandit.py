@@ -220,7 +220,7 @@ def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
     )
     wanted, rungs = size.rungs(effort), _affordable_rungs(size, limits, effort)
     return Schedule(
-        evaluations=planned_evaluations(rungs, k, size.n_target),
+        evaluations=planned_evaluations(rungs, k, size.n_target, limits.evaluations),
         most_evaluations=most_evaluations(
             rungs, k, size.n_target, can_repeat=problem.weights is not None
         ),

@@ -110,7 +110,8 @@ def test_the_plan_respects_every_limit_from_the_least_on(size):
     rungs = rungs_for(**size)
     least = least_evaluations(**{name: size[name] for name in ("n_source", "n_target", "k")})
     if size["evaluations"] is not None:
-        assert planned(rungs, size["k"], size["n_target"]) <= max(size["evaluations"], least)
+        limit = size["evaluations"]
+        assert planned(rungs, size["k"], size["n_target"], limit) <= max(limit, least)
 
 
 # -- efforts and limits ----------------------------------------------------------------------------
@@ -219,7 +220,7 @@ def test_a_limit_that_finalists_would_exceed_lowers_the_effort():
     whole = planned(plan(effort=6.0), 20, 100_000)
     for share in (0.99, 0.5, 0.1):
         rungs = plan(effort=6.0, evaluations=round(share * whole))
-        assert planned(rungs, 20, 100_000) <= share * whole
+        assert planned(rungs, 20, 100_000, round(share * whole)) <= share * whole
 
 
 def test_less_memory_means_fewer_arms():
@@ -251,7 +252,7 @@ def test_lower_limits_reduce_rows_and_then_arms():
     assert arms == sorted(arms, reverse=True)
     assert arms[-1] < 1000
     used = [
-        planned(rungs, 20, 100_000) / (share * whole)
+        planned(rungs, 20, 100_000, round(share * whole)) / (share * whole)
         for rungs, share in zip(plans, (0.9, 0.65, 0.3, 0.1, 0.01), strict=True)
     ]
     assert min(used) > 0.7

@@ -64,10 +64,14 @@ _BLOCK_ENTRIES = 1 << 22
 _BUDGET = 0.1  # share of the evaluations left, if they are limited
 
 
-def expected_evaluations(n_first: int, n_target: int, k: int) -> int:
-    """Return about how many dissimilarities the search computes if there are no far rows."""
+def expected_evaluations(n_first: int, n_target: int, k: int, evaluations: int | None) -> float:
+    """Return about how many dissimilarities the search computes if there are no far rows.
+
+    ``evaluations`` is the limit of the race, if any.
+    """
     n_rows = max(min(_VERY_FAR_ROWS, n_target) - n_first, 0)
-    return round(_PER_ROW * n_rows + k * min(_TYPICAL_ROWS, n_target - n_first))
+    expected = _PER_ROW * n_rows + k * min(_TYPICAL_ROWS, n_target - n_first)
+    return expected if evaluations is None else min(expected, _BUDGET * evaluations)
 
 
 def most_evaluations(n_arms: int, n_target: int | None, k: int) -> int:

@@ -38,12 +38,13 @@ def race_memory(rungs: Sequence[Rung], k: int, *, itemsize: int, row_bytes: floa
     n_first = first.n_arms * first.n_rows
     entry = itemsize + _COLUMN_BYTES
     blocks = _BYTES_PER_BLOCK_ENTRY * min(n_first, _BLOCK_ENTRIES)
-    table = itemsize * n_first + row_bytes * first.n_rows + blocks
+    table = itemsize * (n_first + k * first.n_rows) + row_bytes * first.n_rows
     if len(rungs) == 1:
         kept = peak = float(_COLUMN_BYTES * n_first)  # the values are those of the table
+        blocks //= 8
     else:
         kept = entry * n_first * min(1.0, _WITHIN * _REACH / k)
-        peak = 2 * kept  # parts, and the parts put together
+        peak = kept
     still = 1.0 if k <= _REACH else _STILL_WITHIN
     for before, rung in pairwise(rungs):
         n_new = rung.n_rows - before.n_rows
@@ -55,6 +56,6 @@ def race_memory(rungs: Sequence[Rung], k: int, *, itemsize: int, row_bytes: floa
         kept = after - added * (1 - still)
     if last.n_finalists:
         matrix = itemsize * last.n_finalists * last.n_rows
-        within = 2 * entry * last.n_finalists * last.n_rows * min(1.0, _WITHIN * _REACH / k)
+        within = entry * last.n_finalists * last.n_rows * min(1.0, _WITHIN * _REACH / k)
         peak = max(peak, kept + 2 * matrix, kept + matrix + within)
-    return round(table + peak)
+    return round(table + blocks + peak)

@@ -108,7 +108,7 @@ def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
 def _is_within(rungs: Sequence[Rung], k: int, n_target: int, evaluations: int) -> bool:
     """Return whether a race is planned to stay within a limit; one rung needs no safety margin."""
     allowed = evaluations * (_SAFETY if len(rungs) > 1 else 1)
-    return planned_evaluations(rungs, k, n_target) <= allowed
+    return planned_evaluations(rungs, k, n_target, evaluations) <= allowed
 
 
 def _shortened(rungs: list[Rung], k: int, n_target: int, evaluations: int) -> list[Rung]:
@@ -161,12 +161,14 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
     return replace(last, n_finalists=n_finalists, n_trials=round(level * min(k, _MOST_TRIALS)))
 
 
-def planned_evaluations(rungs: Sequence[Rung], k: int, n_target: int) -> int:
-    """Return the approximate number of dissimilarities that the race computes."""
+def planned_evaluations(
+    rungs: Sequence[Rung], k: int, n_target: int, evaluations: int | None = None
+) -> int:
+    """Return about how many dissimilarities the race computes, within the limit ``evaluations``."""
     return _evaluations(
         rungs,
         k,
-        for_far_rows=far_rows.expected_evaluations(rungs[0].n_rows, n_target, k),
+        for_far_rows=far_rows.expected_evaluations(rungs[0].n_rows, n_target, k, evaluations),
         in_homes=expected_in_homes,
         for_swaps=lambda first, rung, k: SWAPS_PER_RUNG * k * (rung.n_rows - first.n_rows),
         n_far=0,
@@ -181,10 +183,10 @@ def most_evaluations(
     ``can_repeat`` is whether the target order may have a row several times.
 
     Proof. The first rung computes ``n_arms * n_rows``. The search for far rows has its own budget,
-    and so have the swaps after it. A later rung computes the distances of the k prototypes to its new rows,
-    those of arms in home cells, which are at most `most_in_homes`, and those of arms to all rows
-    but the first rung's to try swaps, at most `most_for_swaps`. Finalists are computed at the same
-    rows; prototypes are known there. The race enforces these numbers, whatever the data.
+    and so have the swaps after it. A later rung computes the distances of the k prototypes to its
+    new rows, those of arms in home cells, which are at most `most_in_homes`, and those of arms to
+    all rows but the first rung's to try swaps, at most `most_for_swaps`. Finalists are computed at
+    the same rows; prototypes are known there. The race enforces these numbers, whatever the data.
     """
     n_searched = None if can_repeat else n_target
     return _evaluations(
