@@ -34,26 +34,39 @@ class Plan:
     method, parameters
         The method it would use.
     evaluations
-        Approximate number of dissimilarities it would compute while building and swapping.
+        Approximate number of dissimilarities it would compute while building and swapping, usually
+        right within a factor of 1.5.
+    most_evaluations
+        A number of evaluations that building and swapping never exceed, whatever the data; None if
+        no such number is known.
+    is_rough
+        Whether the method computes more or fewer dissimilarities depending on the data, so that
+        ``evaluations`` may be wrong by a factor of four ("protobandit", "banditpam", "clarans",
+        and "lazygreedy" and "thresholdgreedy" if not memoized).
     memory
-        Approximate bytes of dissimilarities it would keep.
+        Approximate bytes by which the memory of the process grows at the peak.
     seconds
-        Rough estimate of the time (up to three times more or less); None for a user's own metric,
-        whose speed is unknown.
+        Rough estimate of the time; None for a user's own metric, whose speed is unknown.
+    left_out
+        Number of source rows that take no part, because of the limits or of the memory budget.
     """
 
     method: str
     parameters: Mapping[str, Any]
     evaluations: int
+    most_evaluations: int | None
+    is_rough: bool
     memory: int
     seconds: float | None
+    left_out: int
 
     def __str__(self) -> str:
         time = "unknown time" if self.seconds is None else f"about {self.seconds:.2g} s"
-        return (
-            f"{self.method}: about {self.evaluations:,} evaluations, "
-            f"{self.memory / 1e6:,.0f} MB, {time}"
-        )
+        count = f"{self.evaluations:,} evaluations"
+        if self.most_evaluations is not None and self.most_evaluations > self.evaluations:
+            count += f" (at most {self.most_evaluations:,})"
+        left_out = f"; {self.left_out:,} source rows are left out" if self.left_out else ""
+        return f"{self.method}: about {count}, {self.memory / 1e6:,.0f} MB, {time}{left_out}"
 
 
 def plan(
@@ -104,12 +117,16 @@ def plan(
         _seconds(problem, schedule.evaluations, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)
     ]
+    most = [schedule.most_evaluations for schedule in schedules]
     return Plan(
         method=chosen.name,
         parameters=parameters_of(chosen),
         evaluations=sum(schedule.evaluations for schedule in schedules),
+        most_evaluations=None if None in most else sum(each for each in most if each),
+        is_rough=any(schedule.is_rough for schedule in schedules),
         memory=max(schedule.memory for schedule in schedules),
         seconds=None if None in times else sum(time for time in times if time),
+        left_out=sum(schedule.n_left_out for schedule in schedules),
     )
 
 

@@ -11,6 +11,9 @@ class WarningKind(Enum):
 
     FAR_ROWS = "far rows"  # few target rows carry much of the cost
     LIMITED_SEARCH = "limited search"  # a limit cut the search for far rows short
+    ROWS_LEFT_OUT = "rows left out"  # source rows that took no part because of a limit
+    SMALLER_PLAN = "smaller plan"  # a limit reduced the sample or the effort
+    MEMORY = "memory"  # even the smallest plan needs more than the limit
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, asses
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
+from protobandit.run.memory import plan_warnings, require_available
 from protobandit.run.observer import RunObserver, StopRequest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.progress.reporter import ProgressReporter
@@ -161,7 +162,9 @@ class _SearchRun:
                 file.log.attach(self.counts, clock)
 
         def make() -> Schedule:
-            return self.method.schedule(problem, settings.limits)
+            made = self.method.schedule(problem, settings.limits)
+            require_available(self.method, problem, settings.limits, made)
+            return made
 
         schedule = make() if self.states is None else self.states.schedule(make)
         if settings.progress is not None:
@@ -180,6 +183,8 @@ class _SearchRun:
             progress=self.progress or ProgressSink(),
             states=self.states or StateStore(),
         )
+        for warning in plan_warnings(schedule, settings.limits):
+            control.warn(warning)
         return control, schedule
 
     def _observed_oracle(self) -> Oracle:

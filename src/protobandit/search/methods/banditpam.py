@@ -23,6 +23,7 @@ from protobandit.search.drivers.bandit_swaps import bandit_swaps
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
 from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.swap_state import SwapState
@@ -196,9 +197,14 @@ class BanditPAM(Method):
         columns = min((1 + _SWAPS) * problem.k, n_source) * n_target
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
         members = _members_bytes(problem, itemsize)
-        room = max(limits.room() - members, 0)  # for prefixes
+        room = max(limits.memory_budget - members, 0)  # for prefixes
         kept = min(evaluations * itemsize, room)
-        return Schedule(evaluations=evaluations, memory=members + kept, n_prefix_bytes=room)
+        return Schedule(
+            evaluations=evaluations,
+            is_rough=True,
+            memory=members + kept + working_bytes(problem),
+            n_prefix_bytes=room,
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven:

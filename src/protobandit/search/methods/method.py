@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.memory import shown_bytes
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
@@ -39,18 +40,48 @@ class Outcome:
         return self.problem.feasibility
 
 
+SOURCE_ROWS = "source rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """One number that the limits have reduced: what it counts, what is planned, what was wanted."""
+
+    of: str
+    planned: int
+    wanted: int
+
+
+def reductions(**counts: tuple[int, int]) -> tuple[Reduction, ...]:
+    """Return the reductions among ``name=(planned, wanted)``."""
+    return tuple(
+        Reduction(of=name.replace("_", " "), planned=planned, wanted=wanted)
+        for name, (planned, wanted) in counts.items()
+        if planned < wanted
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """What a search plans to do.
 
-    A schedule is made once, from the problem and the limits. `plan` shows it, the search follows
-    it, the progress display compares with it, and a checkpoint keeps it, so that a resumed run
-    follows the same schedule even if the amount of free memory has changed.
+    A schedule is made once, from the problem and the limits alone: neither the clock nor the free
+    memory affects it. `plan` shows it, the search follows it, the progress display compares with
+    it, and a checkpoint keeps it.
 
     Attributes
     ----------
-    evaluations, memory
-        The expected number of evaluations, and bytes of kept dissimilarities.
+    evaluations
+        The expected number of evaluations.
+    most_evaluations
+        The number of evaluations that is never exceeded, or None if no such number is known.
+    is_rough
+        Whether the number of evaluations depends on the data, so that it may well be wrong by more
+        than a factor of 1.5.
+    memory
+        The expected growth of the resident memory at its peak, in bytes.
+    reductions
+        What the limits have reduced.
     keeps_matrix
         Whether every dissimilarity that is computed is kept.
     rungs
@@ -65,11 +96,19 @@ class Schedule:
 
     evaluations: int
     memory: int
+    most_evaluations: int | None = None
+    is_rough: bool = False
+    reductions: tuple[Reduction, ...] = ()
     keeps_matrix: bool = False
     rungs: tuple[Rung, ...] = ()
     n_validation: int = 0
     n_columns: int = 0
     n_prefix_bytes: int = 0
+
+    @property
+    def n_left_out(self) -> int:
+        """Return the number of source rows that take no part."""
+        return sum(each.wanted - each.planned for each in self.reductions if each.of == SOURCE_ROWS)
 
 
 class Method:
@@ -146,10 +185,9 @@ def _plain(value: Any) -> Any:
 
 
 def require_memory(n_bytes: int, limits: Limits, *, user: str, contents: str, instead: str) -> None:
-    """Raise unless ``n_bytes`` may be used; ``instead`` is the advice of the message."""
-    room = limits.room()
-    if n_bytes > room:
+    """Raise if ``Limits(memory)`` is less than ``n_bytes``; ``instead`` is the advice."""
+    if limits.memory is not None and n_bytes > limits.memory:
         raise InvalidInput(
-            f"{user} needs {n_bytes / 1e9:.1f} GB for {contents} but {room / 1e9:.1f} GB may be "
-            f"used. {instead}"
+            f"{user} needs {shown_bytes(n_bytes)} for {contents}, more than "
+            f"Limits(memory={limits.memory}) allows. {instead}"
         )

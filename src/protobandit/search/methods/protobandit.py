@@ -32,6 +32,7 @@ from protobandit.search.methods.greedy_bounds import (
     require_epsilon,
     subset_size,
 )
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
@@ -153,7 +154,11 @@ class ProtoBandit(Method):
         nu_step, _ = self.steps(k)
         rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
         rows = min(1.2 * rate / nu_step, len(problem.target))
-        return Schedule(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
+        return Schedule(
+            evaluations=round(k * rows * (n_arms + k / 2)),
+            is_rough=True,
+            memory=working_bytes(problem),
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:

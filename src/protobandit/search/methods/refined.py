@@ -21,6 +21,7 @@ from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.greedy import LazyGreedy, SpotGreedy, StochasticGreedy
 from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, run_race
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.methods.protobandit import ProtoBandit
 from protobandit.search.methods.random_rows import Random
@@ -132,12 +133,18 @@ class Refined(Method):
             swapped = race_schedule(problem, limits, EFFORTS["balanced"])
         else:
             n_pairs = len(problem.source) * len(problem.target)
-            n_kept = min(built.evaluations, n_pairs) if built.memory else 0
+            n_kept = min(built.evaluations, n_pairs) if built.keeps_matrix else 0
             n_bytes = n_pairs * problem.distance_dtype.itemsize
-            swapped = Schedule(evaluations=n_pairs - n_kept, memory=n_bytes)
+            swapped = Schedule(
+                evaluations=n_pairs - n_kept,
+                most_evaluations=n_pairs,
+                memory=n_bytes + working_bytes(problem),
+            )
         return replace(
             swapped,
             evaluations=built.evaluations + swapped.evaluations,
+            most_evaluations=_most(built, swapped),
+            is_rough=built.is_rough or swapped.is_rough,
             memory=max(built.memory, swapped.memory),
             keeps_matrix=built.keeps_matrix,
         )
@@ -146,6 +153,15 @@ class Refined(Method):
         if self.swaps == "local" or not self.builder.is_exact_greedy:
             return None
         return exact_guarantee(self.name, outcome.feasibility)
+
+
+def _most(built: Schedule, swapped: Schedule) -> int | None:
+    """Return the evaluations of both that are never exceeded; a kept matrix is computed once."""
+    if built.keeps_matrix and not swapped.rungs:
+        return swapped.most_evaluations
+    if built.most_evaluations is None or swapped.most_evaluations is None:
+        return None
+    return built.most_evaluations + swapped.most_evaluations
 
 
 def _n_missing(oracle: Oracle) -> int:

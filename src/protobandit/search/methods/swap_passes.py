@@ -29,6 +29,7 @@ from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.table_greedy import order_by_gain
 from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.initial_rows import BUILD, as_init, initial_rows, require_init
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
 from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import Medoids
@@ -108,7 +109,12 @@ class SwapPassMethod(Method, ABC):
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_pairs = len(problem.source) * len(problem.target)
         n_bytes = n_pairs * problem.distance_dtype.itemsize
-        return Schedule(evaluations=n_pairs, memory=n_bytes, keeps_matrix=True)
+        return Schedule(
+            evaluations=n_pairs,
+            most_evaluations=n_pairs,
+            memory=n_bytes + working_bytes(problem),
+            keeps_matrix=True,
+        )
 
     def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * len(problem.target)

@@ -7,6 +7,7 @@ import pytest
 
 import brute
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import RaggedTable
 from protobandit.oracle.target_orders import RandomOrder, RowOrder, WeightedOrder, WeightedSampler
 from protobandit.problem.posing import pose
 from protobandit.search.drivers.race import race as race_file
@@ -215,7 +216,7 @@ def test_the_limit_determines_the_number_of_finalists(monkeypatch):
     plain = watched(D)[0]
     results_of(plain)
     spent = plain.evaluations.total()
-    for left in (-100, 0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
+    for left in (0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
         oracle, metric = watched(D)
         *_, result = results_of(oracle, PERTURBED, evaluations=spent + left)
         n_more = min(max(left, 0) // 50, 14 - K)
@@ -397,3 +398,53 @@ def test_one_rung_with_all_rows_is_exact(is_weighted):
     plain = np.ones(N_TARGET) if weights is None else weights
     greedy = brute.cost(D, plain, brute.greedy(D, plain, K))
     assert brute.cost(D, plain, result.prototypes) <= greedy + 1e-12
+
+
+# -- the budget of home cells ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_home_cells_stay_within_their_budget(seed):
+    random = np.random.default_rng(seed)
+    n_arms, n_cells, k = 200, 5, 30
+    sizes = np.sort(random.pareto(0.5, k) * 10).astype(np.int64)[::-1]
+    homes = np.array([random.permutation(k)[:n_cells] for _ in range(n_arms)])
+    homes[random.random(homes.shape) < 0.2] = -1
+    order, is_member = random.normal(size=n_arms), np.zeros(n_arms, dtype=bool)
+    is_member[random.permutation(n_arms)[:k]] = True
+
+    def cost(is_kept, homes):
+        costs = np.append(sizes, 0)[homes].sum(axis=1)
+        return costs[is_kept & ~is_member].sum()
+
+    everything = cost(np.ones(n_arms, dtype=bool), homes)
+    for share in (0.0, 0.01, 0.1, 0.5, 0.9, 1.0):
+        most = int(share * everything)
+        is_kept, fewer = race_file._within_budget(homes, sizes, order, is_member, most)
+        assert cost(is_kept, fewer) <= most
+        assert is_kept[is_member].all()
+        assert (fewer == homes[:, : fewer.shape[1]]).all()
+        assert fewer.shape[1] == n_cells or fewer.shape[1] >= 2
+        left_out = np.flatnonzero(~is_kept)
+        per_arm = np.append(sizes, 0)[fewer].sum(axis=1)
+        assert (per_arm[left_out] > most / n_arms).all(), "inexpensive arms stay"
+        expensive = np.flatnonzero(is_kept & ~is_member & (per_arm > most / n_arms))
+        if len(left_out) and len(expensive):
+            assert order[expensive].max() < order[left_out].min(), "the best of the others stay"
+    assert is_kept.all()
+    assert fewer.shape[1] == n_cells
+
+
+def test_swaps_stay_within_their_budget(monkeypatch):
+    """However many arms look better, only as many are tried as the rung may compute."""
+    calls = []
+
+    def counted(self, arms):
+        calls.append(len(arms))
+        return distances(self, arms)
+
+    distances = RaggedTable.distances
+    monkeypatch.setattr(RaggedTable, "distances", counted)
+    monkeypatch.setattr(race_file, "most_for_swaps", lambda first, rung, k: 3 * rung.n_rows)
+    results_of(watched(D)[0])
+    assert 0 < sum(calls) <= 3 * 2 * len(RUNGS)

@@ -52,15 +52,38 @@ _VERY_FAR_ROWS = 24_000
 _MORE_ROWS = 72_000  # if there is evidence of very far rows
 _EVIDENCE = 0.02  # share of the cost
 _WEAK_EVIDENCE = 0.005  # for reading more rows
-_MOST_FAR_ROWS = 256  # that stay in the sample, unless all of the target is read
+MOST_FAR_ROWS = 256  # that stay in the sample, unless all of the target is read
 _MOST_DRAWS = 32
 _NEAREST_ARMS = 8  # of a drawn row
 _OTHER_ARMS = 8  # much nearer to it than its prototype
 _IMPROVED = 0.9  # of its distance: a row above this is not improved
 _ALIKE = 0.25  # of its distance: rows that differ less in their distances to prototypes are alike
 _PIVOTS = 3
+_PER_ROW = 1.5  # evaluations of a row that is not far (measured; for predictions only)
 _BLOCK_ENTRIES = 1 << 22
 _BUDGET = 0.1  # share of the evaluations left, if they are limited
+
+
+def expected_evaluations(n_first: int, n_target: int, k: int, evaluations: int | None) -> float:
+    """Return about how many dissimilarities the search computes if there are no far rows.
+
+    ``evaluations`` is the limit of the race, if any.
+    """
+    n_rows = max(min(_VERY_FAR_ROWS, n_target) - n_first, 0)
+    expected = _PER_ROW * n_rows + k * min(_TYPICAL_ROWS, n_target - n_first)
+    return expected if evaluations is None else min(expected, _BUDGET * evaluations)
+
+
+def most_evaluations(n_arms: int, n_target: int | None, k: int) -> int:
+    """Return how many dissimilarities the search never exceeds; its `Budget` enforces it.
+
+    Every row may have to be compared with every prototype. A draw computes one column, and the
+    distances of a few arms to all far rows that are kept. ``n_target`` is None if the target order
+    can repeat rows.
+    """
+    per_draw = n_arms + (_NEAREST_ARMS + _OTHER_ARMS) * MOST_FAR_ROWS
+    n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target)
+    return k * (n_rows + _TYPICAL_ROWS) + _MOST_DRAWS * per_draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,19 +163,19 @@ class _Found:
 
 
 class Budget:
-    """The evaluations that the search for far rows may use; None for any number."""
+    """The evaluations that the search for far rows may use: ``most``, or a share of the limit."""
 
-    def __init__(self, oracle: Oracle, evaluations: int | None) -> None:
+    def __init__(self, oracle: Oracle, most: int, evaluations: int | None) -> None:
         self._oracle = oracle
-        self._most: float | None = None
         self.is_exceeded = False
+        spent = oracle.evaluations.total()
+        self._most: float = spent + most
         if evaluations is not None:
-            spent = oracle.evaluations.total()
-            self._most = spent + _BUDGET * (evaluations - spent)
+            self._most = min(self._most, spent + _BUDGET * (evaluations - spent))
 
     def allows(self, n: int) -> bool:
         """Return whether ``n`` more evaluations are within the budget; remember if they are not."""
-        if self._most is None or self._oracle.evaluations.total() + n <= self._most:
+        if self._oracle.evaluations.total() + n <= self._most:
             return True
         self.is_exceeded = True
         return False
@@ -313,9 +336,9 @@ class FarRowSearch:
         Rows are drawn in proportion to their share of the cost, those with a large share always.
         """
         others = np.flatnonzero(shares > 0)
-        if self._is_whole or len(others) <= _MOST_FAR_ROWS:
+        if self._is_whole or len(others) <= MOST_FAR_ROWS:
             return others, np.ones(len(others))
-        chances = _inclusion(shares[others], _MOST_FAR_ROWS)
+        chances = _inclusion(shares[others], MOST_FAR_ROWS)
         ticks = np.floor(np.cumsum(chances) + random.random())
         kept = np.flatnonzero(np.diff(ticks, prepend=0.0) > 0)
         return others[kept], 1.0 / chances[kept]

@@ -18,6 +18,11 @@ ignored at that row: it could become nearest only after several swaps. Every lat
    improvement, so a swap is never worse than estimated. Before it is made, the distances of the arm
    to all rows are computed.
 
+Steps 3 and 4 have a fixed number of evaluations (`most_in_homes`, `most_swaps`), so no data can
+make a race more expensive than `most_evaluations`. If the rows clump together in a few cells, home
+cells cost more than on average. Then fewer of them are used, those with the least promise first,
+and of the arms whose home cells are still expensive only the best are kept.
+
 If the last rung has finalists, the distances of the best arms to all rows read so far are computed,
 and forced swaps among them (`perturb`) improve the prototypes further. If the only rung has all
 distances, other starts (`improve_by_restarts`) do so, without further evaluations.
@@ -31,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +44,17 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
-from protobandit.oracle.target_orders import TargetOrder
+from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.race.far_rows import Budget, FarRowSearch
+from protobandit.search.drivers.race.far_rows import Budget, FarRowSearch, most_evaluations
 from protobandit.search.drivers.race.perturbation import perturb
 from protobandit.search.drivers.race.restarts import improve_by_restarts
-from protobandit.search.drivers.race.schedule import SWAPS_PER_RUNG, Rung
+from protobandit.search.drivers.race.schedule import (
+    SWAPS_PER_RUNG,
+    Rung,
+    most_for_swaps,
+    most_in_homes,
+)
 from protobandit.search.drivers.race.state import (
     RaceState,
     RungResult,
@@ -56,6 +67,7 @@ from protobandit.search.drivers.table_greedy import greedy_on_table
 from protobandit.search.objectives.swap_state import SwapState
 
 _TINY_WEIGHT = 1e-100
+_FEWEST_CELLS = 2  # home cells of an arm before arms are left out
 _FAR_PASSES = 2  # of swaps on the first rung with far rows
 
 
@@ -120,7 +132,7 @@ def race(
                 return
             kept = _best_arms(swap_state, race_state.changes, n_arms)
             batch = _next_rows(race_state, oracle, order, rung, following, weights)
-            race_state = _next_state(race_state, kept, batch, following, control)
+            race_state = _next_state(race_state, kept, batch, rungs, evaluations, control)
 
 
 def _first_state(
@@ -163,7 +175,9 @@ def _with_far_rows(
     oracle, n_target = ragged.oracle, len(ragged.oracle.problem.target)
     if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
         return race_state
-    budget = Budget(oracle, evaluations)
+    n_searched = None if isinstance(order, WeightedOrder) else n_target
+    most = most_evaluations(len(ragged), n_searched, len(swap_state.members))
+    budget = Budget(oracle, most, evaluations)
     search = FarRowSearch(
         oracle,
         order,
@@ -182,7 +196,13 @@ def _with_far_rows(
     wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
     matrix = np.hstack([swap_state.matrix, far.matrix])
     wide = SwapState(swap_state.members, matrix, wider.weights)
-    n_swaps, changes = refine_eagerly(wide, wider, passes=_FAR_PASSES, control=control)
+    n_swaps, changes = refine_eagerly(
+        wide,
+        wider,
+        passes=_FAR_PASSES,
+        most=_n_affordable_swaps(wider, rungs[0], rungs[0], len(wide.members), evaluations),
+        control=control,
+    )
     return RaceState(
         0,
         wider,
@@ -246,12 +266,13 @@ def _first_arms(oracle: Oracle, n: int, start: Ids | None, random: np.random.Gen
     n_source, feasibility = len(oracle.problem.source), oracle.problem.feasibility
     if n == n_source:
         return np.arange(n)
-    drawn = random.choice(n_source, n, replace=False)
+    drawn: Ids = random.choice(n_source, n, replace=False)
     needed = np.empty(0, dtype=np.int64) if start is None else start
     if start is None and not feasibility.is_free:
         # With these there is a feasible selection, whatever else was drawn.
         needed = random_rows(feasibility, oracle.problem.k, random)
-    return np.unique(np.concatenate([drawn, needed]))
+    others = drawn[~np.isin(drawn, needed)][: n - len(needed)]
+    return np.sort(np.concatenate([others, needed]))
 
 
 def _best_arms(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
@@ -292,16 +313,23 @@ def _n_affordable_finalists(
 
 
 def _next_state(
-    race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, control: SearchControl
+    race_state: RaceState,
+    kept: Ids,
+    batch: RowBatch,
+    rungs: Sequence[Rung],
+    evaluations: int | None,
+    control: SearchControl,
 ) -> RaceState:
     """Return the arms ``kept`` and the prototypes with more target rows, after swaps."""
+    rung = rungs[race_state.place + 1]
     ragged, swap_state, strata = race_state.ragged, race_state.swap_state, race_state.strata
     if strata is not None:
         ragged = ragged.reweighted(strata.weights_on(rung.n_rows))
+    oracle, n_new = ragged.oracle, len(batch.targets)
     k, limits = len(swap_state.members), swap_state.limits
     homes = swap_state.homes(ragged, kept, rung.n_cells)
-    block = np.empty((k, len(batch.targets)), dtype=swap_state.matrix.dtype)
-    ragged.oracle.tabulate(ragged.arms[swap_state.members], batch.targets, block)
+    block = np.empty((k, n_new), dtype=swap_state.matrix.dtype)
+    oracle.tabulate(ragged.arms[swap_state.members], batch.targets, block)
     cells = block.argmin(axis=0)
     by_cell = np.argsort(cells, kind="stable")
     batch = RowBatch(
@@ -309,14 +337,62 @@ def _next_state(
     )
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
     # The distances of prototypes to the batch are known.
-    is_measured = ~np.isin(kept, swap_state.members)
-    wider = ragged.extended(kept, batch, cell_starts, homes, is_measured, limits)
+    is_member = np.isin(kept, swap_state.members)
+    most = most_in_homes(rung, n_new, k)
+    if evaluations is not None:
+        most = min(most, evaluations - oracle.evaluations.total())
+    order = np.where(is_member, -np.inf, race_state.changes[kept])
+    is_kept, homes = _within_budget(homes, np.diff(cell_starts), order, is_member, most)
+    kept, homes, is_member = kept[is_kept], homes[is_kept], is_member[is_kept]
+    wider = ragged.extended(kept, batch, cell_starts, homes, ~is_member, limits)
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
-    n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, control=control)
+    n_swaps, changes = refine_eagerly(
+        wide,
+        wider,
+        passes=rung.passes,
+        most=_n_affordable_swaps(wider, rungs[0], rung, k, evaluations),
+        control=control,
+    )
     return RaceState(
         race_state.place + 1, wider, wide, changes, n_swaps, strata, race_state.is_searched
     )
+
+
+def _within_budget(
+    homes: Ids, sizes: Ids, order: Doubles, is_member: Any, most: int
+) -> tuple[Any, Ids]:
+    """Return which arms are kept and their home cells, so that ``most`` evaluations suffice.
+
+    ``sizes`` are the new rows of each cell. Every arm uses the same number of home cells, the most
+    promising first, but at least `_FEWEST_CELLS`. If that is still too much, the arms that cost no
+    more than an equal share of ``most`` are kept, and those that cost more as long as evaluations
+    are left, in ascending ``order``. Prototypes cost nothing.
+    """
+    costs = np.append(sizes, 0)[homes]  # a missing home is -1
+    costs[is_member] = 0
+    if costs.sum() <= most:
+        return np.ones(len(homes), dtype=bool), homes
+    if homes.shape[1] < len(sizes):
+        n_cells = int(np.searchsorted(np.cumsum(costs.sum(axis=0)), most, side="right"))
+        n_cells = max(n_cells, min(_FEWEST_CELLS, homes.shape[1]))
+        homes, costs = np.ascontiguousarray(homes[:, :n_cells]), costs[:, :n_cells]
+    per_arm = costs.sum(axis=1)
+    is_kept = is_member | (per_arm <= most / len(homes))
+    others = np.flatnonzero(~is_kept)
+    others = others[np.argsort(order[others], kind="stable")]
+    is_kept[others] = np.cumsum(per_arm[others]) <= most - per_arm[is_kept].sum()
+    return is_kept, homes
+
+
+def _n_affordable_swaps(
+    ragged: RaggedTable, first: Rung, rung: Rung, k: int, evaluations: int | None
+) -> int:
+    """Return the number of arms whose distances may be computed to try swaps."""
+    most = most_for_swaps(first, rung, k)
+    if evaluations is not None:
+        most = min(most, evaluations - ragged.oracle.evaluations.total())
+    return max(0, most // (ragged.n_rows - first.n_rows))
 
 
 def _next_rows(
