@@ -97,7 +97,14 @@ def test_few_pulls_if_rewards_are_rare(n_arms):
     played = play(strict(), bandit)
     assert played.choice.is_proven
     assert played.n_pulls < 1.1 * n_arms * strict().first_batch(n_arms)
-    assert 1 < strict().first_batch(n_arms) / (math.log(n_arms / 0.0005) / 0.05) < 1.7
+    assert played.n_pulls >= n_arms * strict().rows_to_prove(n_arms)
+
+
+@pytest.mark.parametrize("n_arms", [2, 81, 2000])
+def test_rows_that_prove_a_choice_among_rare_rewards(n_arms):
+    bandit = beta(np.linspace(0.0005, 0.0015, n_arms), 20000 if n_arms < 100 else 2000, 0)
+    rows = math.ceil(strict().rows_to_prove(n_arms))
+    assert n_arms * rows <= play(strict(batch=rows), bandit).n_pulls < 1.25 * n_arms * rows
 
 
 def test_cheaper_than_uniform_on_easy_gaps():

@@ -75,7 +75,8 @@ from protobandit.search.arms.pac import Pac
 
 _GROWTH = 1.125
 _STEP = 32
-_AT_FIRST = 1.1
+_AT_FIRST = 1.6  # times as many rows as are needed if all rewards are 0
+_TO_PROVE = 1.1  # the same, for rewards that are rare
 _MOST_AT_FIRST = 512
 _USUAL_COUNTS = 42  # allowed counts of a target of 50,000 rows
 _INSIDE = 2**-53
@@ -106,8 +107,9 @@ class KLLUCB(Pac):
     early_factor
         The early rate in units of ln(1 / delta).
     batch
-        The number of rows of the first pull. By default 1.1 times as many as distinguish an arm
-        whose rewards are all 0 from one with the mean ``nu``, but at most 512.
+        The number of rows of the first pull. By default 1.6 times as many as distinguish an arm
+        whose rewards are all 0 from one with the mean ``nu``, but at most 512. 1.1 times as many
+        are enough for the proof if rewards are rare; more make the choice better than ``nu``.
     """
 
     early_stop: bool = False
@@ -145,12 +147,13 @@ class KLLUCB(Pac):
         """Return the number of rows of the first pull."""
         if self.batch is not None:
             return self.batch
-        return _STEP * math.ceil(min(self.rows_at_first(n_arms), _MOST_AT_FIRST) / _STEP)
+        rows = _AT_FIRST / _TO_PROVE * self.rows_to_prove(n_arms)
+        return _STEP * math.ceil(min(rows, _MOST_AT_FIRST) / _STEP)
 
-    def rows_at_first(self, n_arms: int) -> float:
-        """Return how many rows almost always separate arms whose rewards are rare."""
+    def rows_to_prove(self, n_arms: int) -> float:
+        """Return about how many rows separate arms whose rewards are rare."""
         rate = float(exploration_rates(n_arms, _USUAL_COUNTS, self.delta)[0])
-        return _AT_FIRST * rate / self.nu
+        return _TO_PROVE * rate / self.nu
 
     @property
     def early_rate(self) -> float:

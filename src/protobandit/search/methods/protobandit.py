@@ -168,8 +168,9 @@ class ProtoBandit(Method):
         # KL-LUCB reads little more than its first batch if rewards are rare.
         k, n_arms = problem.k, subset_size(problem, self.epsilon)
         nu_step, _ = self.steps(k)
-        search = KLLUCB(nu=nu_step, delta=self.delta / k)
-        rows = min(max(self.first_batch or 0, search.rows_at_first(n_arms)), len(problem.target))
+        search = KLLUCB(nu=nu_step, delta=self.delta / k, batch=self.first_batch)
+        rows = max(search.first_batch(n_arms), search.rows_to_prove(n_arms))
+        rows = min(rows, len(problem.target))
         return Schedule(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
