@@ -11,7 +11,6 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_integer, is_missing, weights_or_ones
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.labels import numbered
-from protobandit.foundation.slices import cuts
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
@@ -19,10 +18,9 @@ from protobandit.problem.problem import Problem
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
 from protobandit.rows.rows import Rows
-
-_MEAN_ROWS = 8192  # rows of one product when rows are averaged
 
 
 class Assignment(NamedTuple):
@@ -210,7 +208,8 @@ class Queries(SelectionRecord):
         """
         oracle, chosen = self._oracle_of_target(rows, weights, n_jobs)
         _require_columns(oracle.problem)
-        return _cell_means(oracle.problem, _assigned(oracle, chosen).labels, self.k)
+        problem, labels = oracle.problem, _assigned(oracle, chosen).labels
+        return group_means(problem.target, labels, problem.target_weights, self.k)
 
     def nearest_accuracy(
         self,
@@ -276,8 +275,10 @@ class Queries(SelectionRecord):
         _require_columns(problem)
         own, true = self._label_numbers(problem, source_labels, target_labels, rows)
         labels = _assigned(oracle, chosen).labels
-        used = np.flatnonzero(_cell_weights(problem, labels, self.k))
-        images = _cell_means(problem, labels, self.k)[used].astype(problem.target.dtype)
+        weights = problem.target_weights
+        used = np.flatnonzero(np.bincount(labels, weights, minlength=self.k))
+        images = group_means(problem.target, labels, weights, self.k)[used]
+        images = images.astype(problem.target.dtype)
         mapped = pose(images, problem.target, k=1, metric=problem.metric)
         oracle = Oracle(mapped, n_jobs=n_jobs)
         nearest = _assigned(oracle, np.arange(len(used))).labels
@@ -459,39 +460,6 @@ def _require_columns(problem: Problem) -> None:
             f"barycentres need rows of numbers, but the target holds {held}. Use "
             f"nearest_accuracy, or select rows of numbers."
         )
-
-
-def _cell_weights(problem: Problem, labels: Ids, k: int) -> Doubles:
-    """Return the weight of the rows with each label."""
-    return np.bincount(labels, problem.target_weights, minlength=k).astype(np.float64)
-
-
-def _cell_means(problem: Problem, labels: Ids, k: int) -> Any:
-    """Return the weighted mean of the target rows with each label; NaN where they have no weight.
-
-    Rows are read in blocks, in their order, so the bits do not depend on threads.
-    """
-    from scipy.sparse import csr_array, csr_matrix
-
-    is_sparse = problem.target.kind == "sparse"
-    mass = _cell_weights(problem, labels, k)
-    shares = problem.target_weights / np.where(mass > 0, mass, 1.0)[labels]  # no sum can overflow
-    n_columns = problem.target.n_columns
-    assert n_columns is not None
-    means: Any = np.zeros((k, n_columns)) if not is_sparse else csr_array((k, n_columns))
-    for cut in cuts(len(labels), _MEAN_ROWS):
-        block, at = problem.target.take(cut), np.arange(cut.stop - cut.start)
-        part = csr_array((shares[cut], (labels[cut], at)), shape=(k, len(at)))
-        means = means + part @ (csr_array(block) if is_sparse else block)
-    empty = np.flatnonzero(mass == 0)
-    if not is_sparse:
-        means[empty] = np.nan
-        return means
-    if len(empty):
-        where = np.indices((len(empty), means.shape[1])).reshape(2, -1)
-        none = np.full(where.shape[1], np.nan), (empty[where[0]], where[1])
-        means = means + csr_array(none, shape=means.shape)
-    return csr_matrix(means)
 
 
 def _accuracy(problem: Problem, labels: Ids, true: Ids) -> float:
