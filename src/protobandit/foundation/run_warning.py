@@ -10,6 +10,7 @@ class WarningKind(Enum):
     """The kinds of warnings; the values are written to files."""
 
     FAR_ROWS = "far rows"  # few target rows carry much of the cost
+    STREAM_ENDED = "stream ended"  # a stream had fewer rows than the search asked for
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class ProtoBandit(Method):
 
     name: ClassVar[str] = "protobandit"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    draws_from_stream: ClassVar[bool] = True
     may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.2
     nu_step: float | None = None
@@ -152,7 +153,7 @@ class ProtoBandit(Method):
         k, n_arms = problem.k, subset_size(problem, self.epsilon)
         nu_step, _ = self.steps(k)
         rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
-        rows = min(1.2 * rate / nu_step, len(problem.target))
+        rows = min(1.2 * rate / nu_step, problem.population)
         return Schedule(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
