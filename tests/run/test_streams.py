@@ -358,25 +358,29 @@ def test_constraints_hold():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "own"])
-@pytest.mark.parametrize("last", [None, 2900])
-def test_a_search_can_be_resumed(metric, last, tmp_path):
-    """The same call reads the same rows again, without another search for known prototypes."""
+@pytest.mark.parametrize(("last", "n_steps"), [(None, 3), (2900, 1), (2900, -3)])
+def test_a_search_can_be_resumed(metric, last, n_steps, tmp_path):
+    """The same call reads the same rows again, without another search for known prototypes.
+
+    If the stream ends, the first search is the one that is resumed, even if the second was stopped.
+    """
 
     def own(a, b):
         return np.abs(np.asarray(a)[:, None] - np.asarray(b)[None]).sum(axis=2)
 
     options = {"metric": pb.block_metric(own) if metric == "own" else metric}
-    whole = select(lambda: batches(last=last), **options)
-    assert bool(whole.warnings) == (last is not None)
-    path = tmp_path / "search"
     steps = []
+    whole = select(lambda: batches(last=last), **options, callback=steps.append)
+    assert bool(whole.warnings) == (len(steps) > 5) == (last is not None)
+    path, n_stop = tmp_path / "search", n_steps if n_steps > 0 else len(steps) + n_steps
+    steps.clear()
 
     def stop(step):
         steps.append(step)
-        return len(steps) == (3 if last is None else 1)
+        return len(steps) == n_stop
 
     stopped = select(lambda: batches(last=last), **options, callback=stop, checkpoint=path)
-    assert stopped.k < 5
+    assert stopped.k == (n_steps if n_steps > 0 else 5 + n_steps)
     found = select(lambda: batches(last=last), **options, checkpoint=path)
     assert outcome(found) == outcome(whole)
     assert (found.rows_read, found.pulls) == (whole.rows_read, whole.pulls)

@@ -284,7 +284,8 @@ class _SearchRun:
             conditions=(ROWS_OF_STREAM,),
             warnings=(RunWarning(WarningKind.STREAM_ENDED, message),),
         )
-        self.control.states = StateStore()
+        if self.states is not None:
+            self.states.keep()
         self.steps, self.objective, self.is_proven = [], None, True
         self.schedule = self.method.schedule(self.problem, self.settings.limits)
 
