@@ -46,7 +46,8 @@ class ProtoBandit(Method):
 
     Evaluations do not depend on |T|: an iteration that samples N target rows needs at most
     N (|R| + |M|), where |R| = |S| / k ln(1 / epsilon), and never more than the exact gains of R.
-    Memory: a few numbers per source row and per sampled target row.
+    Memory: a few numbers per source row and per sampled target row. From a `Stream`, each iteration
+    draws new rows as it needs them.
 
     Parameters
     ----------
