@@ -49,6 +49,8 @@ class SelectionRecord:
     preparation: FittedPreparation | None = None
     columns: tuple[str, ...] | None = None
     warnings: tuple[RunWarning, ...] = ()
+    pulls: int = 0
+    rows_read: int | None = None
 
     @property
     def k(self) -> int:

@@ -48,6 +48,11 @@ class Selection(Plots):
     evaluations_by_phase, lookups
         The numbers of dissimilarities computed (build, swap, assign, certify) and read from a
         cache.
+    pulls
+        The number of rewards, each of one source row at one target row, on which "protobandit"
+        decided; 0 for other methods.
+    rows_read
+        The number of rows read from a `Stream`; None if the target is not a stream.
     guarantee
         What is proven about this run, or None.
     status
@@ -119,6 +124,8 @@ class Selection(Plots):
             columns=problem.columns,
             passes=result.passes,
             warnings=result.warnings,
+            pulls=result.pulls,
+            rows_read=problem.rows_read,
         )
 
     @property

@@ -307,6 +307,7 @@ def _joined(
         assessment=assessment,
         evaluations_by_phase=dict(spent),
         lookups=sum(result.lookups for result in results),
+        pulls=sum(result.pulls for result in results),
         guarantee=None if is_stopped else _guarantee(results),
         end=end,
         remarks=_remarks(classes, results),

@@ -79,7 +79,7 @@ class SearchResult:
         What was solved, and by which method.
     indices, steps, assessment
         The prototypes, best first, and what they cost.
-    evaluations_by_phase, lookups
+    evaluations_by_phase, lookups, pulls
         What was counted.
     guarantee
         What is proven of the run, or None.
@@ -105,6 +105,7 @@ class SearchResult:
     assessment: Assessment
     evaluations_by_phase: Mapping[str, int]
     lookups: int
+    pulls: int = 0
     guarantee: Guarantee | None
     end: RunEnd
     remarks: tuple[str, ...] = ()

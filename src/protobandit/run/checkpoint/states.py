@@ -96,6 +96,11 @@ class SavedStates(StateStore):
     def drop(self, name: str) -> None:
         self._record.states.pop(name, None)
 
+    def keep(self) -> None:
+        """Keep what is saved: a second search of this run saves and restores nothing."""
+        self.is_active = False
+        self._to_restore.clear()
+
     def stop(self, reason: StopReason) -> None:
         if not reason.is_repeatable:
             self._file.freeze()

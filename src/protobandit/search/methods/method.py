@@ -126,11 +126,15 @@ class Method:
         Whether the search may miss a small cluster of target rows far from all others, because it
         samples rows and does not look for such clusters. The run then warns if few far rows carry
         much of the cost.
+    draws_from_stream
+        Whether the search draws the rows of a stream as it needs them (``Problem.stream``), and
+        does not need to read its target first.
     """
 
     name: ClassVar[str]
     supports: ClassVar[frozenset[str]] = frozenset()
     may_overlook_far_rows: ClassVar[bool] = False
+    draws_from_stream: ClassVar[bool] = False
 
     @property
     def is_exact_greedy(self) -> bool:

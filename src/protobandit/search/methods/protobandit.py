@@ -54,7 +54,8 @@ class ProtoBandit(Method):
 
     Evaluations do not depend on |T|: an iteration that samples N target rows needs at most
     N (|R| + |M|), where |R| = |S| / k ln(1 / epsilon), and never more than the exact gains of R.
-    Memory: a few numbers per source row and per sampled target row.
+    Memory: a few numbers per source row and per sampled target row. From a `Stream`, each iteration
+    draws new rows as it needs them.
 
     Parameters
     ----------
@@ -89,6 +90,7 @@ class ProtoBandit(Method):
 
     name: ClassVar[str] = "protobandit"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    draws_from_stream: ClassVar[bool] = True
     may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.2
     nu_step: float | None = None
@@ -172,7 +174,7 @@ class ProtoBandit(Method):
         nu_step, _ = self.steps(k)
         search = KLLUCB(nu=nu_step, delta=self.delta / k, batch=self.first_batch)
         rows = max(search.first_batch(n_arms), search.rows_to_prove(n_arms))
-        rows = min(rows, len(problem.target))
+        rows = min(rows, problem.population)
         return Schedule(
             evaluations=round(k * rows * (n_arms + k / 2)),
             is_rough=True,
