@@ -28,7 +28,7 @@ def test_the_bound_never_exceeds_the_best_set(k, width):
         y -= y[:, :k].min(axis=1, keepdims=True)
         weights = random.dirichlet(np.ones(15))
         best = brute.best_cost(y, weights, k)
-        bound = dual.dual_bound(table_of(y, weights, width), k)
+        bound = dual.solve_dual(table_of(y, weights, width), k).bound
         assert bound <= best + 1e-6
         assert width < 9 or k > 1 or bound == pytest.approx(best, abs=1e-3)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,17 +45,22 @@ class DualSample:
     """Target rows (None: all of them), weights that sum to 1, and the values of their distances.
 
     ``value(gaps, cut)`` returns y for the gaps d(t, i) - D_t of the rows ``cut`` of the sample,
-    where D_t is the distance to the nearest prototype. It increases with the gap, and is 0 at 0.
+    where D_t is the distance to the nearest prototype, or ``largest`` if that is less. It increases
+    with the gap, and is 0 at 0.
     """
 
     rows: Ids | None
     weights: Doubles
     value: Callable[[Doubles, slice], Doubles]
+    largest: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DualTable:
-    """Each row's nearest arms with their values in ascending order, and D_t as ``nearest``."""
+    """Each row's nearest arms with their values in ascending order.
+
+    ``nearest`` is the distance of each row to its nearest prototype.
+    """
 
     n_arms: int
     weights: Doubles
@@ -64,8 +70,16 @@ class DualTable:
 
     @property
     def cost(self) -> float:
-        """Return the weighted mean of D_t."""
+        """Return the weighted mean distance to the nearest prototype."""
         return float(self.weights @ self.nearest)
+
+    def least_values(self, arms: Ids) -> Doubles:
+        """Return the smallest value of ``arms`` in each row, or the largest one stored."""
+        is_chosen = np.zeros(self.n_arms, dtype=bool)
+        is_chosen[arms] = True
+        values = np.where(is_chosen[self.arms], self.values, np.inf).min(axis=1)
+        least: Doubles = np.minimum(values, self.values[:, -1]).astype(np.float64)
+        return least
 
 
 def most_rows(n_arms: int, k: int) -> int:
@@ -95,7 +109,8 @@ def dual_table(oracle: Oracle, prototypes: Ids, sample: DualSample) -> DualTable
         order = np.argsort(distances, axis=1)
         arms[cut] = np.take_along_axis(near, order, axis=1)
         distances = np.take_along_axis(distances, order, axis=1).astype(np.float64)
-        rounded = sample.value(distances - nearest[cut, None], cut).astype(np.float32)
+        base: Doubles = np.minimum(nearest[cut, None], sample.largest)
+        rounded = sample.value(distances - base, cut).astype(np.float32)
         # Values are rounded down, so that a lower bound stays a lower bound.
         values[cut] = np.nextafter(rounded, np.float32(-np.inf))
 
@@ -112,7 +127,18 @@ def _transposed(block: Floats) -> Floats:
     return out
 
 
-def dual_bound(table: DualTable, k: int) -> float:
+class DualSolution(NamedTuple):
+    """A lower bound on the weighted mean of the values of any k arms.
+
+    ``opened`` are the k arms with the largest savings at its prices. They are a guess at the best
+    arms.
+    """
+
+    bound: float
+    opened: Ids
+
+
+def solve_dual(table: DualTable, k: int) -> DualSolution:
     """Return a lower bound on the weighted mean of the values of any ``k`` arms.
 
     The first prices are 0, that is D_t: they give the bound by submodularity. A subgradient at row
@@ -126,6 +152,7 @@ def dual_bound(table: DualTable, k: int) -> float:
     worth, served = np.empty(table.n_arms), np.empty(len(weights))
     no_direction = np.zeros(len(weights))
     prices = best_prices = np.minimum(0.0, caps)
+    best_opened = np.arange(k)
     best, step, n_stale, direction = -np.inf, 1.0, 0, no_direction
     for _ in range(_MOST_STEPS):
         arm_savings(*arms_and_values, prices, weights, worth)
@@ -133,7 +160,7 @@ def dual_bound(table: DualTable, k: int) -> float:
         bound = float(weights @ prices - worth[opened].sum())
         n_stale += 1
         if bound > best:
-            best, best_prices, n_stale = bound, prices, 0
+            best, best_prices, best_opened, n_stale = bound, prices, opened, 0
         elif n_stale > patience:
             prices, step, n_stale, direction = best_prices, step / 2, 0, no_direction
             if step < _SHORTEST_STEP:
@@ -147,4 +174,4 @@ def dual_bound(table: DualTable, k: int) -> float:
         if length == 0 or bound >= -_TOLERANCE:
             break
         prices = np.minimum(prices - step * bound / length * direction, caps)
-    return min(best, 0.0)
+    return DualSolution(min(best, 0.0), best_opened)
