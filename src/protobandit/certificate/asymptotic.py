@@ -96,7 +96,7 @@ def asymptotic_bound(
         return dual_table(oracle, prototypes, sample)
 
     guide = table_of(n_guides, lambda gaps, cut: gaps / unit)
-    guess = guide.least_values(solve_dual(guide, len(prototypes)).opened)
+    guess = guide.least_values(solve_dual(oracle, guide, len(prototypes)).opened)
     bet = best_bet_for(np.maximum(guess, -farthest / unit), penalty, most)
     table = table_of(n_rows, value_function(unit, bet))
     # Rows of equal weight are drawn without replacement.
@@ -117,7 +117,9 @@ def asymptotic_bound(
         if cost > near.value + near.error + tail:
             tail = cost - (near.value - near.error)
         lowest, total = cost - tail, _Mean(cost, 0.0)
-    best = lowest + unit * least_mean(solve_dual(table, len(prototypes)).bound, bet, penalty)
+    best = lowest + unit * least_mean(
+        solve_dual(oracle, table, len(prototypes)).bound, bet, penalty
+    )
     return Bound(
         kind="asymptotic",
         confidence=confidence,

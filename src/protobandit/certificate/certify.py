@@ -91,7 +91,7 @@ def certify(
     if budget is not None and proof.n_rows < min(_LEAST_ROWS, solution.problem.n_target):
         return _budget_too_small(solution, proof.kind, float(confidence), budget)
     with oracle.at_work(), oracle.during("certify"):
-        bound = _bound(oracle, solution, proof, float(confidence), random)
+        bound = _bound(oracle, solution, proof, float(confidence), random, budget)
     return _certificate(bound, solution, oracle.evaluations["certify"])
 
 
@@ -101,10 +101,11 @@ def _bound(
     proof: _Proof,
     confidence: float,
     random: np.random.Generator,
+    budget: int | None,
 ) -> Bound:
     prototypes = solution.prototypes
     if proof.kind == "exact":
-        return exact_bound(oracle, prototypes)
+        return exact_bound(oracle, prototypes, budget)
     if proof.kind == "rigorous":
         return rigorous_bound(oracle, prototypes, proof.n_rows, confidence, random)
     known = solution.cost if solution.is_exact else None
@@ -145,11 +146,9 @@ def _proof(solution: Solution, kind: str, budget: int | None) -> _Proof:
     is_asymptotic = kind == "asymptotic" and solution.cost > 0
     proof = (_asymptotic if is_asymptotic else _rigorous)(solution, budget)
     spent = proof.n_rows * n_source + (proof.n_scouts or n_target) * solution.k
-    is_all = spent >= n_pairs if budget is None else budget >= n_pairs
-    most = most_rows(n_source, solution.k)
-    if is_all and n_target <= most:
+    if spent >= n_pairs if budget is None else budget >= n_pairs:
         return everything
-    return replace(proof, n_rows=min(proof.n_rows, most, n_target - 1))
+    return replace(proof, n_rows=min(proof.n_rows, most_rows(n_source, solution.k), n_target - 1))
 
 
 def _default_rows(solution: Solution) -> int:

@@ -51,7 +51,7 @@ def rigorous_bound(
     value = value_function(assignment.units[rows], bet)
     sample = DualSample(rows=rows, weights=counts / n_rows, value=value)
     table = dual_table(oracle, prototypes, sample)
-    lowest = 1 + least_mean(solve_dual(table, len(prototypes)).bound, bet, penalty)
+    lowest = 1 + least_mean(solve_dual(oracle, table, len(prototypes)).bound, bet, penalty)
     return Bound(
         kind="rigorous",
         confidence=confidence,
