@@ -51,8 +51,10 @@ def extend(
     result = search(rest, chosen, settings, remark=remark, start=earlier.steps)
     is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
     has_minima = problem.feasibility.least.any()
-    if is_same and result.guarantee and earlier.guarantee and not has_minima:
-        # A greedy search that paused is still greedy; but minima of groups depend on k.
+    is_greedy = earlier.guarantee is not None and earlier.guarantee.cost_factor is None
+    if is_same and result.guarantee and is_greedy and not has_minima:
+        # A greedy search that paused is still greedy; but minima of groups depend on k, and swaps
+        # do not reach the prototypes that were there.
         result = replace(result, guarantee=earlier.guarantee)
     return replace(result, problem=whole)
 

@@ -15,7 +15,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.objective import Objective
 
@@ -24,7 +24,7 @@ from protobandit.search.objectives.objective import Objective
 class Outcome:
     """The outcome of a run, from which a method derives its guarantee.
 
-    ``cost`` and ``k`` are those of the result.
+    ``cost`` and ``k`` are those of the result, ``passes`` are its passes of swaps, if any.
     """
 
     problem: Problem
@@ -32,6 +32,7 @@ class Outcome:
     is_proven: bool
     cost: float
     k: int
+    passes: SwapPasses | None = None
 
     @property
     def feasibility(self) -> Feasibility:

@@ -21,6 +21,7 @@ from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.greedy import LazyGreedy, SpotGreedy, StochasticGreedy
 from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, run_race
+from protobandit.search.methods.locality import with_locality
 from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.methods.protobandit import ProtoBandit
 from protobandit.search.methods.random_rows import Random
@@ -143,9 +144,11 @@ class Refined(Method):
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if self.swaps == "local" or not self.builder.is_exact_greedy:
+        if self.swaps == "local":
             return None
-        return exact_guarantee(self.name, outcome.feasibility)
+        is_exact_greedy = self.builder.is_exact_greedy
+        built = exact_guarantee(self.name, outcome.feasibility) if is_exact_greedy else None
+        return with_locality(built, self.name, outcome)
 
 
 def _n_missing(oracle: Oracle) -> int:
