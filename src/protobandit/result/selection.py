@@ -51,7 +51,9 @@ class Selection(Plots):
     guarantee
         What is proven about this run, or None.
     status
-        A sentence on how the search ended.
+        Sentences on how the search ended, which end with the warnings.
+    warnings
+        What may be wrong with the result: records with a ``kind`` and a ``message``.
     steps
         One `Step` per prototype.
     method, parameters
@@ -116,6 +118,7 @@ class Selection(Plots):
             preparation=cast("FittedPreparation | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
+            warnings=result.warnings,
         )
 
     @property

@@ -13,6 +13,7 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import as_labels
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
@@ -49,6 +50,7 @@ def dump(selection: Any) -> str:
         "guarantee": selection.guarantee,
         "certificate": _optional(_dump_certificate, selection.certificate),
         "status": selection.status,
+        "warnings": [_dump_warning(warning) for warning in selection.warnings],
         "steps": [{**asdict(step), "gain": _null_for_nan(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
         "preparation": _optional(FittedPreparation.to_document, selection.preparation),
@@ -87,6 +89,7 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             guarantee=_optional(_load_guarantee, document["guarantee"]),
             certificate=_optional(_load_certificate, document.get("certificate")),
             status=str(document["status"]),
+            warnings=tuple(_load_warning(each) for each in document.get("warnings", ())),
             steps=tuple(_load_step(step) for step in document["steps"]),
             method=str(document["method"]),
             parameters=dict(document["parameters"]),
@@ -133,6 +136,14 @@ def _load_step(stored: dict[str, Any]) -> Step:
         evaluations=int(stored["evaluations"]),
         seconds=float(stored["seconds"]),
     )
+
+
+def _dump_warning(warning: RunWarning) -> dict[str, str]:
+    return {"kind": warning.kind.value, "message": warning.message}
+
+
+def _load_warning(stored: dict[str, Any]) -> RunWarning:
+    return RunWarning(WarningKind(stored["kind"]), str(stored["message"]))
 
 
 def _load_guarantee(stored: dict[str, Any]) -> Guarantee:

@@ -17,6 +17,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_integer, weights_or_ones
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.labels import as_labels, numbered
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee, weakest
 from protobandit.problem.limits import Limits
@@ -309,6 +310,7 @@ def _joined(
         guarantee=None if is_stopped else _guarantee(results),
         end=end,
         remarks=_remarks(classes, results),
+        warnings=_warnings(classes, results),
         extras=_extras(classes, results, order),
         labels=as_labels(labels),
     )
@@ -373,3 +375,12 @@ def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[
         if result.remarks
     ]
     return (f"Each of the {len(classes)} classes was solved by itself.", *own)
+
+
+def _warnings(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[RunWarning, ...]:
+    """Return the warnings of each class, which name it."""
+    return tuple(
+        replace(warning, message=f"in {each.label!r}: {warning.message}")
+        for each, result in zip(classes, results, strict=False)
+        for warning in result.warnings
+    )

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
@@ -84,6 +85,8 @@ class SearchResult:
         What is proven of the run, or None.
     end, remarks
         How the run ended, and what else the user should know, as sentences.
+    warnings
+        What may be wrong with the result.
     passes
         The passes of swaps, where the method makes passes.
     extras
@@ -105,6 +108,7 @@ class SearchResult:
     guarantee: Guarantee | None
     end: RunEnd
     remarks: tuple[str, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     passes: SwapPasses | None = None
     extras: ExtraResults
     curve: Doubles | None = None
@@ -112,8 +116,9 @@ class SearchResult:
 
     @property
     def status(self) -> str:
-        """Return how the run ended and what else the user should know, as sentences."""
-        return " ".join(part for part in (str(self.end), *self.remarks) if part)
+        """Return how the run ended, what else the user should know, and the warnings."""
+        sentences = (str(self.end), *self.remarks, *map(str, self.warnings))
+        return " ".join(part for part in sentences if part)
 
 
 def fingerprints(problem: Problem) -> dict[str, str]:

@@ -10,13 +10,14 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.observer import NO_OBSERVER, Halt
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.goals import Knee
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.run.assessment import ASSESSED_ROWS, Assessment, assess_or_refuse
+from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, assess_or_refuse
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
@@ -34,10 +35,12 @@ from protobandit.search.control import (
 )
 from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.methods.greedy import LazyGreedy
+from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
 from protobandit.search.methods.table import METHODS, as_method
 from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
 
+_MUCH = 0.08  # of the cost: far rows that carry more may have been overlooked
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
@@ -321,6 +324,7 @@ class _SearchRun:
         problem = self.problem
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
         assessment = self._assessed(indices, objective)
+        self._warn_of_far_rows(assessment)
         outcome = Outcome(
             problem=problem,
             objective=objective,
@@ -342,6 +346,7 @@ class _SearchRun:
             guarantee=self._guarantee(outcome),
             end=self._end(assessment),
             remarks=tuple(remark for remark in self.remarks.values() if remark),
+            warnings=tuple(self.control.warnings),
             passes=self.passes,
             extras=extras,
             curve=self.curve,
@@ -387,10 +392,28 @@ class _SearchRun:
         n_target, coverage = len(problem.target), _exact_coverage(objective)
         if coverage is not None:
             costs = np.array(coverage.costs)
-            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target)
+            far = FarRows.among(coverage.nearest, coverage.weights)
+            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target, far=far)
         has_read_all = objective is not None and objective.has_read_target
         n_rows = n_target if has_read_all else ASSESSED_ROWS
         return assess_or_refuse(self.oracle, indices, n_rows=n_rows, random=random)
+
+    def _warn_of_far_rows(self, assessment: Assessment) -> None:
+        """Warn if few far rows carry much of the cost and the method may have overlooked them."""
+        far = assessment.far
+        if far is None or far.cost_share <= _MUCH or not self.method.may_overlook_far_rows:
+            return
+        needs = self.problem.needs
+        better = "lazybandit" if needs <= LazyBandit.supports else "lazygreedy"
+        self.control.warn(
+            RunWarning(
+                WarningKind.FAR_ROWS,
+                f"{far.row_share:.2%} of the target, measured on {assessment.n_rows:,} rows, lies "
+                f"far from all prototypes and carries {far.cost_share:.0%} of the cost. "
+                f"{self.method.name} may have overlooked a small cluster; compare with "
+                f"method={better!r}, which looks for such clusters.",
+            )
+        )
 
 
 def _exact_coverage(objective: Objective | None) -> CoverageObjective | None:

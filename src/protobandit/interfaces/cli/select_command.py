@@ -181,6 +181,7 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "method": selection.method,
         "metric": selection.metric_name,
         "status": selection.status,
+        "warnings": [warning.message for warning in selection.warnings],
         "certificate": selection.certificate,
         "out": str(written.folder),
         "files": written.files,

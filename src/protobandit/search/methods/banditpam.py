@@ -76,6 +76,7 @@ class BanditPAM(Method):
 
     name: ClassVar[str] = "banditpam"
     supports: ClassVar[frozenset[str]] = frozenset()
+    may_overlook_far_rows: ClassVar[bool] = True
     batch: int | None = None
     delta: float = 0.001
     max_iter: int = 300

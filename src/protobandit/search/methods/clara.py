@@ -53,6 +53,7 @@ class Clara(Method):
 
     name: ClassVar[str] = "clara"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     n_samples: int = 5
     sample_size: int | None = None
 

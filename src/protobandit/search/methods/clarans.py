@@ -55,6 +55,7 @@ class Clarans(Method):
 
     name: ClassVar[str] = "clarans"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed"})
+    may_overlook_far_rows: ClassVar[bool] = True
     numlocal: int = 2
     maxneighbor: int | None = None
 

@@ -203,6 +203,7 @@ class StochasticGreedy(_ExactGains):
 
     name: ClassVar[str] = "stochasticgreedy"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.1
     memoize: Memoize = "auto"
 

@@ -84,10 +84,15 @@ class Method:
         The constraints and goals that the method supports: a subset of {"fixed", "groups",
         "costs", "until"}. A call that needs another one is refused before the search starts.
         "until" requires picks whose objective is the exact coverage of the target.
+    may_overlook_far_rows
+        Whether the search may miss a small cluster of target rows far from all others, because it
+        samples rows and does not look for such clusters. The run then warns if few far rows carry
+        much of the cost.
     """
 
     name: ClassVar[str]
     supports: ClassVar[frozenset[str]] = frozenset()
+    may_overlook_far_rows: ClassVar[bool] = False
 
     @property
     def is_exact_greedy(self) -> bool:

@@ -57,6 +57,7 @@ class OneBatch(Method):
 
     name: ClassVar[str] = "onebatch"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     batch_size: int | None = None
     weighting: str = "auto"
     max_iter: int = 100

@@ -77,6 +77,7 @@ class ProtoBandit(Method):
 
     name: ClassVar[str] = "protobandit"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.2
     nu_step: float | None = None
     nu: float | None = None

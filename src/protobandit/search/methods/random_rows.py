@@ -28,6 +28,7 @@ class Random(Method):
 
     name: ClassVar[str] = "random"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         return Schedule(evaluations=0, memory=0)

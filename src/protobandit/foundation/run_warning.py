@@ -1,0 +1,23 @@
+"""What a run warns about: facts that the user should know before using the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class WarningKind(Enum):
+    """The kinds of warnings; the values are written to files."""
+
+    FAR_ROWS = "far rows"  # few target rows carry much of the cost
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """One warning of a run: its kind, and a sentence that says what to do."""
+
+    kind: WarningKind
+    message: str
+
+    def __str__(self) -> str:
+        return f"Warning: {self.message}"
