@@ -104,6 +104,10 @@ class Method:
         """Return whether the method calls a kernel that is the user's own function."""
         return False
 
+    def with_more_effort(self) -> Method | None:
+        """Return the method with the next larger effort, or None if it has no effort."""
+        return None
+
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         """Return the schedule of a run; this computes no dissimilarity."""
         raise NotImplementedError
