@@ -30,7 +30,8 @@ class Guarantee:
     nu_step
         The tolerance of one iteration, nu / (k (1 - 1/e - epsilon)).
     scale
-        C; None if the statement holds for every C that bounds the dissimilarities.
+        C; None if the statement holds for every C that bounds the dissimilarities, or if ``nu`` is
+        a share of the cost.
     vacuous
         True if the statement is true but empty: its right-hand side, with the f that was reached
         in place of f*, is not positive.

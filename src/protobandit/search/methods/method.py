@@ -62,6 +62,8 @@ class Schedule:
         The number of source rows whose distances to the whole target are kept.
     n_prefix_bytes
         The bytes for distances to the first target rows of an order.
+    n_sampled
+        The largest number of target rows of a sample.
     """
 
     evaluations: int
@@ -71,6 +73,7 @@ class Schedule:
     n_validation: int = 0
     n_columns: int = 0
     n_prefix_bytes: int = 0
+    n_sampled: int = 0
 
 
 class Method:
