@@ -68,7 +68,7 @@ def test_the_certificate_holds(is_weighted, is_apart):
         assert found.k == 3
         assert found.certificate.cost_bound <= best * (1 + 1e-9)
         assert found.cost <= found.certificate.cost_ratio * best * (1 + 1e-9)
-        reached = found.certificate.cost_ratio <= 1.05
+        reached = found.certificate.cost_ratio <= 1.05 + 1e-6
         assert found.certification.is_reached == reached
         assert f"Certified within {found.certificate.cost_ratio:.3f}"[:22] in found.status
 
@@ -159,7 +159,8 @@ def test_a_limit_of_evaluations_includes_certificates():
         assert found.certification.reason is None or "evaluations" in found.status
 
 
-def test_a_limit_of_seconds_ends_the_attempts_after_a_certificate():
+def test_a_limit_of_seconds_ends_the_attempts_after_a_certificate(monkeypatch):
+    scripted(monkeypatch, [1e-9])
     found = pb.select(
         rows(200), k=5, until=pb.Certified(1), limits=pb.Limits(seconds=1e-9), random_state=0
     )
@@ -216,14 +217,15 @@ class Killed(Exception):
 
 
 def sampled(monkeypatch, *, killed_at=None):
-    """Let certificates count as sampled ones, so that each attempt has one; return their calls."""
+    """Let certificates be loose, and sampled, so that each attempt has one; return their calls."""
     real, calls = certify, []
 
     def counted(*arguments, **keywords):
         calls.append(keywords)
         if len(calls) == killed_at:
             raise Killed
-        return replace(real(*arguments, **keywords), kind="rigorous", confidence=0.9)
+        found = real(*arguments, **keywords)
+        return replace(found, kind="rigorous", confidence=0.9, cost_bound=0.8 * found.cost_bound)
 
     monkeypatch.setattr(certified, "certify", counted)
     return calls
@@ -271,11 +273,13 @@ def test_a_checkpoint_of_another_goal_is_refused(tmp_path):
 # -- threads, plans, refusals ----------------------------------------------------------------------
 
 
-def test_any_number_of_threads_gives_the_same_bits():
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     whole = brute.normal(900, 6).astype(np.float32)
+    sampled(monkeypatch)
     one, two = (
         pb.select(whole, k=5, until=pb.Certified(1.0), random_state=0, n_jobs=n) for n in (1, 2)
     )
+    assert len(one.certification.attempts) > 2
     assert one.indices.tolist() == two.indices.tolist()
     assert one.certificate == two.certificate
     assert one.evaluations_by_phase == two.evaluations_by_phase
@@ -328,3 +332,10 @@ def test_a_stream_is_refused():
 
 def test_a_selection_without_the_goal_has_no_certification():
     assert pb.select(rows(), k=3).certification is None
+
+
+def test_the_best_selection_reaches_a_ratio_of_1():
+    two = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    found = pb.select(two, k=2, until=pb.Certified(1))
+    assert found.certification.is_reached
+    assert found.certificate.cost_ratio == pytest.approx(1)

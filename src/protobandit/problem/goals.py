@@ -141,8 +141,8 @@ class Certified:
     >>> import protobandit as pb
     >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
     >>> selection = pb.select(rows, k=2, until=pb.Certified(1.05))
-    >>> selection.certificate.cost_ratio
-    1.0
+    >>> print(selection.certificate)
+    For certain, the cost is at most 1.0000 times that of the best 2 source rows
     """
 
     ratio: float

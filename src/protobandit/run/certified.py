@@ -43,6 +43,7 @@ from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method, parameters_of
 
 _PATIENCE = 3  # attempts without gain
+_ROUNDING = 1e-6  # an excess of a ratio that is not shown either
 _LEAST_GAIN = 0.01  # share of the distance to the ratio that an attempt must gain
 _SEARCH_SHARE = 0.5  # of the evaluations that are left, for the search of an attempt
 # The first certificate: all pairs up to this number, or this many rows and some per prototype.
@@ -123,7 +124,7 @@ class _CertifiedRun:
         while True:
             ratio = self._ratio
             reason = self._attempt(method)
-            if self.bound is not None and self._ratio <= self.goal.ratio:
+            if self._ratio <= self.goal.ratio + _ROUNDING:
                 end, reason = CertificationEnd.REACHED, None
                 break
             if reason is not None:
