@@ -15,6 +15,7 @@ from protobandit.certificate.certify import certify
 from protobandit.methods import LazyBandit
 from protobandit.run import certified
 from protobandit.run.certification import CertificationEnd
+from protobandit.search.methods import lazybandit
 
 
 def rows(n=60, columns=3, seed=0):
@@ -339,3 +340,45 @@ def test_the_best_selection_reaches_a_ratio_of_1():
     found = pb.select(two, k=2, until=pb.Certified(1))
     assert found.certification.is_reached
     assert found.certificate.cost_ratio == pytest.approx(1)
+
+
+def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
+    """A cost that was only estimated may be too low, so it must not give a ratio."""
+    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    source, target = brute.normal(30), brute.normal(9000, seed=1)
+    low, seen = [1e-3], []
+    real = certified.search
+
+    def optimistic(*arguments, **keywords):
+        found = real(*arguments, **keywords)
+        costs = found.assessment.costs * (1.0 if not seen else low[0])
+        seen.append(found)
+        return replace(found, assessment=replace(found.assessment, costs=costs))
+
+    monkeypatch.setattr(certified, "search", optimistic)
+    calls = sampled(monkeypatch)
+    call = {"k": 3, "until": pb.Certified(1), "random_state": 0}
+    found = pb.select(source, target, **call)
+    assert seen[0].assessment.error > 0
+    assert len(calls) > 2
+    d = brute.distances(brute.DEFINITIONS["euclidean"], target[:2000], source)
+    exact = d[:, found.indices].min(axis=1).mean()
+    assert found.certificate.cost == pytest.approx(exact, rel=0.1)
+    assert found.certificate.cost_ratio > 1.2
+    seen.clear()
+    limited = pb.select(source, target, **call, limits=pb.Limits(evaluations=9000))
+    assert limited.k == 3
+    assert limited.certificate.cost_ratio == math.inf
+    assert limited.certificate.statement.startswith("Nothing is proven")
+    assert pb.Selection.from_json(limited.to_json()).certificate == limited.certificate
+    assert "Certified within" not in limited.status
+    assert "Nothing is proven after" in limited.status
+
+
+def test_a_part_has_no_certification():
+    assert pb.select(rows(), k=[2, 3], until=pb.Certified(2)).at(2).certification is None
+
+
+def test_an_estimator_takes_the_goal():
+    model = pb.PrototypeSelector(n_prototypes=3, until=pb.Certified(3), random_state=0)
+    assert model.fit(rows()).selection_.certificate.cost_ratio <= 3

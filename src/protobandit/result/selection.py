@@ -189,6 +189,7 @@ class Selection(Plots):
             prototypes=problem.source.take(first),
             problem=problem,
             certificate=None,
+            certification=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )

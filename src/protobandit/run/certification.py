@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,7 +21,8 @@ class Attempt:
     effort
         The effort of the search.
     cost
-        The cost of what it found: exact if there is a certificate.
+        The cost of what it found: exact if there is a certificate, unless no evaluations were
+        left to compute it.
     cost_ratio
         The bound on the lowest cost so far, as a multiple of the best cost; infinite if nothing is
         proven.
@@ -65,9 +67,10 @@ class Certification:
         attempts = f"{n} attempt{'' if n == 1 else 's'} up to effort {self.attempts[-1].effort}"
         if self.certificate is None:
             return f"Nothing is certified: {self.reason} ended {attempts}."
-        ratio = rounded_up(self.certificate.cost_ratio)
+        ratio = self.certificate.cost_ratio
+        found = f"Certified within {rounded_up(ratio)} of the best cost after {attempts}"
         if self.is_reached:
-            return f"Certified within {ratio} of the best cost after {attempts}."
-        wanted = f"{self.goal.ratio:g} was not reached"
+            return f"{found}."
+        found = found if math.isfinite(ratio) else f"Nothing is proven after {attempts}"
         why = "larger efforts gained nothing" if self.reason is None else f"ended by {self.reason}"
-        return f"Certified within {ratio} of the best cost after {attempts}; {wanted}: {why}."
+        return f"{found}; {self.goal.ratio:g} was not reached: {why}."

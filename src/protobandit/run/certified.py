@@ -161,7 +161,7 @@ class _CertifiedRun:
                 raise
             return INTERRUPTED
         self._count(result)
-        reason, cost = _lasting(result.end.reason), float(result.assessment.costs[-1])
+        reason, cost = _lasting(result.end.reason), _exact_cost(result)
         is_whole, is_first = len(result.indices) == self.problem.k, self.best is None
         is_interrupted = settings.interrupt is not None and settings.interrupt.is_set()
         if is_interrupted:
@@ -169,6 +169,7 @@ class _CertifiedRun:
         is_stopped = reason is not None and reason.kind is not StopKind.SECONDS
         if is_whole and not is_stopped and (is_first or reason is None):
             cost = self._certify(i, result)
+        # An estimate must not be compared with a lower bound, so only exact costs count.
         if is_first or (is_whole and cost < self.best_cost):
             offset = [
                 replace(
@@ -182,7 +183,7 @@ class _CertifiedRun:
         self.attempts.append(
             Attempt(
                 effort=parameters_of(method)["effort"],
-                cost=cost,
+                cost=cost if math.isfinite(cost) else float(result.assessment.costs[-1]),
                 cost_ratio=self._ratio,
                 evaluations=sum(self.spent.values()) - evaluations,
             )
@@ -196,14 +197,17 @@ class _CertifiedRun:
         self.seconds += result.steps[-1].seconds
 
     def _certify(self, i: int, result: SearchResult) -> float:
-        """Return the exact cost of a result, and keep its lower bound if that is the highest."""
-        start, assessment = perf_counter(), result.assessment
-        is_exact = assessment.error == 0 and self.problem.fresh is None
+        """Return the exact cost of a result, and keep its lower bound if that is the highest.
+
+        The cost is infinite if it is not known, because no evaluations are left.
+        """
+        start, exact_cost = perf_counter(), _exact_cost(result)
+        is_exact = math.isfinite(exact_cost)
         # Drawn here, so that a certificate that was saved leaves the generator as it was.
         seed = int(self.settings.random.integers(2**63))
         if self.bound is not None and self.bound.kind == "exact":
-            if is_exact:
-                return float(assessment.costs[-1])
+            if is_exact or not self._allows(self.problem.k * self.problem.n_target):
+                return exact_cost
             oracle = Oracle(self.problem, n_jobs=self.settings.n_jobs)
             exact = assess_prefix(
                 oracle, result.indices, is_exact=True, random=self.settings.random
@@ -213,7 +217,7 @@ class _CertifiedRun:
         solution = Solution(
             problem=self.problem,
             prototypes=result.indices,
-            cost=float(assessment.costs[-1]),
+            cost=float(result.assessment.costs[-1]),
             is_exact=is_exact,
         )
         found = self._saved(i) or certify(
@@ -230,7 +234,7 @@ class _CertifiedRun:
         self.first_evaluations = self.first_evaluations or found.evaluations
         if self.bound is None or found.cost_bound > self.bound.cost_bound:
             self.bound = found
-        return found.cost
+        return found.cost if found.n_rows else exact_cost
 
     # -- limits ---------------------------------------------------------------------------------
 
@@ -239,6 +243,9 @@ class _CertifiedRun:
         """Return the number of evaluations that are left, or None if there is no limit."""
         most = self.settings.limits.evaluations
         return None if most is None else max(0, most - sum(self.spent.values()))
+
+    def _allows(self, evaluations: int) -> bool:
+        return self._left is None or evaluations <= self._left
 
     def _search_limits(self, method: Method) -> Limits:
         """Return the limits of the next search; it leaves evaluations for a certificate."""
@@ -313,6 +320,8 @@ class _CertifiedRun:
         """Return the certificate of the best result, with the highest lower bound."""
         if self.bound is None:
             return None
+        if math.isinf(self._ratio):  # its statement says why nothing is proven
+            return replace(self.bound, evaluations=self.spent["certify"])
         is_exact, ratio = self.bound.kind == "exact", self._ratio
         confidence = 1.0 if is_exact else self.goal.confidence
         return replace(
@@ -349,6 +358,12 @@ class _CertifiedRun:
         values = {**asdict(found), "cost_ratio": ratio}
         file.record(str(i)).states[_CERTIFICATE] = SavedState(values)
         file.change()
+
+
+def _exact_cost(result: SearchResult) -> float:
+    """Return the cost of a result; infinite if it is an estimate."""
+    is_exact = result.assessment.n_rows == result.problem.n_target
+    return float(result.assessment.costs[-1]) if is_exact else math.inf
 
 
 def _lasting(reason: StopReason | None) -> StopReason | None:
