@@ -228,6 +228,29 @@ def test_quotas_restrict_the_swaps():
     assert "no single swap within the constraints lowers" in bound.guarantee.statement
 
 
+def test_attempts_share_the_error_probability(monkeypatch):
+    """Attempt i uses delta / (i (i + 1)) for all swaps together, on rows drawn after the swaps."""
+    asked, drawn = [], []
+    bound, draw = SwapSample.gain_bound, SwapSample.draw
+
+    def failing(self, members, log_pairs, share):
+        asked.append(log_pairs)
+        assert drawn[-1] == members.tolist(), "the prototypes were fixed before the rows"
+        return math.inf if len(asked) < 3 else bound(self, members, log_pairs, share)
+
+    def noted(oracle, state, n, random):
+        drawn.append(state.members.tolist())
+        return draw(oracle, state, n, random)
+
+    monkeypatch.setattr(SwapSample, "gain_bound", failing)
+    monkeypatch.setattr(SwapSample, "draw", noted)
+    found = solve(nu=0.3)
+    n_pairs = 196 * 4
+    expected = [math.log(n_pairs * i * (i + 1) / 0.05) for i in range(1, len(asked) + 1)]
+    np.testing.assert_allclose(asked, expected)
+    assert found.passes.n_passes == len(drawn) == len(asked) + 1
+
+
 # -- how swaps end ---------------------------------------------------------------------------------
 
 
@@ -308,6 +331,20 @@ def test_memory_limits_the_sample():
     assert "ended by the memory for 900 sampled rows before convergence" in found.status
     with pytest.raises(pb.InvalidInput, match=r"swaps='pac' needs .* Pass swaps='local'"):
         solve(limits=pb.Limits(memory=4 * 9000 * 8))
+
+
+def test_the_default_tolerance_bounds_the_cost():
+    found = solve(nu=None)
+    assert found.guarantee.nu == 1 / 16
+    assert found.guarantee.cost_factor <= 20 / 3
+    assert found.passes.n_passes >= 2, "the first sample only finds swaps"
+
+
+def test_a_loose_tolerance_still_improves_the_start():
+    start = pb.select(
+        brute.normal(200, 4), brute.normal(9000, 4, seed=1), k=4, method="random", random_state=0
+    )
+    assert solve(nu=0.9).cost < 0.95 * start.cost
 
 
 def test_the_number_of_samples_is_limited():

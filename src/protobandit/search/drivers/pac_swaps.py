@@ -35,13 +35,14 @@ ln(1 + b X_t) = min(y_th, y of B_t), and the sum in (1) is the change of the cos
 problem with the distances y. Its smallest value over the prototypes m is what `slot_changes`
 computes for every h.
 
-*Attempts.* Attempt i draws its rows after M, n and b are fixed, independently of everything that
-was drawn before, and uses (1) with delta / (i (i + 1)). These sum to at most delta. So the
-probability that any attempt proves something false is at most delta, whichever of them is the
-last. If an attempt proves nothing, its rows serve to find swaps: eager swaps on the sample, each
-made only if it lowers the cost of the whole target. Rows that found swaps never judge them. If
-there was little to gain, the next attempt draws twice as many rows. Once half of the target would
-be drawn, all dissimilarities are computed instead, and eager swaps on these end for certain.
+*Attempts.* The first sample only serves to find swaps. Then attempt i draws its rows after M, n and
+b are fixed, independently of everything that was drawn before, and uses (1) with
+delta / (i (i + 1)). These sum to at most delta. So the probability that any attempt proves
+something false is at most delta, whichever of them is the last. If an attempt proves nothing, its
+rows serve to find swaps: eager swaps on the sample, each made only if it lowers the cost of the
+whole target. Rows that found swaps never judge them. If there was little to gain, the next attempt
+draws twice as many rows. Once half of the target would be drawn, all dissimilarities are computed
+instead, and eager swaps on these end for certain.
 """
 
 from __future__ import annotations
@@ -80,14 +81,14 @@ class PacTerms:
     """What is to be proven: no swap gains more than ``nu``, except with probability ``delta``.
 
     ``scale`` is the unit of ``nu``; None for the cost. ``most_rows`` is the largest number of rows
-    of a sample, and ``most_attempts`` the largest number of samples.
+    of a sample, and ``most_samples`` the largest number of samples.
     """
 
     nu: float
     delta: float
     scale: float | None
     most_rows: int
-    most_attempts: int
+    most_samples: int
 
     def share(self, cost: float) -> float:
         """Return the largest gain that may remain, as a share of the cost."""
@@ -119,7 +120,7 @@ class PacSwaps:
         The prototypes, with their distances to the whole target.
     n_rows
         The number of rows of the next sample.
-    n_attempts, n_swaps
+    n_samples, n_swaps
         Samples drawn and swaps made so far.
     """
 
@@ -129,7 +130,7 @@ class PacSwaps:
     terms: PacTerms
     state: SwapState
     n_rows: int
-    n_attempts: int = 0
+    n_samples: int = 0
     n_swaps: int = 0
 
     @classmethod
@@ -146,7 +147,7 @@ class PacSwaps:
         saved = control.states.restore(_STATE)
         if saved is not None:
             state = SwapState.restored(saved.arrays)
-            values = {name: saved.values[name] for name in ("n_rows", "n_attempts", "n_swaps")}
+            values = {name: saved.values[name] for name in ("n_rows", "n_samples", "n_swaps")}
             return cls(oracle, random, control, terms, state, **values)
         matrix = np.array([oracle.column(int(member)) for member in members])
         state = SwapState(members, matrix, oracle.problem.target_weights)
@@ -168,14 +169,14 @@ class PacSwaps:
         """
         terms, problem = self.terms, self.oracle.problem
         while True:
-            self.control.report(f"sample {self.n_attempts + 1}", cost=self.state.cost)
+            self.control.report(f"sample {self.n_samples + 1}", cost=self.state.cost)
             if self.state.cost == 0 or self.n_pairs == 0:
                 return self.passes(gain_bound=0.0)
             is_whole = reads_whole_target(self.n_rows, problem.n_target)
             if is_whole and terms.most_rows == problem.n_target:
                 return None
-            if self.n_attempts == terms.most_attempts:
-                return self.passes(ended_by=f"passes={terms.most_attempts}")
+            if self.n_samples == terms.most_samples:
+                return self.passes(ended_by=f"passes={terms.most_samples}")
             self.n_rows = min(self.n_rows, terms.most_rows)
             if not self.control.allows(self.n_rows * problem.n_source):
                 return self.passes(ended_by=str(self.control.stopped))
@@ -186,7 +187,8 @@ class PacSwaps:
                 return self.passes(ended_by=str(self.control.stopped))
             if bound is not None:
                 return self.passes(gain_bound=bound, delta=terms.delta)
-            if self.state.cost > 0 and gained < terms.share(self.state.cost):
+            is_stale = self.n_samples > 1 and gained < terms.share(self.state.cost)
+            if self.state.cost > 0 and is_stale:
                 if self.n_rows == terms.most_rows:
                     return self.passes(ended_by=f"the memory for {self.n_rows:,} sampled rows")
                 self.n_rows *= 2
@@ -194,15 +196,16 @@ class PacSwaps:
 
     def _attempt(self) -> tuple[float | None, float]:
         """Draw a sample; return the bound if it proves one, and the share of the cost gained."""
-        state, problem = self.state, self.oracle.problem
-        self.n_attempts += 1
+        state, problem, attempt = self.state, self.oracle.problem, self.n_samples
+        self.n_samples += 1
         cost = state.cost
         share = self.terms.share(cost)
         sample = SwapSample.draw(self.oracle, state, self.n_rows, self.random)
-        log_pairs = self.terms.log_pairs(self.n_pairs, self.n_attempts)
-        bound = sample.gain_bound(state.members, log_pairs, share)
-        if bound <= share:
-            return bound, 0.0
+        if attempt:
+            log_pairs = self.terms.log_pairs(self.n_pairs, attempt)
+            bound = sample.gain_bound(state.members, log_pairs, share)
+            if bound <= share:
+                return bound, 0.0
         weights = sample.counts / sample.units
         found = Medoids(sample.table, state.members, weights, problem.feasibility)
         for _ in eager_passes(found):
@@ -236,7 +239,7 @@ class PacSwaps:
         """Return the record of the samples drawn and the swaps made."""
         return SwapPasses(
             self.n_swaps,
-            self.n_attempts,
+            self.n_samples,
             ended_by,
             gain_bound=None if gain_bound is None else max(gain_bound, 0.0),
             delta=delta,
@@ -244,7 +247,7 @@ class PacSwaps:
 
     def _save(self) -> None:
         if self.control.states.is_active:
-            values = {name: getattr(self, name) for name in ("n_rows", "n_attempts", "n_swaps")}
+            values = {name: getattr(self, name) for name in ("n_rows", "n_samples", "n_swaps")}
             arrays = {name: array.copy() for name, array in self.state.state().items()}
             self.control.states.save(_STATE, SavedState(values, arrays))
 

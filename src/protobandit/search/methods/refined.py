@@ -59,11 +59,11 @@ class Refined(Method):
     probability at least 1 - delta, no single swap of any prototype for any other source row lowers
     the cost by more than nu times the cost. It makes no assumption on the dissimilarity, on its
     largest value or on the weights; the proof is in ``protobandit.search.drivers.pac_swaps``. No
-    swap raises the cost of the whole target. A sample has at least
-    3 ln(2 k |S| / delta) / nu rows; if half of the target or more would be needed, or the start
-    kept all dissimilarities, "pac" is "eager", and the statement is certain. Evaluations: those of
-    the start, |S| per sampled row, and |T| for each prototype and each swap. Memory: |S| numbers
-    per row of a sample, and k x |T|.
+    swap raises the cost of the whole target. The first sample only finds swaps. A sample has at
+    least 3 ln(2 k |S| / delta) / nu rows. If half of the target or more would be needed, or the
+    start kept all dissimilarities, "pac" is "eager", and the statement is certain. Evaluations:
+    those of the start, |S| per sampled row, and |T| for each prototype and each swap. Memory: |S|
+    numbers per row of a sample, and k x |T|.
 
     Parameters
     ----------
@@ -76,7 +76,9 @@ class Refined(Method):
     passes
         Largest number of passes of "eager", of swaps of "best", or of samples of "pac".
     nu, delta
-        For "pac": the largest gain of a swap that may remain, and the probability of error.
+        For "pac": the largest gain of a swap that may remain, and the probability of error. By
+        default nu is 1 / (4 k), with which the cost is at most 20/3 times the best one if the
+        dissimilarity obeys the triangle inequality.
     scale
         For "pac": the unit of ``nu``. The default is the cost of the result. (In `ProtoBandit` it
         is C, an upper bound of the dissimilarity; swaps do not need one.)
@@ -87,7 +89,7 @@ class Refined(Method):
     build: Any = "lazygreedy"
     swaps: str = "eager"
     passes: int = 100
-    nu: float = 0.01
+    nu: float | None = None
     delta: float = 0.05
     scale: float | None = None
 
@@ -97,7 +99,7 @@ class Refined(Method):
             parameters = {name: value for name, value in self.build.items() if name != "method"}
             object.__setattr__(self, "build", BUILDS[self.build["method"]](**parameters))
         require_choice(self.swaps, "swaps", SWAPS)
-        require_number(self.nu, "nu", above=0)
+        require_number(self.nu, "nu", above=0, allows_none=True)
         require_number(self.delta, "delta", above=0, below=1)
         require_number(self.scale, "scale", above=0, allows_none=True)
         is_name = isinstance(self.build, str) and self.build in BUILDS
@@ -167,6 +169,10 @@ class Refined(Method):
         is_proven = all(pick.is_proven for pick in built)
         yield from (replace(pick, is_proven=is_proven) for pick in found)
 
+    def tolerance(self, k: int) -> float:
+        """Return nu."""
+        return 1 / (4 * k) if self.nu is None else self.nu
+
     def _samples(self, schedule: Schedule) -> bool:
         """Return whether swaps are proven on samples; not if the start keeps everything."""
         return self.swaps == "pac" and not schedule.keeps_matrix
@@ -186,11 +192,11 @@ class Refined(Method):
         schedule: Schedule,
     ) -> PacSwaps:
         terms = PacTerms(
-            nu=self.nu,
+            nu=self.tolerance(oracle.problem.k),
             delta=self.delta,
             scale=self.scale,
             most_rows=schedule.n_sampled,
-            most_attempts=self.passes,
+            most_samples=self.passes,
         )
         return PacSwaps.start(oracle, start, random=random, control=control, terms=terms)
 
@@ -214,10 +220,11 @@ class Refined(Method):
         fits = n_source * n_target * itemsize <= room
         most = (room - k * n_target * itemsize) // (n_source * itemsize)
         most = n_target if fits else max(0, min(most, n_target - 1))
+        nu = self.tolerance(k)
         terms = PacTerms(
-            nu=self.nu, delta=self.delta, scale=None, most_rows=most, most_attempts=self.passes
+            nu=nu, delta=self.delta, scale=None, most_rows=most, most_samples=self.passes
         )
-        n_rows = terms.first_rows((n_source - k) * k, self.nu)
+        n_rows = terms.first_rows((n_source - k) * k, nu)
         if fits and reads_whole_target(n_rows, n_target):
             evaluations, kept = (n_source + k) * n_target, n_source * n_target
         else:
@@ -264,7 +271,8 @@ class Refined(Method):
         """Return what the swaps prove, together with what was proven without it."""
         unit = "times the cost" if self.scale is None else f"times C = {self.scale:g}"
         allowed = "" if outcome.feasibility.is_free else " within the constraints"
-        parts = [f"no single swap{allowed} lowers the cost by more than {self.nu:g} {unit}"]
+        nu = self.tolerance(outcome.problem.k)
+        parts = [f"no single swap{allowed} lowers the cost by more than {nu:g} {unit}"]
         if found is not None:
             parts.append(found.statement)
         certainty = f"with probability at least {1 - passes.delta:g}, " if passes.delta else ""
@@ -273,7 +281,7 @@ class Refined(Method):
             statement=certainty + " and ".join(parts),
             cost_factor=None if found is None else found.cost_factor,
             probability=1 - passes.delta,
-            nu=self.nu,
+            nu=nu,
             delta=passes.delta,
             scale=self.scale,
             conditions=() if found is None else found.conditions,
