@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protobandit.methods import METHODS, SEARCHES
+from protobandit.methods import METHODS, SEARCHES, Refined
 
 # -- instances and metrics ------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ _VARIED = {
     "batch": (7,),
     "init": ("heuristic", "k-medoids++"),
     "n_swaps": (3,),
-    "swaps": ("best", "local"),
+    "swaps": ("best", "local", "pac"),
     "n_samples": (2,),
     "numlocal": (1,),
     "maxneighbor": (30,),
@@ -285,6 +285,7 @@ def variants():
         for field in fields(method):
             changes = _VARIED.get(field.name, ())
             found += [replace(method(), **{field.name: value}) for value in changes]
+    found.append(Refined(build="random", swaps="pac", nu=0.6))  # the others need no sample
     return list(dict.fromkeys(found))
 
 

@@ -49,6 +49,7 @@ SPECIAL = {
     "lazybandit, thorough": {"method": methods.LazyBandit(effort=5.0), "target": TARGET[:900]},
     "lazybandit, limited": {"limits": pb.Limits(evaluations=9000)},
     "refined, local": {"method": methods.Refined(build="random", swaps="local")},
+    "refined, pac": {"method": methods.Refined(build="random", swaps="pac", nu=0.2)},
     "refined, best": {"method": methods.Refined(build="protobandit", swaps="best")},
     "fasterpam, ties": {"method": "fasterpam", **_tied},
     "refined, ties": {"method": methods.Refined(build="random", swaps="local"), **_tied},

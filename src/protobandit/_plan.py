@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from protobandit.foundation.threads import worker_count
 from protobandit.problem.constraints import Constraints
-from protobandit.problem.goals import Coverage, MinGain
+from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits, as_limits
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.by_class import class_problems, require_plain
+from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
 from protobandit.search.methods.method import parameters_of
 
@@ -79,7 +80,7 @@ def plan(
     preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
-    until: Coverage | MinGain | None = None,
+    until: Coverage | MinGain | Certified | None = None,
     by: Any = None,
     n_jobs: int | None = None,
     limits: Limits | None = None,
@@ -90,7 +91,8 @@ def plan(
     ----------
     source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
         As in `select`. If something other than ``k`` ends the search, the plan is for the largest
-        number of prototypes it may choose.
+        number of prototypes it may choose. For `Certified` it is for the first attempt and its
+        certificate.
 
     Examples
     --------
@@ -106,13 +108,23 @@ def plan(
         "metric": metric,
         "preparation": preparation,
     }
+    certified = until if isinstance(until, Certified) and by is None else None
+    if certified is not None:
+        certified.require_count(k)
+        until = None
     if by is None:
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
         problems = [each.problem for each in class_problems(pose(**rows, k=1), by, k)]
-    chosen, _ = chosen_method(method, problems[0])
+    if certified is None:
+        chosen, _ = chosen_method(method, problems[0])
+    else:
+        chosen, _ = growing_method(method, problems[0], certified)
     schedules = [chosen.schedule(problem, as_limits(limits)) for problem in problems]
+    if certified is not None:
+        more = certificate_evaluations(problems[0])
+        schedules = [replace(schedules[0], evaluations=schedules[0].evaluations + more)]
     times = [
         _seconds(problem, schedule.evaluations, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)

@@ -19,6 +19,7 @@ from protobandit.result import serialization
 from protobandit.result.plots import Plots
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
+from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
@@ -90,15 +91,18 @@ class Selection(Plots):
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
+    certification
+        How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
+    certification: Certification | None = None
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
         """Return the selection that a search has found."""
-        problem = result.problem
+        problem, certification = result.problem, result.certification
         return Selection(
             indices=result.indices,
             costs=result.assessment.costs,
@@ -123,6 +127,8 @@ class Selection(Plots):
             preparation=cast("FittedPreparation | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
+            certification=certification,
+            certificate=None if certification is None else certification.certificate,
             warnings=result.warnings,
             pulls=result.pulls,
             rows_read=problem.rows_read,
@@ -190,6 +196,7 @@ class Selection(Plots):
             prototypes=problem.source.take(first),
             problem=problem,
             certificate=None,
+            certification=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )

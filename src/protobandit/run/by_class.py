@@ -19,7 +19,7 @@ from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.labels import as_labels, numbered
 from protobandit.foundation.run_warning import RunWarning
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.guarantee import Guarantee, weakest
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
 from protobandit.problem.problem import Problem
@@ -361,11 +361,11 @@ def _in_order(
 
 def _guarantee(results: list[SearchResult]) -> Guarantee | None:
     """Return what is proven of every class; a mean of such bounds is such a bound."""
-    first = results[0].guarantee
-    if first is None or any(result.guarantee != first for result in results):
+    common = weakest([result.guarantee for result in results])
+    if common is None:
         return None
     own = "f counts prototypes of the target row's own class, k of each class as here"
-    return replace(first, conditions=(*first.conditions, own))
+    return replace(common, conditions=(*common.conditions, own))
 
 
 def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[str, ...]:

@@ -52,9 +52,11 @@ def extend(
     is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
     has_minima = problem.feasibility.least.any()
     found = earlier.guarantee
-    if is_same and result.guarantee and found and found.nu == 0 and not has_minima:
+    is_greedy = found is not None and found.nu == 0 and found.cost_factor is None
+    if is_same and result.guarantee and is_greedy and not has_minima:
         # A greedy search that paused is still greedy; but minima of groups depend on k, and so does
-        # the sum of the tolerances of sampled searches.
+        # the sum of the tolerances of sampled searches. Swaps do not reach the prototypes that were
+        # there.
         result = replace(result, guarantee=found)
     return replace(result, problem=whole)
 

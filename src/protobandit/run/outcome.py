@@ -12,6 +12,7 @@ from protobandit.foundation.run_warning import RunWarning
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
+from protobandit.run.certification import Certification
 from protobandit.search.control import StopReason
 from protobandit.search.drivers.pick import SwapPasses
 from protobandit.search.objectives.objective import ExtraResults
@@ -95,6 +96,8 @@ class SearchResult:
         The costs in which a knee was looked for.
     labels
         The class of each prototype, where classes were searched one by one.
+    certification
+        The attempts to reach a certificate, where one was asked for, and the certificate.
     """
 
     problem: Problem
@@ -114,6 +117,7 @@ class SearchResult:
     extras: ExtraResults
     curve: Doubles | None = None
     labels: Any = None
+    certification: Certification | None = None
 
     @property
     def status(self) -> str:

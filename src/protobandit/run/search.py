@@ -410,6 +410,7 @@ class _SearchRun:
             is_proven=self.is_proven,
             cost=float(assessment.costs[-1]),
             k=len(indices),
+            passes=self.passes,
         )
         extras = ExtraResults() if objective is None else objective.finish()
         return SearchResult(

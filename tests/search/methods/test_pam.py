@@ -178,13 +178,17 @@ def test_every_dissimilarity_is_computed_once(method):
 def test_a_greedy_build_has_a_guarantee(method):
     rows = brute.normal(40)
     built = pb.select(rows, k=4, method=method(init="build"))
-    assert built.guarantee.statement == "f >= (1 - 1/e) f*"
+    assert built.guarantee.statement == "cost <= 5.0001 cost* and f >= (1 - 1/e) f*"
     assert built.guarantee.method == method.name
-    assert pb.select(rows, k=4, method=method(init="random"), random_state=0).guarantee is None
+    stopped = pb.select(rows, k=4, method=method(init="build", max_iter=0))
+    assert stopped.guarantee.statement == "f >= (1 - 1/e) f*"
+    by_swaps = pb.select(rows, k=4, method=method(init="random"), random_state=0)
+    assert by_swaps.guarantee.statement == "cost <= 5.0001 cost*"
 
 
 def test_a_build_of_several_rows_per_iteration_has_no_guarantee():
-    assert pb.select(brute.normal(40), k=4, method=PAM(r=2)).guarantee is None
+    found = pb.select(brute.normal(40), k=4, method=PAM(r=2, max_iter=0))
+    assert found.guarantee is None
 
 
 # -- limits ----------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ OPTIONS = {
         "the constraints.",
         "--param KEY=VALUE": "Parameter of the method, such as epsilon=0.2; repeatable.",
         "--effort fast|balanced|thorough|NUMBER": "Effort of lazybandit. Default: balanced.",
+        "--certified RATIO": "Search with growing effort until the cost is proven to be at most "
+        "RATIO times the best possible cost, such as 1.05.",
         "--seed N": "Random seed; the same seed gives the same result. Default: 0.",
         "--jobs N": "Number of threads; -1 means all cores. Default: all cores.",
         "--confidence P": "Probability that the bound holds. Default: 0.95.",

@@ -48,6 +48,10 @@ class _Found:
 class BanditPAM(Method):
     """PAM, with each step decided by successive elimination on sampled target rows (BanditPAM).
 
+    It is a heuristic: its confidence intervals use estimated standard deviations and assume tails
+    like those of a normal distribution, so that nothing is proven unless every step has read the
+    whole target. `Refined` with ``swaps="pac"`` proves its last step.
+
     All steps read the target rows in the same random order, from its beginning. Distances that have
     been computed are kept, so that later steps mostly look them up (BanditPAM++). A swap is made
     only if it lowers the cost on the whole target, so the result is never worse than that of BUILD.
@@ -65,7 +69,7 @@ class BanditPAM(Method):
         Number of target rows that all arms read first; by default 100 (as in the paper), or 10 k if
         that is more. With |T| or more, every step is that of PAM.
     delta
-        Probability of error of one search, divided among its arms (the paper uses 0.001).
+        Nominal probability of error of one search, divided among its arms (the paper uses 0.001).
     max_iter
         Largest number of searches for a swap; 0 returns the result of BUILD.
 

@@ -107,6 +107,10 @@ class LazyBandit(Method):
         """Return the effort as a number."""
         return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
 
+    def with_more_effort(self) -> LazyBandit:
+        larger = [name for name, level in EFFORTS.items() if level > self.level]
+        return replace(self, effort=larger[0] if larger else 2 * self.level)
+
     def picks(
         self,
         oracle: Oracle,

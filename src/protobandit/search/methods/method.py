@@ -16,7 +16,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.objective import Objective
 
@@ -25,7 +25,7 @@ from protobandit.search.objectives.objective import Objective
 class Outcome:
     """The outcome of a run, from which a method derives its guarantee.
 
-    ``cost`` and ``k`` are those of the result.
+    ``cost`` and ``k`` are those of the result, ``passes`` are its passes of swaps, if any.
     """
 
     problem: Problem
@@ -33,6 +33,7 @@ class Outcome:
     is_proven: bool
     cost: float
     k: int
+    passes: SwapPasses | None = None
 
     @property
     def feasibility(self) -> Feasibility:
@@ -92,6 +93,8 @@ class Schedule:
         The number of source rows whose distances to the whole target are kept.
     n_prefix_bytes
         The bytes for distances to the first target rows of an order.
+    n_sampled
+        The largest number of target rows of a sample.
     """
 
     evaluations: int
@@ -104,6 +107,7 @@ class Schedule:
     n_validation: int = 0
     n_columns: int = 0
     n_prefix_bytes: int = 0
+    n_sampled: int = 0
 
     @property
     def n_left_out(self) -> int:
@@ -145,6 +149,10 @@ class Method:
     def has_own_kernel(self) -> bool:
         """Return whether the method calls a kernel that is the user's own function."""
         return False
+
+    def with_more_effort(self) -> Method | None:
+        """Return the method with the next larger effort, or None if it has no effort."""
+        return None
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         """Return the schedule of a run; this computes no dissimilarity."""
