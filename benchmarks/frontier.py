@@ -26,6 +26,7 @@ import protobandit as pb
 from benchmarks.common.costs import largest_distance, mean_distance
 from benchmarks.common.data import paper_problem
 from benchmarks.common.figures import pyplot, save
+from benchmarks.common.pages import scientific
 from benchmarks.common.records import RESULTS, read_measurement, write_measurement
 from benchmarks.common.replacing import replaced
 from protobandit.search.drivers.race import schedule
@@ -166,12 +167,12 @@ def _plot(axes: Any, figures: dict[str, Any]) -> None:
         axes.plot(x, y, color=colour, label=name, marker="o", linewidth=1.8, markersize=5)
     axes.axhline(0, color="#444", linewidth=0.8, linestyle="--")
     axes.annotate(
-        f"exact greedy ({figures['greedy_evaluations']:.2g} evaluations)",
-        (0.01, 0),
+        f"exact greedy ({scientific(figures['greedy_evaluations'])} evaluations)",
+        (0.99, 0),
         xycoords=("axes fraction", "data"),
         xytext=(0, 3),
         textcoords="offset points",
-        ha="left",
+        ha="right",
         va="bottom",
         fontsize=9,
         color="#444",
@@ -185,7 +186,9 @@ def _plot(axes: Any, figures: dict[str, Any]) -> None:
             f"k = {figures['k']}, mean of {figures['seeds']} seeds"
         ),
     )
-    axes.xaxis.set_minor_formatter("")
+    ticks = (1e6, 3e6, 1e7, 3e7, 1e8)
+    axes.set_xticks(ticks, [scientific(tick) for tick in ticks])
+    axes.minorticks_off()
     axes.legend(frameon=False)
 
 
