@@ -10,8 +10,10 @@ there. A test compares pages and data files, so a number that was edited by hand
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +270,56 @@ def strings(folder: str) -> Iterator[str]:
     yield _data_line(folder, "edit_distance.json", measurement.session, remark)
 
 
+def certificate(folder: str) -> Iterator[str]:
+    """Yield how tight the certificates of one selection are."""
+    measurement = _measured("certificate.json")
+    figures = measurement.figures
+    rows = [
+        [
+            str(problem["k"]),
+            each["kind"],
+            "default" if each.get("budget", 0) is None else "given",
+            scientific(each["evaluations"]),
+            f"{each['ratio']:.3f}" if math.isfinite(each["ratio"]) else "nothing proven",
+        ]
+        for problem in figures["problems"]
+        for each in problem["certificates"]
+    ]
+    header = ["k", "kind", "`evaluations=`", "evaluations", "cost / best cost is at most"]
+    yield table(header, rows)
+    yield ""
+    remark = (
+        f" The prototypes are those of `{figures['method']}`; ratios are medians of "
+        f"{figures['seeds']} seeds, with 95 % confidence."
+    )
+    yield _data_line(folder, "certificate.json", measurement.session, remark)
+
+
+def shared_rows(folder: str) -> Iterator[str]:
+    """Yield the powers of k by which the count of ProtoBandit grows."""
+    measurement = _measured("shared_rows.json")
+    figures = measurement.figures
+    steps = [f"{a} to {b}" for a, b in pairwise(figures["k"])]
+    rows = [
+        [
+            each["search"],
+            name,
+            *(f"{power:.2f}" for power in found["powers"]),
+            f"{found['fit']:.2f}",
+        ]
+        for each in figures["searches"]
+        for name, found in (("paper's rule", each["alone"]), ("shared rows", each["shared"]))
+    ]
+    header = ["`search=`", "count", *(f"power of k, {step}" for step in steps), "overall fit"]
+    yield table(header, rows)
+    yield ""
+    remark = (
+        f" |S| = {figures['n_source']:,}, |T| = {figures['n_target']:,}, ν = {figures['nu']:.3g}. "
+        f"Counts are those of the search, without measuring the cost of the result."
+    )
+    yield _data_line(folder, "shared_rows.json", measurement.session, remark)
+
+
 def frontier(folder: str) -> Iterator[str]:
     """Yield loss against evaluations of lazybandit, its parts and alternatives."""
     measurement = _measured("frontier.json")
@@ -381,6 +433,8 @@ BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {
     "timing": timing,
     "sizes": sizes,
     "strings": strings,
+    "certificate": certificate,
+    "shared-rows": shared_rows,
     "frontier": frontier,
     "regrets": regrets,
     "settings": settings,
