@@ -170,10 +170,10 @@ def _plot(axes: Any, figures: dict[str, Any]) -> None:
         f"exact greedy ({scientific(figures['greedy_evaluations'])} evaluations)",
         (0.99, 0),
         xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
+        xytext=(0, -3),
         textcoords="offset points",
         ha="right",
-        va="bottom",
+        va="top",
         fontsize=9,
         color="#444",
     )
@@ -187,7 +187,7 @@ def _plot(axes: Any, figures: dict[str, Any]) -> None:
         ),
     )
     ticks = (1e6, 3e6, 1e7, 3e7, 1e8)
-    axes.set_xticks(ticks, [scientific(tick) for tick in ticks])
+    axes.set_xticks(ticks, [f"{tick:.0e}".replace("e+0", "e") for tick in ticks])
     axes.minorticks_off()
     axes.legend(frameon=False)
 

@@ -10,7 +10,6 @@ there. A test compares pages and data files, so a number that was edited by hand
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -280,7 +279,7 @@ def certificate(folder: str) -> Iterator[str]:
             each["kind"],
             "default" if each.get("budget", 0) is None else "given",
             scientific(each["evaluations"]),
-            f"{each['ratio']:.3f}" if math.isfinite(each["ratio"]) else "nothing proven",
+            "nothing proven" if each["ratio"] is None else f"{each['ratio']:.3f}",
         ]
         for problem in figures["problems"]
         for each in problem["certificates"]

@@ -1,12 +1,12 @@
 """Memory, time and bytes read for target files of several gigabytes.
 
-    python -m benchmarks.sizes --room DIR [--share 0.2] [--out FILE]
+    python -m benchmarks.sizes --room DIR [--share 0.5] [--out FILE]
 
 Writes docs/results/sizes.json (or ``--out``). Files are created in a temporary folder below
 ``--room`` and deleted at the end. Each measurement has its own process, so that creating the file
 does not count. The files are removed from the page cache first, so that bytes are read from disk.
-Linux only. By default a fifth of the full size (files of 5 GB and 10⁷ rows) is measured, which
-takes about three minutes on two cores; ``--share 1`` takes all of it.
+Linux only. By default half of the full size (files of 5 GB and 10⁷ rows) is measured, which takes
+about three minutes on two cores; ``--share 1`` takes all of it.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ print(json.dumps([first, second, third]))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--room", type=Path, required=True, help="folder with 3 GB of free space")
-    parser.add_argument("--share", type=float, default=0.2, help="share of the full size")
+    parser.add_argument("--room", type=Path, required=True, help="folder with 8 GB of free space")
+    parser.add_argument("--share", type=float, default=0.5, help="share of the full size")
     parser.add_argument("--out", type=Path, default=FILE, help="data file")
     options, started = parser.parse_args(), perf_counter()
     options.room.mkdir(parents=True, exist_ok=True)

@@ -171,6 +171,7 @@ def write_measurement(
 ) -> None:
     """Write figures with command, commit, date and machine; numbers keep six digits.
 
+    JSON has no infinity and no NaN; they become None.
     ``seconds`` is how long the run took. ``arguments`` are those of the command, by default those
     of this process.
     """
@@ -178,7 +179,8 @@ def write_measurement(
     session = replace(sessions.current(command), minutes=math.ceil(seconds / 60))
     about = {name: value for name, value in asdict(session).items() if value is not None}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({**about, "figures": _short(figures)}, indent=1) + "\n")
+    record = {**about, "figures": _short(figures)}
+    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 def read_measurement(path: Path) -> Measurement:
@@ -202,11 +204,11 @@ def command_of(module: str, arguments: Sequence[str]) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Return a value with six digits in every float."""
+    """Return a value with six digits in every float, and None for one that is not finite."""
     if isinstance(value, Mapping):
         return {str(name): _short(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_short(each) for each in value]
     if isinstance(value, float):
-        return float(f"{value:.6g}")
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
