@@ -44,6 +44,7 @@ _PAPER = {
     ("random", "0", "0"): "random rows",
 }
 _RIVAL = "kmedoids FasterPAM"
+DISTURBED = 0.2  # cores of other processes
 
 
 def main() -> None:
@@ -73,7 +74,10 @@ def _data_line(folder: str, name: str, session: Session, remark: str = "") -> st
 
 def _load(cores: float | None) -> str:
     """Return how busy others kept the machine, on which times depend."""
-    return "" if cores is None else f" Other processes kept {cores:.1f} cores busy meanwhile."
+    if cores is None:
+        return ""
+    warning = "; these times are not reliable" if cores > DISTURBED else ""
+    return f" Other processes kept {cores:.1f} cores busy meanwhile{warning}."
 
 
 # -- the paper's problems -------------------------------------------------------------------------
