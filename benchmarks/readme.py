@@ -37,7 +37,7 @@ SUPPORTED = ("fixed", "groups", "costs", "until")
 # Method, epsilon and nu_step in the summary of benchmarks.paper, and their names here.
 _PAPER = {
     ("spot_m", "0", "0"): "`lazygreedy` (exact greedy, the whole matrix)",
-    ("protobandit", "0.2", "0.05"): "`protobandit`, ε = 0.2, ν₀ = 0.05",
+    ("protobandit", "0.2", "0.05"): "`protobandit`, ε = 0.2, ν₀ = 0.05, early stop",
     ("uniform", "0", "0"): "one uniform sample of the target, greedy on it",
     ("lazybandit-fast", "0", "0"): '`lazybandit`, `effort="fast"`',
     ("lazybandit-balanced", "0", "0"): '`lazybandit`, `effort="balanced"`, the default',
@@ -99,7 +99,8 @@ def paper(folder: str) -> Iterator[str]:
     yield (
         "Evaluations of the search do not include the 409,600 (k × 4,096) with which a method that "
         "samples measures the cost of its result. The constants of `lazybandit` were chosen on "
-        "MNIST; docs/how-it-works.md tests them on other data."
+        f"MNIST; [how it works]({folder.removesuffix('results')}how-it-works.md) tests them on "
+        "other data."
     )
     yield ""
     held = sessions.read(RESULTS / "paper" / sessions.FILE)["mnist"][-1]
@@ -165,8 +166,9 @@ def comparison(folder: str) -> Iterator[str]:
         shown += " (matrix and fit)" if contestants[name].has_matrix else ""
         yield f"| {shown} | " + " | ".join(_cells(found[k].get(name)) for k in problem.ks) + " |"
     yield ""
-    yield " ".join(_against(found[k], k) for k in problem.ks if _RIVAL in found[k])
-    yield ""
+    for k in problem.ks:
+        if _RIVAL in found[k]:
+            yield from (_against(found[k], k), "")
     loads = [fit.others_cores for fit in fits if fit.others_cores is not None]
     conditions = comparison_page.read_conditions(RESULTS / "headline")
     assert conditions is not None
