@@ -1,6 +1,6 @@
 """Vary the constants of lazybandit one at a time on ten kinds of data.
 
-    python -m benchmarks.efforts [--data DIR] [--seeds 3] [--only NAME,...] [--ks 10,50]
+    python -m benchmarks.efforts [--data DIR] [--seeds 2] [--only NAME,...] [--ks 10,50]
         [--out FILE]
 
 Writes docs/results/efforts.json (or ``--out``); `python -m benchmarks.readme` makes the tables of
@@ -172,7 +172,7 @@ def summary(problems: list[dict[str, Any]]) -> dict[str, Any]:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with the files of MNIST and CIFAR-10")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--ks", default="10,50")
     parser.add_argument("--only", default=",".join(CASES), help=f"some of {','.join(CASES)}")
     parser.add_argument("--out", type=Path, default=FILE, help="data file")
