@@ -66,10 +66,9 @@ def _measured(name: str) -> Measurement:
 
 
 def _data_line(folder: str, name: str, session: Session, remark: str = "") -> str:
-    return (
-        f"Data: [{name}]({folder}/{name}), {session.shown_command}, commit {session.commit}, "
-        f"{session.date}.{remark}"
-    )
+    commit = f"commit {session.commit}" if session.commit else session.note
+    where = f"[{name}]({folder}/{name})"
+    return f"Data: {where}, {session.shown_command}, {commit}, {session.date}.{remark}"
 
 
 def _load(cores: float | None) -> str:
@@ -111,7 +110,7 @@ def paper_claims(folder: str) -> Iterator[str]:
     """Yield what the paper claims about its figures, and the results."""
     from benchmarks.paper.cells import read_cells
     from benchmarks.paper.grid import GRIDS
-    from benchmarks.paper.page import claims_on
+    from benchmarks.paper.page import _claims_on
     from benchmarks.paper.statistics import results as statistics
 
     held = sessions.read(RESULTS / "paper" / sessions.FILE)
@@ -119,7 +118,7 @@ def paper_claims(folder: str) -> Iterator[str]:
     for name, grid in GRIDS.items():
         found = statistics(grid, read_cells(RESULTS / "paper" / f"{name}.csv"))
         if found is not None:
-            rows += [*claims_on(found)]
+            rows += [*_claims_on(found)]
             data.append(_data_line(folder, f"paper/{name}.csv", held[name][-1]))
     yield table(["claim", "by the paper's rule", "by our rule (shared rows)", "verdict"], rows)
     yield ""

@@ -119,7 +119,7 @@ def _sessions(found: Results, held: Sequence[Session]) -> str:
 
 
 def _claims(found: Sequence[Results]) -> list[str]:
-    rows = [row for each in found for row in claims_on(each)]
+    rows = [row for each in found for row in _claims_on(each)]
     header = ["claim", "by the paper's rule", "by our rule (shared rows)", "verdict"]
     note = (
         f"A verdict counts settings, each by its mean over the runs. The paper gives no number for "
@@ -129,7 +129,7 @@ def _claims(found: Sequence[Results]) -> list[str]:
     return [table(header, rows), note, *(_same_rule(each) for each in found)]
 
 
-def claims_on(found: Results) -> Iterable[list[str]]:
+def _claims_on(found: Results) -> Iterable[list[str]]:
     """Yield the claims of the paper about ProtoBandit on a data set, each with its results."""
     grid = found.grid
     first = grid.skews[0]
