@@ -1,16 +1,22 @@
 """Vary the constants of lazybandit one at a time on ten kinds of data.
 
-    python -m benchmarks.efforts [--data DIR] [--seeds 3] [--only NAME,...] [--ks 10,50]
+    python -m benchmarks.efforts [--data DIR] [--seeds 2] [--only NAME,...] [--ks 10,50]
+        [--out FILE]
+
+Writes docs/results/efforts.json (or ``--out``); `python -m benchmarks.readme` makes the tables of
+docs/how-it-works.md from it. Takes about five minutes on two cores.
 
 The constants were chosen on MNIST; this shows how well they suit other data. Each setting changes
 one constant of drivers/race/schedule.py and uses the effort at which it plans as many evaluations
 as the default (effort "balanced"). "rows" changes the rows of the first rung and compensates with
-the span, as far as the target allows. "arms" uses a random share of the source rows.
+the span, as far as the target allows. "arms" uses a random share of the source rows. No constant
+was chosen with the seeds of this script.
 
 Printed are the cost of each setting relative to the default, and the regret: the cost of the
 default relative to the best setting. The best of many noisy means is biased, so the regret is an
 upper estimate; "error" is the standard error of the difference over the seeds. The last lines are
-means over all problems; "evaluations" shows which settings used more or fewer than the default.
+means over all problems; "evaluations" shows which settings used more or fewer than the default,
+including those that measure the cost of the result.
 """
 
 from __future__ import annotations
@@ -18,17 +24,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 import protobandit as pb
 from benchmarks.common.cases import CASES, Case
-from benchmarks.common.costs import search_evaluations
 from benchmarks.common.data import MissingData
+from benchmarks.common.records import RESULTS, write_measurement
 from benchmarks.common.replacing import replaced
 from protobandit.search.drivers.race import schedule
 from protobandit.search.methods import lazybandit
 
+FILE = RESULTS / "efforts.json"
+_FIRST_SEED = 3000  # no constant was chosen with these seeds
 LEVEL = lazybandit.EFFORTS["balanced"]
 SETTINGS: dict[str, dict[str, float]] = {
     "default": {},
@@ -38,9 +48,9 @@ SETTINGS: dict[str, dict[str, float]] = {
     "growth 5": {"_GROWTH": 5.0},
     "span 12": {"_SPAN": 12},
     "span 80": {"_SPAN": 80},
-    "rows x0.6": {"rows": 0.6},
-    "rows x1.6": {"rows": 1.6},
-    "arms x0.4": {"arms": 0.4},
+    "rows ×0.6": {"rows": 0.6},
+    "rows ×1.6": {"rows": 1.6},
+    "arms ×0.4": {"arms": 0.4},
     "passes 2": {"_PASSES": 2},
     "passes 4": {"_PASSES": 4},
 }
@@ -93,7 +103,7 @@ def costs(case: Case, k: int, setting: dict[str, float], seeds: int) -> np.ndarr
     level, values = fitted(case, k, setting)
     results = []
     with replaced(schedule, **values):
-        for seed in range(seeds):
+        for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
             own = case.with_fewer_sources(setting["arms"], seed) if "arms" in setting else case
             selection = pb.select(
                 own.source,
@@ -103,15 +113,13 @@ def costs(case: Case, k: int, setting: dict[str, float], seeds: int) -> np.ndarr
                 method=pb.methods.LazyBandit(effort=level),
                 random_state=seed,
             )
-            results.append((own.cost_of(selection.indices), search_evaluations(selection)))
+            results.append((own.cost_of(selection.indices), selection.evaluations))
     return np.array(results)
 
 
 def main() -> None:
-    options = parse()
-    print(f"{'':14}{'k':>4}" + "".join(f"{name:>11}" for name in SETTINGS), end="")
-    print(f"{'regret':>9}{'error':>8}")
-    excesses, spent, regrets = [], [], {}
+    options, started = parse(), perf_counter()
+    problems = []
     # By default all pairs of a small problem are computed; here small problems are sampled too.
     with replaced(lazybandit, _AT_ONCE=0, _AT_ONCE_IF_EXPENSIVE=0):
         for name in options.only.split(","):
@@ -122,41 +130,52 @@ def main() -> None:
                 continue
             for k in map(int, options.ks.split(",")):
                 results = [costs(case, k, setting, options.seeds) for setting in SETTINGS.values()]
-                excesses.append(show(name, k, np.array(results)))
-                spent.append([r[:, 1].mean() / results[0][:, 1].mean() for r in results])
-                regrets[f"{name}, k = {k}"] = -excesses[-1].min()
-    summarise(np.array(excesses), np.array(spent), regrets)
+                problems.append({"problem": name, "k": k, **figures_of(np.array(results))})
+                print(problems[-1], flush=True)
+    figures = {"seeds": options.seeds, "problems": problems, **summary(problems)}
+    seconds = perf_counter() - started
+    write_measurement(options.out, "benchmarks.efforts", figures, seconds=seconds)
 
 
-def show(name: str, k: int, results: np.ndarray) -> np.ndarray:
-    """Print a line; return the cost of each setting relative to the default, minus 1."""
-    by_seed = results[:, :, 0]
-    means = by_seed.mean(axis=1)
-    excess = means / means[0] - 1
-    best = means.argmin()
-    difference = (by_seed[0] - by_seed[best]) / means[best]
-    error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.nan
-    print(f"{name:14}{k:4}{means[0]:11.4f}", end="")
-    print("".join(f"{share:11.2%}" for share in excess[1:]), end="")
-    print(f"{means[0] / means[best] - 1:9.2%}{error:8.2%}", flush=True)
-    return excess
+def figures_of(results: np.ndarray) -> dict[str, Any]:
+    """Return the figures of one problem from cost and evaluations by setting and seed."""
+    costs, counts = results[:, :, 0], results[:, :, 1].mean(axis=1)
+    means = costs.mean(axis=1)
+    best = int(means.argmin())
+    difference = (costs[0] - costs[best]) / means[best]
+    error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else None
+    return {
+        "cost": float(means[0]),
+        "best": [*SETTINGS][best],
+        "regret": float(means[0] / means[best] - 1),
+        "error": None if error is None else float(error),
+        "excess": dict(zip(SETTINGS, (means / means[0] - 1).tolist(), strict=True)),
+        "evaluations": dict(zip(SETTINGS, (counts / counts[0]).tolist(), strict=True)),
+    }
 
 
-def summarise(excesses: np.ndarray, spent: np.ndarray, regrets: dict[str, float]) -> None:
-    print(f"{'mean':18}{'':11}" + "".join(f"{m:11.2%}" for m in excesses.mean(axis=0)[1:]))
-    better = (excesses < 0).sum(axis=0)[1:]
-    print(f"{'better in':18}{'':11}" + "".join(f"{n:>8}/{len(excesses)}" for n in better))
-    print(f"{'evaluations':18}{'':11}" + "".join(f"{s:10.2f}x" for s in spent.mean(axis=0)[1:]))
-    worst = max(regrets, key=regrets.__getitem__)
-    print(f"\nlargest regret: {regrets[worst]:.2%} of the cost ({worst})")
+def summary(problems: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return means over all problems by setting."""
+
+    def mean(what: str, name: str) -> float:
+        return float(np.mean([problem[what][name] for problem in problems]))
+
+    return {
+        "mean_excess": {name: mean("excess", name) for name in SETTINGS},
+        "mean_evaluations": {name: mean("evaluations", name) for name in SETTINGS},
+        "n_better": {
+            name: sum(problem["excess"][name] < 0 for problem in problems) for name in SETTINGS
+        },
+    }
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with the files of MNIST and CIFAR-10")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--ks", default="10,50")
     parser.add_argument("--only", default=",".join(CASES), help=f"some of {','.join(CASES)}")
+    parser.add_argument("--out", type=Path, default=FILE, help="data file")
     return parser.parse_args()
 
 

@@ -1,25 +1,38 @@
-"""Write the tables of README.md and docs/benchmarks.md from the figures in docs/results.
+"""Write the figures of README.md and docs/*.md from the data files in docs/results.
 
     python -m benchmarks.readme
 
-A table lies between ``<!-- table NAME -->`` and ``<!-- end -->``; the text between is replaced.
+Text between ``<!-- table NAME -->`` and ``<!-- end -->`` is replaced: tables, and sentences with
+figures. Each ends with a line that names its data file, and the command, commit and date recorded
+there. A test compares pages and data files, so a number that was edited by hand is found.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from benchmarks.claims.__main__ import CLAIMS
+from benchmarks.claims.report import overview
+from benchmarks.common import sessions
 from benchmarks.common.files import write_text
-from benchmarks.common.pages import scientific, with_tables
+from benchmarks.common.pages import scientific, table, with_tables
+from benchmarks.common.records import RESULTS, Measurement, read_csv, read_measurement
+from benchmarks.common.sessions import Session
+from benchmarks.comparison import page as comparison_page
 from benchmarks.comparison import results
-from benchmarks.comparison.contestants import CONTESTANTS
+from benchmarks.comparison.contestants import CONTESTANTS, HEADLINE_NAMES
+from benchmarks.comparison.problems import HEADLINE
 from benchmarks.comparison.ratios import Line, lines
+from protobandit.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
-_RESULTS = ROOT / "docs" / "results"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+SUPPORTED = ("fixed", "groups", "costs", "until")
 
 # Method, epsilon and nu_step in the summary of benchmarks.paper, and their names here.
 _PAPER = {
@@ -30,66 +43,140 @@ _PAPER = {
     ("lazybandit-balanced", "0", "0"): '`lazybandit`, `effort="balanced"`, the default',
     ("random", "0", "0"): "random rows",
 }
-_COMPARED = (
-    "lazybandit 0.3",
-    "lazybandit fast",
-    "lazybandit balanced",
-    "lazybandit thorough",
-    "fasterpam",
-    "MiniBatchKMeans + rows",
-    "KMeans + rows",
-    "OneBatchPAM",
-    "sklearn-extra alternate",
-    "kmedoids FasterPAM",
-)
-_KS = (10, 100)
+_RIVAL = "kmedoids FasterPAM"
+DISTURBED = 0.2  # cores of other processes
 
 
 def main() -> None:
     for page in PAGES:
-        write_text(page, with_tables(page.read_text(encoding="utf-8"), TABLES))
+        write_text(page, with_tables(page.read_text(encoding="utf-8"), blocks_for(page)))
 
 
-def paper_table() -> Iterator[str]:
+def blocks_for(page: Path) -> dict[str, Callable[[], Iterator[str]]]:
+    """Return the functions that make the blocks of a page; links are relative to it."""
+    folder = "docs/results" if page.parent == ROOT else "results"
+    return {name: partial(make, folder) for name, make in BLOCKS.items()}
+
+
+# -- where figures come from ----------------------------------------------------------------------
+
+
+def _measured(name: str) -> Measurement:
+    return read_measurement(RESULTS / name)
+
+
+def _data_line(folder: str, name: str, session: Session, remark: str = "") -> str:
+    commit = f"commit {session.commit}" if session.commit else session.note
+    where = f"[{name}]({folder}/{name})"
+    return f"Data: {where}, {session.shown_command}, {commit}, {session.date}.{remark}"
+
+
+def _load(cores: float | None) -> str:
+    """Return how busy others kept the machine, on which times depend."""
+    if cores is None:
+        return ""
+    warning = "; these times are not reliable" if cores > DISTURBED else ""
+    return f" Other processes kept {cores:.1f} cores busy meanwhile{warning}."
+
+
+# -- the paper's problems -------------------------------------------------------------------------
+
+
+def paper(folder: str) -> Iterator[str]:
     """Yield loss and evaluations on balanced MNIST, k = 100."""
     figures = _summary("mnist", skew="10", k="100")
     greedy = figures["spotgreedy", "0", "0", "evaluations"][0]
     all_pairs = figures["spot_m", "0", "0", "evaluations"][0]
-    yield "| | evaluations | of SPOTgreedy's | of all pairs | loss of f |"
+    yield "| | evaluations of the search | of SPOTgreedy's | of all pairs | loss of f |"
     yield "|---|---|---|---|---|"
     for key, name in _PAPER.items():
         n, _ = figures[(*key, "evaluations")]
         loss, deviation = figures[(*key, "loss")]
         shares = f"{_share(n, greedy)} | {_share(n, all_pairs)}"
         yield f"| {name} | {scientific(n)} | {shares} | {_percent(loss, deviation)} |"
+    yield ""
+    yield (
+        "Evaluations of the search do not include the 409,600 (k × 4,096) with which a method that "
+        "samples measures the cost of its result. The constants of `lazybandit` were chosen on "
+        f"MNIST; [how it works]({folder.removesuffix('results')}how-it-works.md) tests them on "
+        "other data."
+    )
+    yield ""
+    held = sessions.read(RESULTS / "paper" / sessions.FILE)["mnist"][-1]
+    yield _data_line(folder, "paper/mnist-summary.csv", held)
 
 
-def comparison_table() -> Iterator[str]:
-    """Yield cost and seconds of k-medoids of 20,000 images with 784 columns."""
-    fits = results.read(_RESULTS / "comparison" / "comparison.csv")
-    found = {k: {line.contestant: line for line in lines(fits, "mnist-20000", k)} for k in _KS}
-    yield "| | " + " | ".join(f"k = {k}: cost | seconds" for k in _KS) + " |"
-    yield "|---" * (1 + 2 * len(_KS)) + "|"
-    contestants = {contestant.name: contestant for contestant in CONTESTANTS}
-    for name in _COMPARED:
-        shown = f"`{name}`" if contestants[name].is_ours else name
-        shown += " (matrix and fit)" if contestants[name].has_matrix else ""
-        yield f"| {shown} | " + " | ".join(_cells(found[k].get(name)) for k in _KS) + " |"
+def paper_claims(folder: str) -> Iterator[str]:
+    """Yield what the paper claims about its figures, and the results."""
+    from benchmarks.paper.cells import read_cells
+    from benchmarks.paper.grid import GRIDS
+    from benchmarks.paper.page import _claims_on
+    from benchmarks.paper.statistics import results as statistics
+
+    held = sessions.read(RESULTS / "paper" / sessions.FILE)
+    rows, data = [], []
+    for name, grid in GRIDS.items():
+        found = statistics(grid, read_cells(RESULTS / "paper" / f"{name}.csv"))
+        if found is not None:
+            rows += [*_claims_on(found)]
+            data.append(_data_line(folder, f"paper/{name}.csv", held[name][-1]))
+    yield table(["claim", "by the paper's rule", "by our rule (shared rows)", "verdict"], rows)
+    yield ""
+    yield " ".join(data)
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    "paper": paper_table,
-    "comparison": comparison_table,
-}
+def claims(folder: str) -> Iterator[str]:
+    """Yield the other claims of the paper, and the results."""
+    held = sessions.read(RESULTS / "claims" / sessions.FILE)
+    reports = [
+        claim.report(read_csv(RESULTS / "claims" / f"{name}.csv")) for name, claim in CLAIMS.items()
+    ]
+    yield overview(reports)
+    yield ""
+    yield " ".join(
+        _data_line(folder, f"claims/{report.name}.csv", held[report.name][-1]) for report in reports
+    )
 
 
 def _summary(name: str, **setting: str) -> dict[tuple[str, ...], tuple[float, float]]:
     """Return mean and standard deviation by method, epsilon, nu_step and measure."""
-    path = _RESULTS / "paper" / f"{name}-summary.csv"
+    path = RESULTS / "paper" / f"{name}-summary.csv"
     with path.open(newline="", encoding="utf-8") as file:
         rows = [r for r in csv.DictReader(file) if all(r[c] == v for c, v in setting.items())]
     names = ("method", "epsilon", "nu_step", "measure")
     return {tuple(r[n] for n in names): (float(r["mean"]), float(r["sd"])) for r in rows}
+
+
+# -- other packages -------------------------------------------------------------------------------
+
+
+def comparison(folder: str) -> Iterator[str]:
+    """Yield cost and time of k-medoids of 20,000 images with 784 columns."""
+    (problem,) = HEADLINE
+    fits = results.read(RESULTS / "headline" / "comparison.csv")
+    found = {
+        k: {line.contestant: line for line in lines(fits, problem.name, k)} for k in problem.ks
+    }
+    yield "| | " + " | ".join(f"k = {k}: cost | time" for k in problem.ks) + " |"
+    yield "|---" * (1 + 2 * len(problem.ks)) + "|"
+    contestants = {contestant.name: contestant for contestant in CONTESTANTS}
+    for name in HEADLINE_NAMES:
+        shown = f"`{name}`" if contestants[name].is_ours else name
+        shown += " (matrix and fit)" if contestants[name].has_matrix else ""
+        yield f"| {shown} | " + " | ".join(_cells(found[k].get(name)) for k in problem.ks) + " |"
+    yield ""
+    for k in problem.ks:
+        if _RIVAL in found[k]:
+            yield from (_against(found[k], k), "")
+    loads = [fit.others_cores for fit in fits if fit.others_cores is not None]
+    conditions = comparison_page.read_conditions(RESULTS / "headline")
+    assert conditions is not None
+    load = _load(sum(loads) / len(loads) if loads else None)
+    yield _data_line(folder, "headline/comparison.csv", conditions.sessions[-1], load)
+
+
+def _by_name(found: list[Line]) -> dict[str, Line]:
+    return {line.contestant: line for line in found}
 
 
 def _cells(line: Line | None) -> str:
@@ -97,7 +184,267 @@ def _cells(line: Line | None) -> str:
         return "not within the limit | –"
     spread = line.cost_spread
     deviation = "" if spread is None else f" ± {spread * line.cost / line.cost_ratio:.4f}"
-    return f"{line.cost:.4f}{deviation} | {line.seconds:.2f}"
+    time = "–" if line.time_ratio is None else f"{line.time_ratio:.2g}"
+    return f"{line.cost:.4f}{deviation} | {time}"
+
+
+def _against(found: dict[str, Line], k: int) -> str:
+    """Return cost and time of the efforts relative to the best known rival."""
+    rival = found[_RIVAL]
+    parts = [
+        f"`{effort}` {line.cost / rival.cost - 1:+.2%} in {line.seconds / rival.seconds:.2g}"
+        for effort in ("fast", "balanced", "thorough")
+        if (line := found.get(f"lazybandit {effort}")) is not None
+    ]
+    return f"Cost and time relative to {_RIVAL}, k = {k}: {', '.join(parts)} of its time."
+
+
+# -- measurements of the library ------------------------------------------------------------------
+
+
+def timing(folder: str) -> Iterator[str]:
+    """Yield times of methods in units of a product, of threads, and of first calls."""
+    measurement = _measured("timing.json")
+    figures = measurement.figures
+    yield "| MNIST as in the paper, k = 100 | time |"
+    yield "|---|---|"
+    for name, ratio in figures["methods"].items():
+        yield f"| `{name}` | {ratio:.2g} times the float32 product S·Tᵀ on two threads |"
+    for name, ratio in figures["threads"].items():
+        if ratio != 1:
+            yield f"| `lazybandit balanced`, {name} | {ratio:.2g} times one thread |"
+    calls = figures["calls"]
+    yield f"| `import protobandit` | {calls['import']:.2f} s |"
+    yield (
+        f"| import and first `select()` (k = 10) | {calls['first call']:.1f} s; "
+        f"{calls['compiling call']:.1f} s if code has to be compiled |"
+    )
+    yield ""
+    loads = [figures[f"{name}_others_cores"] or 0.0 for name in ("methods", "threads", "calls")]
+    yield _data_line(folder, "timing.json", measurement.session, _load(max(loads)))
+
+
+def sizes(folder: str) -> Iterator[str]:
+    """Yield memory and bytes read for large files."""
+    measurement = _measured("sizes.json")
+    npy, parquet = measurement.figures["npy"], measurement.figures["parquet"]
+    n_source, k = measurement.figures["n_source"], measurement.figures["k"]
+    yield "| target file | read | memory | time |"
+    yield "|---|---|---|---|"
+    yield (
+        f"| .npy, {npy['rows']:,} rows, {npy['bytes'] / 1e9:.2g} GB | "
+        f"{npy['bytes_read'] / npy['bytes']:.1%} of the file | {npy['peak_mb']:.0f} MB, "
+        f"{npy['memory_above_few_mb']:+.0f} MB against {npy['few_rows']:,} rows | "
+        f"{npy['time_of_few']:.2g} times that of its first {npy['few_rows']:,} rows |"
+    )
+    again = "nothing" if not parquet["bytes_read_again"] else "a cached sample"
+    yield (
+        f"| Parquet, {parquet['rows']:,} rows sorted by class, {parquet['bytes'] / 1e9:.2g} GB | "
+        f"one pass, then {again} of the file | {parquet['peak_mb']:.0f} MB | "
+        f"a sample of {parquet['sample']:,} rows, whose class shares differ by "
+        f"{parquet['class_spread'] - 1:.1%} at most |"
+    )
+    yield ""
+    remark = f" k = {k} of {n_source:,} source rows."
+    yield _data_line(folder, "sizes.json", measurement.session, remark)
+
+
+def strings(folder: str) -> Iterator[str]:
+    """Yield evaluations and loss on strings under edit distance."""
+    measurement = _measured("edit_distance.json")
+    figures = measurement.figures
+    rows = [
+        [
+            f"`lazybandit {effort}`",
+            f"1/{1 / found['share']:.3g} of all pairs",
+            f"{found['loss']:.2%}",
+        ]
+        for effort in ("fast", "balanced", "thorough")
+        for found in [figures[effort]]
+    ]
+    rows.append(["random rows", "0", f"{figures['random']['loss']:.2%}"])
+    problem = f"{figures['n']:,} strings, edit distance, k = {figures['k']}"
+    yield table([problem, "evaluations", "loss of f"], rows)
+    yield ""
+    remark = (
+        " Evaluations include those that measure the cost of the result; the loss is against "
+        "exact greedy on all pairs. The effort for a function of the user was chosen on strings "
+        "of this kind."
+    )
+    yield _data_line(folder, "edit_distance.json", measurement.session, remark)
+
+
+def certificate(folder: str) -> Iterator[str]:
+    """Yield how tight the certificates of one selection are."""
+    measurement = _measured("certificate.json")
+    figures = measurement.figures
+    rows = [
+        [
+            str(problem["k"]),
+            each["kind"],
+            "default" if each.get("budget", 0) is None else "given",
+            scientific(each["evaluations"]),
+            "nothing proven" if each["ratio"] is None else f"{each['ratio']:.3f}",
+        ]
+        for problem in figures["problems"]
+        for each in problem["certificates"]
+    ]
+    header = ["k", "kind", "`evaluations=`", "evaluations", "cost / best cost is at most"]
+    yield table(header, rows)
+    yield ""
+    remark = (
+        f" The prototypes are those of `{figures['method']}`; ratios are medians of "
+        f"{figures['seeds']} seeds, with 95 % confidence."
+    )
+    yield _data_line(folder, "certificate.json", measurement.session, remark)
+
+
+def shared_rows(folder: str) -> Iterator[str]:
+    """Yield the powers of k by which the count of ProtoBandit grows."""
+    measurement = _measured("shared_rows.json")
+    figures = measurement.figures
+    steps = [f"{a} to {b}" for a, b in pairwise(figures["k"])]
+    rows = [
+        [
+            each["search"],
+            name,
+            *(f"{power:.2f}" for power in found["powers"]),
+            f"{found['fit']:.2f}",
+        ]
+        for each in figures["searches"]
+        for name, found in (("paper's rule", each["alone"]), ("shared rows", each["shared"]))
+    ]
+    header = ["`search=`", "count", *(f"power of k, {step}" for step in steps), "overall fit"]
+    yield table(header, rows)
+    yield ""
+    remark = (
+        f" |S| = {figures['n_source']:,}, |T| = {figures['n_target']:,}, ν = {figures['nu']:.3g}. "
+        f"Counts are those of the search, without measuring the cost of the result."
+    )
+    yield _data_line(folder, "shared_rows.json", measurement.session, remark)
+
+
+def frontier(folder: str) -> Iterator[str]:
+    """Yield loss against evaluations of lazybandit, its parts and alternatives."""
+    measurement = _measured("frontier.json")
+    figures = measurement.figures
+    rows = [
+        [
+            point["curve"],
+            point["setting"],
+            scientific(point["evaluations"]),
+            _percent(point["loss"], point["deviation"] or 0.0),
+        ]
+        for point in figures["points"]
+    ]
+    yield table(["", "setting", "evaluations", "loss of f"], rows)
+    yield ""
+    remark = (
+        f" Means of {figures['seeds']} seeds; evaluations include the "
+        f"{figures['judging_evaluations']:,} that measure the cost of the result."
+    )
+    yield _data_line(folder, "frontier.json", measurement.session, remark)
+
+
+def regrets(folder: str) -> Iterator[str]:
+    """Yield how much better another constant would be, by data set."""
+    measurement = _measured("efforts.json")
+    rows = [
+        [
+            each["problem"],
+            str(each["k"]),
+            f"{each['cost']:.4f}",
+            "none" if each["best"] == "default" else each["best"],
+            f"{each['regret']:.2%}",
+            "–" if each["error"] is None else f"{each['error']:.2%}",
+        ]
+        for each in measurement.figures["problems"]
+    ]
+    worst = max(measurement.figures["problems"], key=lambda each: each["regret"])
+    yield table(["data set", "k", "cost", "best other setting", "regret", "standard error"], rows)
+    yield ""
+    yield (
+        f"The largest regret is {worst['regret']:.2%} ({worst['problem']}, k = {worst['k']}). "
+        f"{_data_line(folder, 'efforts.json', measurement.session)}"
+    )
+
+
+def settings(folder: str) -> Iterator[str]:
+    """Yield the cost of each constant relative to the default, over all data sets."""
+    measurement = _measured("efforts.json")
+    figures = measurement.figures
+    rows = [
+        [
+            name,
+            f"{figures['mean_excess'][name]:+.2%}",
+            f"{figures['n_better'][name]} of {len(figures['problems'])}",
+            f"{figures['mean_evaluations'][name]:.2f} times",
+        ]
+        for name in figures["mean_excess"]
+        if name != "default"
+    ]
+    yield table(["setting", "cost against the default", "better in", "evaluations"], rows)
+    yield ""
+    yield _data_line(folder, "efforts.json", measurement.session)
+
+
+def methods(folder: str) -> Iterator[str]:
+    """Yield cost, evaluations and time of every method on the same problems."""
+    measurement = _measured("choosing.json")
+    for problem in measurement.figures["problems"]:
+        yield from _method_table(problem)
+    remark = _load(measurement.figures["others_cores"])
+    yield _data_line(folder, "choosing.json", measurement.session, remark)
+
+
+def _method_table(problem: dict[str, Any]) -> Iterator[str]:
+    reference = problem["reference"]
+    yield f"**{problem['name']}** ({reference}: cost {problem['reference_cost']:.4f})"
+    yield ""
+    header = ["`method=`", f"cost, relative to {reference}", "evaluations / (S × T)"]
+    rows = [
+        [
+            f"`{each['method']}`",
+            f"{each['excess']:+.2%}" + _plus_minus(each["deviation"]),
+            f"{each['share']:.3g}",
+            f"{each['time']:.2g}",
+        ]
+        for each in problem["methods"]
+    ]
+    yield table([*header, f"time / {reference}"], rows)
+    yield ""
+
+
+def _plus_minus(deviation: float | None) -> str:
+    return f" ± {deviation:.2%}" if deviation else ""
+
+
+def supports(folder: str) -> Iterator[str]:
+    """Yield the constraints and goals that each method supports; these are not measurements."""
+    yield f"| `method=` | {' | '.join(SUPPORTED)} |"
+    yield "|---" * (len(SUPPORTED) + 1) + "|"
+    for name, method in METHODS.items():
+        supported = getattr(method, "supports", frozenset())
+        marks = " | ".join("yes" if part in supported else "–" for part in SUPPORTED)
+        yield f"| `{name}` | {marks} |"
+
+
+BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {
+    "paper": paper,
+    "paper-claims": paper_claims,
+    "claims": claims,
+    "comparison": comparison,
+    "timing": timing,
+    "sizes": sizes,
+    "strings": strings,
+    "certificate": certificate,
+    "shared-rows": shared_rows,
+    "frontier": frontier,
+    "regrets": regrets,
+    "settings": settings,
+    "methods": methods,
+    "supports": supports,
+}
 
 
 def _share(n: float, whole: float) -> str:

@@ -1,10 +1,12 @@
 """Memory, time and bytes read for target files of several gigabytes.
 
-    python -m benchmarks.sizes --room DIR [--share 0.1]
+    python -m benchmarks.sizes --room DIR [--share 0.5] [--out FILE]
 
-Files are created in a temporary folder below ``--room`` and deleted at the end. Each measurement
-has its own process, so that creating the file does not count. The files are removed from the page
-cache first, so that bytes are read from disk. Linux only.
+Writes docs/results/sizes.json (or ``--out``). Files are created in a temporary folder below
+``--room`` and deleted at the end. Each measurement has its own process, so that creating the file
+does not count. The files are removed from the page cache first, so that bytes are read from disk.
+Linux only. By default half of the full size (files of 5 GB and 10⁷ rows) is measured, which takes
+about three minutes on two cores; ``--share 1`` takes all of it.
 """
 
 from __future__ import annotations
@@ -18,9 +20,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
+from benchmarks.common.records import RESULTS, write_measurement
+
+FILE = RESULTS / "sizes.json"
 _COLUMNS, _CENTRES, _BLOCK = 64, 50, 10**5
 _BYTES = 5 * 10**9  # of the .npy target
 _ROWS = 10**7  # of the Parquet target
@@ -76,20 +83,27 @@ print(json.dumps([first, second, third]))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--room", type=Path, required=True, help="folder with 15 GB of free space")
-    parser.add_argument("--share", type=float, default=1.0, help="share of the full size")
-    options = parser.parse_args()
+    parser.add_argument("--room", type=Path, required=True, help="folder with 8 GB of free space")
+    parser.add_argument("--share", type=float, default=0.5, help="share of the full size")
+    parser.add_argument("--out", type=Path, default=FILE, help="data file")
+    options, started = parser.parse_args(), perf_counter()
     options.room.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=options.room))
     try:
         np.save(folder / "source.npy", next(_blocks(_SOURCE, seed=1))[1])
-        _npy(folder, options.share)
-        _parquet(folder, options.share)
+        figures = {
+            "share": options.share,
+            "n_source": _SOURCE,
+            "k": _K,
+            "npy": _npy(folder, options.share),
+            "parquet": _parquet(folder, options.share),
+        }
     finally:
         shutil.rmtree(folder)
+    write_measurement(options.out, "benchmarks.sizes", figures, seconds=perf_counter() - started)
 
 
-def _npy(folder: Path, share: float) -> None:
+def _npy(folder: Path, share: float) -> dict[str, Any]:
     n_rows = round(share * _BYTES / (4 * _COLUMNS))
     path = folder / "target.npy"
     with path.open("wb") as file:
@@ -103,12 +117,19 @@ def _npy(folder: Path, share: float) -> None:
     _show("select, k = 100", report, n_bytes)
     _show("the same, file in the page cache", again, n_bytes)
     _show(f"the same with the first {_FEW:,} rows", small, n_bytes)
-    print(f"    time of all rows / {_FEW:,} rows: {again['seconds'] / small['seconds']:.2f}")
-    print(f"    {report['status']}")
     path.unlink()
+    return {
+        "rows": n_rows,
+        "bytes": n_bytes,
+        "few_rows": _FEW,
+        "bytes_read": report["read_bytes"],
+        "peak_mb": report["peak"],
+        "time_of_few": again["seconds"] / small["seconds"],
+        "memory_above_few_mb": again["growth"] - small["growth"],
+    }
 
 
-def _parquet(folder: Path, share: float) -> None:
+def _parquet(folder: Path, share: float) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -128,7 +149,14 @@ def _parquet(folder: Path, share: float) -> None:
     _show("one pass that draws a sample", first, n_bytes)
     _show("the same from the cache of samples", second, n_bytes)
     _show("select, k = 100", third, n_bytes)
-    print(f"    largest / smallest share of a class: {third['spread']:.3f}. {third['remark']}")
+    return {
+        "rows": n_rows,
+        "bytes": n_bytes,
+        "sample": round(share * _SAMPLE),
+        "peak_mb": first["peak"],
+        "bytes_read_again": second["read_bytes"],
+        "class_spread": third["spread"],
+    }
 
 
 def _blocks(

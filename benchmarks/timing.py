@@ -1,11 +1,16 @@
 """Time of lazybandit, lazygreedy and protobandit on the paper's MNIST problem; effect of threads.
 
-    python -m benchmarks.timing --data DIR [--seeds 5] [--only methods,threads]
+    python -m benchmarks.timing --data DIR [--seeds 3] [--only methods,threads,calls] [--out FILE]
 
-``methods`` prints times as multiples of the float32 matrix product S T' on two threads, measured in
-the same run, and the time of ``import protobandit``. ``threads`` compares one thread, two threads,
-and two threads on one core. Both print how busy other processes kept the machine; a ratio of times
-is reliable only if that was close to zero. ``--data`` is described in benchmarks/common/data.py.
+Writes docs/results/timing.json (or ``--out``), from which `python -m benchmarks.readme` makes the
+tables. Takes about three minutes on two cores. ``--only`` measures some of the parts and writes a
+file without the others.
+
+``methods`` measures times as multiples of the float32 matrix product S T' on two threads, in the
+same run. ``threads`` compares one thread, two threads, and two threads on one core. ``calls`` are
+``import protobandit`` and a first ``select`` in a new process, before anything is compiled and
+after. Each part records how many cores other processes kept busy; a ratio of times is reliable only
+if that was close to zero. ``--data`` is described in benchmarks/common/data.py.
 """
 
 from __future__ import annotations
@@ -28,6 +33,9 @@ from threadpoolctl import threadpool_limits
 import protobandit as pb
 from benchmarks.common.data import paper_problem
 from benchmarks.common.machine import OtherLoad
+from benchmarks.common.records import RESULTS, write_measurement
+
+FILE = RESULTS / "timing.json"
 
 _K = 100
 _METHODS: dict[str, Any] = {
@@ -63,19 +71,46 @@ def compare_methods(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dic
     ratios = {name: float(np.mean(each)) / product for name, each in seconds.items()}
     for name, ratio in ratios.items():
         print(f"    {name:22} {np.mean(seconds[name]):7.2f} s   {ratio:.3f} times the product")
-    print(f"    {'import protobandit':22} {import_seconds():7.3f} s")
     return ratios
 
 
-def import_seconds() -> float:
-    """Return the seconds of ``import protobandit`` in a new process."""
-    code = (
-        "from time import perf_counter as now; start = now(); import protobandit;"
-        "print(now() - start)"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return float(done.stdout)
+_CALL = """
+from time import perf_counter as now
+started = now()
+import protobandit as pb
+imported = now()
+import numpy as np
+path = __import__("sys").argv[1]
+rows = np.load(path)
+before = now()
+pb.select(rows["source"], rows["target"], k=10, random_state=0)
+print(imported - started, now() - before + imported - started)
+"""
+
+
+def time_calls(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict[str, float]:
+    """Return seconds of the import, and of import and first call without and with compiled code."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.npz"
+        np.savez(rows, source=source, target=target[:20_000])
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+        runs = [_first_call(rows, environment) for _ in range(1 + n_seeds)]
+    (_, first), later = runs[0], np.array(runs[1:])
+    found = {
+        "import": float(np.median(later[:, 0])),
+        "compiling call": first,
+        "first call": float(np.median(later[:, 1])),
+    }
+    for name, seconds in found.items():
+        print(f"    {name:22} {seconds:7.3f} s")
+    return found
+
+
+def _first_call(rows: Path, environment: dict[str, str]) -> tuple[float, float]:
+    command = [sys.executable, "-c", _CALL, str(rows)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    imported, called = map(float, done.stdout.split())
+    return imported, called
 
 
 # The number of threads is fixed when a process starts, so each configuration has its own process.
@@ -136,24 +171,30 @@ def _child(rows: Path, seed: int, n_jobs: int, is_pinned: bool) -> dict[str, Any
     return report
 
 
-PARTS = {"methods": compare_methods, "threads": compare_threads}
+PARTS = {"methods": compare_methods, "threads": compare_threads, "calls": time_calls}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default=",".join(PARTS), help=f"some of {','.join(PARTS)}")
+    parser.add_argument("--out", type=Path, default=FILE, help="data file")
     options = parser.parse_args()
     names = options.only.split(",")
     unknown = sorted(set(names) - set(PARTS))
     if unknown:
         parser.error(f"--only={options.only}: {unknown} not allowed. Use some of {list(PARTS)}.")
+    started = perf_counter()
     source, _, target, _ = paper_problem(options.data)
+    figures: dict[str, Any] = {"seeds": options.seeds, "k": _K}
     for name in names:
         load = OtherLoad()
-        PARTS[name](source, target, options.seeds)
+        figures[name] = PARTS[name](source, target, options.seeds)
+        figures[f"{name}_others_cores"] = load.cores()
         load.print()
+    seconds = perf_counter() - started
+    write_measurement(options.out, "benchmarks.timing", figures, seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "protobandit"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 # These pages describe the code as it is; the changelog also names what is gone.
-PATHS = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "internals.md"]
+PATHS = [
+    *(ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"),
+    *(ROOT / "docs" / "internals.md", ROOT / "docs" / "theory.md"),
+]
 
 
 def named_paths(text: str) -> list[str]:

@@ -39,18 +39,23 @@ def total_bytes() -> int:
 
 
 def commit() -> str:
-    """Return the commit of the code in use, "" outside a repository."""
+    """Return the commit of the code in use, "" outside a repository.
+
+    It ends in "-dirty" if files of the package or of the benchmarks differ from that commit.
+    """
     try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        found = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--", "src", "benchmarks")
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return found.stdout.strip()
+    return f"{found}-dirty" if changed else found
+
+
+def _git(*arguments: str) -> str:
+    root = Path(__file__).parents[2]
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def today() -> str:

@@ -1,16 +1,29 @@
-"""Records as rows of CSV files: dataclasses with typed fields, or dictionaries."""
+"""Data files: rows of CSV (dataclasses or dictionaries), and measurements as JSON.
+
+A measurement is one JSON file that a script writes in a single run: the figures, and the command,
+the commit, the date and the machine that they come from. Tables and sentences of the documentation
+are made from these files (benchmarks/readme.py).
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from benchmarks.common import sessions
 from benchmarks.common.files import write_text
+from benchmarks.common.sessions import Session
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+_PLACES = ("--data", "--peers", "--room")  # their values are paths of one machine
 
 Record = TypeVar("Record")
 _TYPES = {"int": int, "float": float, "str": str}
@@ -135,3 +148,67 @@ def _guess(cell: str) -> Any:
         except ValueError:
             continue
     return cell
+
+
+# -- measurements ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures as JSON can hold them, and the run that computed all of them."""
+
+    session: Session
+    figures: Any
+
+
+def write_measurement(
+    path: Path,
+    module: str,
+    figures: Any,
+    *,
+    seconds: float,
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Write figures with command, commit, date and machine; numbers keep six digits.
+
+    JSON has no infinity and no NaN; they become None.
+    ``seconds`` is how long the run took. ``arguments`` are those of the command, by default those
+    of this process.
+    """
+    command = command_of(module, sys.argv[1:] if arguments is None else arguments)
+    session = replace(sessions.current(command), minutes=math.ceil(seconds / 60))
+    about = {name: value for name, value in asdict(session).items() if value is not None}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {**about, "figures": _short(figures)}
+    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+def read_measurement(path: Path) -> Measurement:
+    """Return what `write_measurement` wrote."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    figures = record.pop("figures")
+    return Measurement(Session(**record), figures)
+
+
+def command_of(module: str, arguments: Sequence[str]) -> str:
+    """Return the command of a script, with DIR in place of folders of this machine."""
+    shown, is_place = [], False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if is_place or (equals and name in _PLACES):
+            shown.append("DIR" if is_place else f"{name}=DIR")
+        else:
+            shown.append(argument)
+        is_place = argument in _PLACES
+    return " ".join(["python -m", module, *shown])
+
+
+def _short(value: Any) -> Any:
+    """Return a value with six digits in every float, and None for one that is not finite."""
+    if isinstance(value, Mapping):
+        return {str(name): _short(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(each) for each in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -1,14 +1,15 @@
 """Compare with other packages; each runs in its own environment.
 
-    python -m benchmarks.comparison --data DIR --peers DIR --out DIR [--quick] [--seeds N]
-        [--limit SECONDS] [--only NAME,...] [--summary]
+    python -m benchmarks.comparison --data DIR --peers DIR --out DIR [--quick | --headline]
+        [--seeds N] [--limit SECONDS] [--only NAME,...] [--summary]
 
 Creates the environments that --peers does not contain (benchmarks/peers/setup.py). Then all
 contestants fit the same files with the same threads and limits. --out receives comparison.csv (one
 row per fit; existing rows are kept, so an interrupted comparison resumes), comparison.json (how it
 was run), a figure for each problem, and README.md with tables of ratios and the reasons of
-failures. --summary only rewrites the figures and README.md. ``--data`` is described in
-benchmarks/common/data.py.
+failures. --summary only rewrites the figures and README.md. ``--headline`` makes only the fits of
+the table in the project's README (two rounds, about five minutes on two cores; published with
+--out docs/results/headline). ``--data`` is described in benchmarks/common/data.py.
 """
 
 from __future__ import annotations
@@ -26,9 +27,14 @@ from pathlib import Path
 from benchmarks.common import machine, sessions
 from benchmarks.common.peers import SCRIPTS, python_of
 from benchmarks.comparison import figure, fit, page, results
-from benchmarks.comparison.contestants import CONTESTANTS, REFERENCE, Contestant
+from benchmarks.comparison.contestants import (
+    CONTESTANTS,
+    HEADLINE_NAMES,
+    REFERENCE,
+    Contestant,
+)
 from benchmarks.comparison.page import Conditions
-from benchmarks.comparison.problems import FULL, QUICK, Data, Problem
+from benchmarks.comparison.problems import FULL, HEADLINE, QUICK, Data, Problem
 from benchmarks.comparison.results import Result
 from benchmarks.comparison.schedule import Plan, run_plan
 from benchmarks.peers import setup
@@ -74,14 +80,16 @@ def _run(options: argparse.Namespace, table: Path) -> None:
 
 def _plan(options: argparse.Namespace) -> Plan:
     known = [contestant.name for contestant in CONTESTANTS]
-    names = known if options.only is None else [name.strip() for name in options.only.split(",")]
+    names = [*HEADLINE_NAMES] if options.headline else known
+    if options.only is not None:
+        names = [name.strip() for name in options.only.split(",")]
     unknown = sorted(set(names) - set(known))
     if unknown:
         sys.exit(f"--only: {unknown} are not contestants. Use some of {known}.")
     return Plan(
-        problems=QUICK if options.quick else FULL,
+        problems=QUICK if options.quick else HEADLINE if options.headline else FULL,
         contestants=tuple(c for c in CONTESTANTS if c.name in names),
-        seeds=options.seeds or (1 if options.quick else 3),
+        seeds=options.seeds or (1 if options.quick else 2 if options.headline else 3),
         limit=options.limit or (8.0 if options.quick else 40.0),
         once=30.0,
     )
@@ -134,7 +142,7 @@ def _record_conditions(
 def _command_line(options: argparse.Namespace) -> str:
     """Return the command with DIR in place of folders."""
     parts = ["python -m benchmarks.comparison --data DIR --peers DIR --out DIR"]
-    parts += ["--quick"] if options.quick else []
+    parts += [f"--{name}" for name in ("quick", "headline") if getattr(options, name)]
     for name in ("seeds", "limit"):
         value = getattr(options, name)
         parts += [f"--{name} {value:g}"] if value else []
@@ -187,8 +195,12 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with the files of MNIST")
     parser.add_argument("--peers", type=Path, help="folder of the environments of other packages")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--quick", action="store_true", help="fewer problems: about five minutes")
-    parser.add_argument("--seeds", type=_positive(int), help="rounds; default 3, 1 with --quick")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", action="store_true", help="fewer problems: about five minutes")
+    sizes.add_argument("--headline", action="store_true", help="the table of the README only")
+    parser.add_argument(
+        "--seeds", type=_positive(int), help="rounds; default 3, 2 with --headline, 1 with --quick"
+    )
     parser.add_argument(
         "--limit", type=_positive(float), help="seconds per fit; default 40, 8 with --quick"
     )

@@ -8,6 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 REFERENCE = "lazybandit balanced"
+HEADLINE_NAMES = (  # of the table in the project's README
+    "lazybandit 0.3",
+    "lazybandit fast",
+    "lazybandit balanced",
+    "lazybandit thorough",
+    "fasterpam",
+    "MiniBatchKMeans + rows",
+    "KMeans + rows",
+    "OneBatchPAM",
+    "sklearn-extra alternate",
+    "kmedoids FasterPAM",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

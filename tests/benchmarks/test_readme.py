@@ -1,31 +1,134 @@
-"""The tables of README.md and docs/benchmarks.md agree with docs/results."""
+"""The figures of README.md and docs/*.md agree with the data files in docs/results."""
 
 from __future__ import annotations
 
+import json
 import re
+import socket
+from pathlib import Path
 
 import pytest
 from benchmarks.common.pages import with_tables
+from benchmarks.common.records import RESULTS
 
 from benchmarks import readme
 
+SPAN = re.compile(r"<!-- table (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
+DATA = re.compile(r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, (.*?), \d{4}-\d\d-\d\d\.")
+# Without changed files; runs that did not record it name the commit that published them.
+COMMIT = re.compile(r"(commit|published in) [0-9a-f]{7,}(;|$)")
+# Made from the code, not from a measurement.
+OF_CODE = {"supports"}
+# Options of the command line; that page is made from the parser.
+PAGES = [page for page in readme.PAGES if page.name != "cli.md"]
+# First cells of the headers of tables without measurements.
+WITHOUT_FIGURES = {
+    "README.md": {"`method=`"},
+    "benchmarks.md": {"what"},
+    "choosing-a-method.md": {"situation"},
+    "theory.md": {"method", "`search=`", "kind", "in the paper"},
+}
+# A number with a unit in which something was measured.
+MEASURED = re.compile(r"\d ?(%|s|ms|ns|MB|GB)(?=[\s.,;:)]|$)|\d\.\d+e\d|\b1/\d{2,}\b")
 
-@pytest.mark.parametrize("page", readme.PAGES, ids=lambda page: page.name)
-def test_tables_agree_with_the_results(page):
-    text = page.read_text(encoding="utf-8")
-    assert text == with_tables(text, readme.TABLES), "run python -m benchmarks.readme"
+
+def pages():
+    return pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def test_every_table_is_on_a_page():
-    text = "".join(page.read_text(encoding="utf-8") for page in readme.PAGES)
-    assert set(re.findall(r"<!-- table (\S+) -->", text)) == set(readme.TABLES)
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def outside_blocks(text: str) -> str:
+    """Return a page without its made blocks and without code."""
+    return re.sub(r"```.*?```|`[^`\n]*`", "", SPAN.sub("", text), flags=re.DOTALL)
+
+
+def table_headers(text: str) -> list[str]:
+    """Return the first cell of each table: of the lines above a line of rules."""
+    return re.findall(r"^\|\s*(.*?)\s*\|.*\n\| ?---", text, flags=re.MULTILINE)
+
+
+@pages()
+def test_figures_agree_with_the_data_files(page):
+    text = text_of(page)
+    assert text == with_tables(text, readme.blocks_for(page)), "run python -m benchmarks.readme"
+
+
+def test_every_block_is_on_a_page():
+    names = {name for page in PAGES for name, _ in SPAN.findall(text_of(page))}
+    assert names == {*readme.BLOCKS}
+
+
+@pages()
+def test_every_block_names_a_data_file_with_its_commit(page):
+    for name, block in SPAN.findall(text_of(page)):
+        if name in OF_CODE:
+            continue
+        named = re.findall(
+            r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, commit ([^,]*),", block
+        )
+        assert named, name
+        for path, commit in named:
+            assert (page.parent / path).is_file(), path
+            assert COMMIT.search(commit), (path, commit)
+
+
+@pages()
+def test_tables_outside_blocks_hold_no_measurements(page):
+    rest = SPAN.sub("", text_of(page))
+    assert {*table_headers(rest)} <= WITHOUT_FIGURES.get(page.name, set())
+
+
+@pages()
+def test_figures_outside_blocks_name_their_page_of_results(page):
+    for paragraph in re.split(r"\n\s*\n|\n(?=- )", outside_blocks(text_of(page))):
+        assert "results/" in paragraph or not MEASURED.search(paragraph), paragraph
+
+
+def test_a_number_that_was_edited_by_hand_is_found():
+    page = readme.ROOT / "README.md"
+    changed = re.sub(r"(\| `lazybandit fast` \| \d)", r"\g<1>9", text_of(page), count=1)
+    assert changed != text_of(page)
+    assert changed != with_tables(changed, readme.blocks_for(page))
+
+
+def test_measurements_are_recognised():
+    for measured in ("in 0.2 s.", "1.66 ± 0.21 %", "read 148 MB,", "2.7e8", "1/118 of them"):
+        assert MEASURED.search(measured), measured
+    for other in ("Python 3.10 to 3.14", "1/e of f", "k = 100", "4,096 rows", "f*/2"):
+        assert not MEASURED.search(other), other
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json")), ids=lambda path: path.name)
+def test_data_files_say_how_they_were_made(path):
+    text = path.read_text(encoding="utf-8")
+    for record in sessions_of(json.loads(text)):
+        assert record["command"].startswith("python -m benchmarks.")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
+        assert COMMIT.search(f"commit {record['commit']}" if "commit" in record else record["note"])
+        assert "cores" in record["machine"]
+        assert "Python" in record["machine"]
+    assert not re.search(r"[\" ]/(tmp|home|work|root|Users)/", text)
+    assert socket.gethostname() not in text
+
+
+def sessions_of(record: object) -> list[dict[str, str]]:
+    """Return the runs that a data file names, wherever they are in it."""
+    if isinstance(record, list):
+        return [found for each in record for found in sessions_of(each)]
+    if not isinstance(record, dict):
+        return []
+    own = [record] if "command" in record else []
+    return own + [found for each in record.values() for found in sessions_of(each)]
 
 
 def test_text_between_the_markers_is_replaced():
     text = "before\n<!-- table paper -->\nold\n<!-- end -->\nafter\n"
-    new = with_tables(text, readme.TABLES)
-    assert new.startswith("before\n<!-- table paper -->\n| | evaluations |")
-    assert new.endswith(" |\n<!-- end -->\nafter\n")
+    new = with_tables(text, readme.blocks_for(readme.ROOT / "README.md"))
+    assert new.startswith("before\n<!-- table paper -->\n| | evaluations of the search |")
+    assert new.endswith(".\n<!-- end -->\nafter\n")
     assert "old" not in new
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.common.records import read_measurement
 
 import protobandit as pb
 from benchmarks import edit_distance, timing
@@ -36,9 +37,14 @@ def test_methods_are_compared_with_the_product(rows, capsys, monkeypatch):
     monkeypatch.setattr(timing, "timed", lambda function: (0.5, function()))
     ratios = timing.compare_methods(*rows, 2)
     assert ratios == dict.fromkeys(timing._METHODS, 1.0)
-    printed = capsys.readouterr().out
-    assert "lazygreedy                0.50 s   1.000 times the product" in printed
-    assert "import protobandit" in printed
+    assert "lazygreedy                0.50 s   1.000 times the product" in capsys.readouterr().out
+
+
+def test_first_call_compiles_and_later_ones_do_not(rows, monkeypatch):
+    runs = iter([(0.2, 9.0), (0.1, 2.0), (0.3, 1.0), (0.2, 3.0)])
+    monkeypatch.setattr(timing, "_first_call", lambda rows, environment: next(runs))
+    calls = timing.time_calls(*rows, 3)
+    assert calls == {"import": 0.2, "compiling call": 9.0, "first call": 2.0}
 
 
 def test_threads_give_the_same_indices(rows, capsys, monkeypatch, children):
@@ -56,16 +62,21 @@ def test_timed_returns_the_result():
     assert result == 7
 
 
-def test_script_runs_the_requested_parts(rows, capsys, monkeypatch):
+def test_script_runs_the_requested_parts(rows, capsys, monkeypatch, tmp_path):
     source, target = rows
     monkeypatch.setattr(timing, "paper_problem", lambda folder: (source, None, target, None))
     done = []
     for name in timing.PARTS:
         part = lambda *arguments, name=name: done.append((name, arguments[-1]))  # noqa: E731
         monkeypatch.setitem(timing.PARTS, name, part)
-    monkeypatch.setattr(sys, "argv", ["timing", "--only", "threads", "--seeds", "2"])
+    out = tmp_path / "timing.json"
+    arguments = ["--only", "threads", "--seeds", "2", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["timing", *arguments])
     timing.main()
     assert done == [("threads", 2)]
+    measurement = read_measurement(out)
+    assert measurement.figures.keys() == {"seeds", "k", "threads", "threads_others_cores"}
+    assert measurement.session.command.startswith("python -m benchmarks.timing --only threads")
     monkeypatch.setattr(sys, "argv", ["timing", "--only", "medoids"])
     with pytest.raises(SystemExit):
         timing.main()
@@ -78,8 +89,9 @@ def test_script_runs_the_requested_parts(rows, capsys, monkeypatch):
 def test_edit_distance(capsys):
     pytest.importorskip("rapidfuzz")
     losses = edit_distance.compare(150, 4, 1)
-    assert [*losses] == ["fast", "balanced", "thorough", "random"]
-    assert losses["fast"] < losses["random"]
+    assert {"fast", "balanced", "thorough", "random"} < {*losses}
+    assert losses["fast"]["loss"] < losses["random"]["loss"]
+    assert 0 < losses["fast"]["share"] <= 1
     assert "of all pairs   loss of f" in capsys.readouterr().out
 
 
