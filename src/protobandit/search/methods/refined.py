@@ -217,7 +217,7 @@ class Refined(Method):
     def _pac_schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_source, n_target, k = problem.n_source, problem.n_target, problem.k
         itemsize = problem.distance_dtype.itemsize
-        room = limits.room()
+        room = limits.memory_budget
         fits = n_source * n_target * itemsize <= room
         most = (room - k * n_target * itemsize) // (n_source * itemsize)
         most = n_target if fits else max(0, min(most, n_target - 1))
@@ -232,7 +232,12 @@ class Refined(Method):
             n_rows = min(n_rows, most)
             evaluations = round(2 * k * n_target + _SAMPLES * n_rows * n_source)
             kept = k * n_target + n_rows * n_source
-        return Schedule(evaluations=evaluations, memory=kept * itemsize, n_sampled=most)
+        return Schedule(
+            evaluations=evaluations,
+            is_rough=True,
+            memory=kept * itemsize + working_bytes(problem),
+            n_sampled=most,
+        )
 
     def least_evaluations(self, problem: Problem) -> int:
         return self.builder.least_evaluations(problem)

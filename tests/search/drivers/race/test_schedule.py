@@ -293,14 +293,13 @@ def test_the_bound_of_the_documentation_holds(size):
     n_source, n_target, k = size["n_source"], size["n_target"], size["k"]
     rungs = rungs_for(**size)
     first = n_source * max(k + 1, round(size["effort"] * (100 + 2 * k)))
-    is_small = n_source * n_target <= SMALL
     multiple = 13 if k < 100 else 4
     if size["effort"] >= 5:
         multiple = 14 if k < 100 else 11
     most = most_evaluations(rungs, k, n_target)
     search = k * (min(n_target, 72_128) + 1280) + 32 * n_source + 160_000
     assert planned(rungs, k, n_target) <= most
-    assert most <= max(multiple * first + search, is_small * SMALL)
+    assert most <= multiple * first + search
 
 
 # -- predictions -----------------------------------------------------------------------------------
