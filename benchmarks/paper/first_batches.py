@@ -331,7 +331,7 @@ one half for the first were compared with five factors of the first batch (1.0, 
 1.5) in five settings, one seed each, by evaluations alone, on MNIST (draws 100 and 101) and
 CIFAR-10 (the rows of this page, other random numbers); 1/(l (l + 1)) was dropped after a first
 trial. 1/l was the lowest or close to it in each setting and rose nowhere sharply; one half for
-the first was lower in two settings but took 6.2e6 evaluations with the factor 1.0. 1/l with 1.1
+the first was lower in three settings but took 6.2e6 evaluations with the factor 1.0. 1/l with 1.1
 needed 4.2e6 at k = 100, ε = 0.2, ν₀ = 0.05. But on draw 100 (four seeds) its 320 rows lost 2.01 %
 of f, 480 rows 1.72 % and 1,024 rows 1.43 %. So the criterion was changed: 1.6 lies between 320
 and 480 rows, to stay below the 5.9e6 evaluations of the early stop without a clearly higher loss.
