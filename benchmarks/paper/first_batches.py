@@ -102,8 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
                 for cell in compute(options.data, options.runs, earlier, done):
                     append(file, cell)
                     print(cell, file=sys.stderr, flush=True)
-    text = page(read_records(path, BatchCell), earlier, sessions.read(held).get(NAME, []))
-    write_text(options.out / f"{NAME}.md", text)
+    found = results(read_records(path, BatchCell), earlier)
+    write_text(options.out / f"{NAME}.md", page(found, sessions.read(held).get(NAME, [])))
     return 0
 
 
@@ -166,80 +166,178 @@ def default_batch(case: Case, n_arms: int) -> int:
 # -- the page --------------------------------------------------------------------------------------
 
 
-def page(
-    cells: Sequence[BatchCell],
-    earlier: dict[str, list[Cell]],
-    held: Sequence[sessions.Session],
-) -> str:
-    """Return the page of all settings that have every batch in at least one run."""
-    rows = [row for case in CASES for row in _rows(case, cells, earlier[case.dataset])]
+@dataclass(frozen=True)
+class CaseResult:
+    """Means of one setting over the draws that have every first batch."""
+
+    case: Case
+    runs: tuple[int, ...]
+    n_source: int
+    n_target: int
+    greedy: dict[int, Cell]
+    early: list[Cell]
+    by_batch: dict[int, list[BatchCell]]
+
+    @property
+    def n_arms(self) -> int:
+        """Return the number of arms of an iteration."""
+        return math.ceil(self.n_source / self.case.k * -math.log(self.case.epsilon))
+
+    @property
+    def default_rows(self) -> int:
+        """Return the first batch of the default."""
+        return self.by_batch[0][0].first_pulls // (self.case.k * self.n_arms)
+
+    def mean(self, name: str, batch: int | None) -> float:
+        """Return the mean of a count; ``batch`` is None for the early stop."""
+        cells: Sequence[Cell | BatchCell] = self.early if batch is None else self.by_batch[batch]
+        return float(np.mean([getattr(cell, name) for cell in cells]))
+
+    def loss(self, batch: int | None) -> float:
+        """Return the mean loss of f against exact greedy."""
+        cells: Sequence[Cell | BatchCell] = self.early if batch is None else self.by_batch[batch]
+        return float(np.mean([1 - cell.f / self.greedy[cell.run].f for cell in cells]))
+
+    def share(self, batch: int) -> float:
+        """Return the share of the pulls that belong to first batches."""
+        return self.mean("first_pulls", batch) / self.mean("pulls", batch)
+
+    def fewer(self, name: str, batch: int | None) -> float:
+        """Return a count of SPOTgreedy divided by that of ProtoBandit."""
+        whole = np.mean([getattr(cell, name) for cell in self.greedy.values()])
+        return float(whole) / self.mean(name, batch)
+
+
+def results(cells: Sequence[BatchCell], earlier: dict[str, list[Cell]]) -> list[CaseResult]:
+    """Return the settings that were computed with every first batch."""
+    found = []
+    for case in CASES:
+        mine = [cell for cell in cells if cell.case == case]
+        runs = set.intersection(*({c.run for c in mine if c.first_batch == b} for b in BATCHES))
+        at = (case.skew, case.k)
+        old = [c for c in earlier[case.dataset] if c.run in runs and (c.skew, c.k) == at]
+        if not runs:
+            continue
+        method = ("protobandit", case.epsilon, case.nu_step)
+        found.append(
+            CaseResult(
+                case=case,
+                runs=tuple(sorted(runs)),
+                n_source=old[0].n_source,
+                n_target=old[0].n_target,
+                greedy={c.run: c for c in old if c.method == "spotgreedy"},
+                early=[c for c in old if (c.method, c.epsilon, c.nu_step) == method],
+                by_batch={
+                    b: [c for c in mine if c.first_batch == b and c.run in runs] for b in BATCHES
+                },
+            )
+        )
+    return found
+
+
+def page(found: Sequence[CaseResult], held: Sequence[sessions.Session]) -> str:
+    """Return the page as Markdown."""
     header = [
         *("data", "k", "ε", "ν₀", "first batch", "evaluations", "of the early stop"),
         *("paper's rule", "of SPOTgreedy", "pulls in first batches", "loss", "proven"),
     ]
-    return (
-        "\n\n".join(
-            [
-                _HEAD,
-                *(f"Run on {s}. Machine: {s.machine}." for s in held),
-                table(header, rows),
-                _NOTES,
-            ]
-        )
-        + "\n"
-    )
+    rows = [row for each in found for row in _rows(each)]
+    lines = "\n".join(f"- Run on {each}. Machine: {each.machine}." for each in held)
+    findings = "\n".join(f"- {text}" for text in _findings(found))
+    return "\n\n".join([_HEAD, lines, findings, table(header, rows), _NOTES]) + "\n"
 
 
-def _rows(case: Case, cells: Sequence[BatchCell], earlier: Sequence[Cell]) -> Iterator[list[str]]:
-    mine = [cell for cell in cells if cell.case == case]
-    runs = set.intersection(*({c.run for c in mine if c.first_batch == b} for b in BATCHES))
-    if not runs:
-        return
-    on = {"mnist": "MNIST, θ = 10", "cifar10": "CIFAR-10"}[case.dataset]
-    old = [c for c in earlier if c.run in runs and (c.skew, c.k) == (case.skew, case.k)]
-    exact = {c.run: c for c in old if c.method == "spotgreedy"}
-    settings = ("protobandit", case.epsilon, case.nu_step)
-    early = [c for c in old if (c.method, c.epsilon, c.nu_step) == settings]
-    whole = _mean([c.comparisons for c in exact.values()])
-    start = [on, str(case.k), f"{case.epsilon:g}", f"{case.nu_step:g}"]
-    before = _mean([c.evaluations for c in early])
-    lost = _mean([1 - c.f / exact[c.run].f for c in early])
-    compared = _mean([c.comparisons for c in early])
-    yield [
-        *(*start, "early stop (before)", scientific(before), "1.00", scientific(compared)),
-        *(f"1/{whole / compared:,.0f}", "", f"{lost:.2%}", f"0 of {len(early)}"),
-    ]
-    for batch in BATCHES:
-        some = [c for c in mine if c.first_batch == batch and c.run in runs]
-        count = _mean([c.evaluations for c in some])
-        compared = _mean([c.comparisons for c in some])
-        share = _mean([c.first_pulls / c.pulls for c in some])
-        lost = _mean([1 - c.f / exact[c.run].f for c in some])
-        per_arm = round(some[0].first_pulls / _first_arms(case, earlier))
-        name = str(batch) if batch else f"{per_arm} (default)"
+def _rows(found: CaseResult) -> Iterator[list[str]]:
+    case = found.case
+    start = [_TITLES[case.dataset], str(case.k), f"{case.epsilon:g}", f"{case.nu_step:g}"]
+    for batch in (None, *BATCHES):
+        proven = sum(cell.n_proven for cell in found.by_batch.get(batch or 0, ()))
+        name = "early stop, before" if batch is None else str(batch)
         yield [
-            *(*start, name, scientific(count), f"{count / before:.2f}", scientific(compared)),
-            *(f"1/{whole / compared:,.0f}", f"{share:.0%}", f"{lost:.2%}"),
-            f"{sum(c.n_proven for c in some)} of {len(some)}",
+            *(*start, f"{found.default_rows} (default)" if batch == 0 else name),
+            scientific(found.mean("evaluations", batch)),
+            f"{found.mean('evaluations', batch) / found.mean('evaluations', None):.2f}",
+            scientific(found.mean("comparisons", batch)),
+            f"1/{found.fewer('comparisons', batch):,.0f}",
+            "" if batch is None else f"{found.share(batch):.0%}",
+            f"{found.loss(batch):.2%}",
+            f"{0 if batch is None else proven} of {len(found.runs)}",
         ]
 
 
-def _first_arms(case: Case, earlier: Sequence[Cell]) -> int:
-    """Return the number of arms of all iterations together."""
-    return case.k * math.ceil(earlier[0].n_source / case.k * -math.log(case.epsilon))
+def _findings(found: Sequence[CaseResult]) -> Iterator[str]:
+    first = found[0]
+    case = first.case
+    n_subset, n_rows = first.n_source / first.n_arms, first.n_target / first.default_rows
+
+    def ratio(name: str, batch: int | None, other: int | None) -> str:
+        ratios = [each.mean(name, batch) / each.mean(name, other) for each in found]
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+    def losses(batch: int | None) -> str:
+        values = [each.loss(batch) for each in found]
+        return f"{min(values):.2%} to {max(values):.2%}"
+
+    shares = [each.share(0) for each in found]
+    yield (
+        f"**The default is proven and needs no early stop.** It needs "
+        f"{ratio('evaluations', 0, None)} times the evaluations of the early stop that was the "
+        f"default before, on the same draws, and loses {losses(0)} of f (early stop: "
+        f"{losses(None)})."
+    )
+    yield (
+        f"**Almost all pulls of the default are its first batch**: {min(shares):.0%} to "
+        f"{max(shares):.0%}. Its saving against SPOTgreedy is that of a random subset and of a "
+        f"fixed sample. {_TITLES[case.dataset]}, k = {case.k}, ε = {case.epsilon:g}, "
+        f"ν₀ = {case.nu_step:g}: the subset has {first.n_arms} of {first.n_source:,} source rows, "
+        f"a factor of {n_subset:.0f}; the first batch has {first.default_rows} of "
+        f"{first.n_target:,} target rows, a factor of {n_rows:.0f}; together "
+        f"{n_subset * n_rows:,.0f} times fewer pulls. The pulls that depend on what was seen "
+        f"reduce this to {first.fewer('pulls', 0):,.0f}."
+    )
+    yield (
+        f"**The bandit needs about as much if it starts with 32 rows**: {ratio('pulls', 32, 0)} "
+        f"times the pulls of the default, and {ratio('evaluations', 32, 0)} times its evaluations, "
+        f"because fewer arms share a row and the distance to its nearest prototype. It loses "
+        f"{losses(32)}. So a large first batch does not cause the saving. It is about what the "
+        f"proof needs in any case, and choosing arms by what was seen saves little beyond it."
+    )
+    yield (
+        f"With 256 rows the evaluations are {ratio('evaluations', 256, 0)} times those of the "
+        f"default (loss {losses(256)}), with 1,024 rows {ratio('evaluations', 1024, 0)} times "
+        f"(loss {losses(1024)}). More rows than the proof needs buy a lower loss, because late "
+        f"gains are far below ν₀ and only the size of the sample decides between them."
+    )
 
 
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
-
+_TITLES = {"mnist": "MNIST, θ = 10", "cifar10": "CIFAR-10"}
 
 _HEAD = """\
 # The first batch of KL-LUCB
 
 Written by `python -m benchmarks.paper.first_batches --out DIR` from first-batch.csv, mnist.csv and
-cifar10.csv in this folder."""
+cifar10.csv in this folder. In each iteration KL-LUCB reads a first batch of target rows with every
+arm; only later pulls depend on what was seen."""
 
-_NOTES = ""
+_NOTES = """\
+Every number is a mean over the draws 0, 1 and 2 of S and T (CIFAR-10: of the random numbers).
+"Early stop, before" are the cells of mnist.csv and cifar10.csv on these draws: KL-LUCB with a
+first batch of 3 ln(k/δ)/ν₀ rows, at most 512, and a stop without a guarantee. Loss is that of f
+against exact greedy. At these ν₀ the guarantee is true but vacuous: k ν₀ is 5 or more. Settings
+of the paper that are missing here were not run.
+
+How the constants of KL-LUCB were chosen. Weights of the l-th allowed count: equal, 1/l, 1/√l, and
+one half for the first were compared with five factors of the first batch (1.0, 1.1, 1.2, 1.35,
+1.5) in five settings, one seed each, by evaluations alone, on MNIST (draws 100 and 101) and
+CIFAR-10 (the rows of this page, other random numbers); 1/(l (l + 1)) was dropped after a first
+trial. 1/l was the lowest or close to it in each setting and rose nowhere sharply; one half for
+the first was lower in three settings but took 6.2e6 evaluations with the factor 1.0. 1/l with 1.1
+needed 4.2e6 at k = 100, ε = 0.2, ν₀ = 0.05. But on draw 100 (four seeds) its 320 rows lost 2.01 %
+of f, 480 rows 1.72 % and 1,024 rows 1.43 %. So the criterion was changed: 1.6 lies between 320
+and 480 rows, to stay below the 5.9e6 evaluations of the early stop without a clearly higher loss.
+1.6 itself was not run on those draws, and the 5.9e6 are the mean of ten draws that include those
+of this page. So its evaluations relative to the early stop follow in part from that choice. The
+proof does not depend on it."""
 
 
 if __name__ == "__main__":

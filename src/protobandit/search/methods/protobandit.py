@@ -49,8 +49,8 @@ class ProtoBandit(Method):
     f = 1 - cost / C. `bandit_share` has the proof and the share for ``r`` > 1. It is stated for
     min(d, C) in place of d, because distances above C count as C. With quotas nothing is proven:
     the proof of greedy compares each pick with one row of the best set, which a random subset need
-    not contain. At the default ``nu_step``
-    the guarantee is vacuous for more than a few prototypes; pass ``nu`` for one that is not.
+    not contain. At the default ``nu_step`` the guarantee is vacuous for more than about ten
+    prototypes; pass ``nu`` for one that is not.
 
     Evaluations do not depend on |T|: an iteration that samples N target rows needs at most
     N (|R| + |M|), where |R| = |S| / k ln(1 / epsilon), and never more than the exact gains of R.
