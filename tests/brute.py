@@ -260,7 +260,8 @@ def best_cost(d, weights, k):
 _VARIED = {
     "memoize": (True, False),
     "search": tuple(SEARCHES),
-    "early_stop": (False,),
+    "early_stop": (True,),
+    "first_batch": (7,),
     "n_criticisms": (2,),
     "r": (3,),
     "batch": (7,),

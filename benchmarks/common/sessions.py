@@ -25,7 +25,8 @@ _RENAMED = {"python -m benchmarks.race": "python -m benchmarks.comparison"}
 class Session:
     """One run of a benchmark.
 
-    ``commit`` is "" if unknown. ``n_results`` and ``minutes`` are None if they were not recorded.
+    ``commit`` is "" if unknown; ``note`` then says what is known. ``n_results`` and ``minutes`` are
+    None if they were not recorded.
     """
 
     command: str
@@ -34,13 +35,15 @@ class Session:
     commit: str = ""
     n_results: int | None = None
     minutes: int | None = None
+    note: str | None = None
 
     def __str__(self) -> str:
         commit = f", commit {self.commit}" if self.commit else ""
         added = (
             "" if self.minutes is None else f", {self.n_results:,} results in {self.minutes} min"
         )
-        return f"{self.date}{commit}: {self.shown_command}{added}"
+        note = "" if self.note is None else f" ({self.note})"
+        return f"{self.date}{commit}: {self.shown_command}{added}{note}"
 
     @property
     def shown_command(self) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class Guarantee:
     """A statement about f(M) = C - cost(M), against the best f* of any k source rows.
 
+    Where a condition says that d above C counts as C, cost(M) is the mean of min(d, C).
+
     Attributes
     ----------
     method

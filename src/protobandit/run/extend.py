@@ -51,9 +51,11 @@ def extend(
     result = search(rest, chosen, settings, remark=remark, start=earlier.steps)
     is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
     has_minima = problem.feasibility.least.any()
-    if is_same and result.guarantee and earlier.guarantee and not has_minima:
-        # A greedy search that paused is still greedy; but minima of groups depend on k.
-        result = replace(result, guarantee=earlier.guarantee)
+    found = earlier.guarantee
+    if is_same and result.guarantee and found and found.nu == 0 and not has_minima:
+        # A greedy search that paused is still greedy; but minima of groups depend on k, and so does
+        # the sum of the tolerances of sampled searches.
+        result = replace(result, guarantee=found)
     return replace(result, problem=whole)
 
 
