@@ -13,13 +13,12 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import weights_or_ones
+from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import Goal
 from protobandit.rows.rows import Rows
-
-ENDLESS = 2**60  # rows of an open stream: more than any search reads
 
 
 class Target:

@@ -36,7 +36,8 @@ class Stream:
     "protobandit" draws rows as its searches need them: each search reads new rows and drops them.
     Memory does not grow with the stream: up to 50,000 rows are kept, as the target of
     `Selection.members` and other queries. If the stream ends before the search does, the search
-    starts again with the rows that were kept as its target, and ``Selection.warnings`` says so.
+    starts again with the rows that were kept as its target, a ``callback`` sees steps from the
+    first again, and ``Selection.warnings`` says so.
 
     Other methods read their target first.
 

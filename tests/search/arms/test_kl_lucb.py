@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import kl_div
 
+from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.errors import InvalidInput
+from protobandit.search.arms.contract import Moments, Terms
 from protobandit.search.arms.kl_lucb import (
     KLLUCB,
     _allowed_counts,
@@ -254,3 +256,55 @@ def test_bounds_grow_with_mean_and_level():
 def test_divergence():
     p, q = np.meshgrid(np.linspace(0, 1, 21), np.linspace(0.01, 0.99, 15))
     np.testing.assert_allclose(divergence(p, q), kl(p, q), atol=1e-14)
+
+
+# -- targets without end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.05, 0.01])
+@pytest.mark.parametrize("batch", [None, 1, 10**6])
+def test_the_last_count_of_an_endless_target_separates_any_two_arms(nu, batch):
+    strategy = strict(nu=nu, batch=batch)
+    counts = strategy.allowed_counts(30, ENDLESS)
+    assert (np.diff(counts) > 0).all()
+    level = exploration_rates(30, len(counts), strategy.delta)[-1] / counts[-1]
+    means = np.linspace(0, 1, 101)
+    assert (upper_bound(means, np.full(101, level)) - means < nu / 2).all()
+    if len(counts) > 1:
+        assert counts[-2] <= 2 * exploration_rates(30, len(counts) - 1, 0.0005)[-1] / nu**2
+    shorter = _allowed_counts(strategy.first_batch(30), int(counts[-1]))
+    assert counts.tolist() == shorter.tolist()
+    assert strategy.allowed_counts(30, 10**7).tolist() == (
+        _allowed_counts(strategy.first_batch(30), 10**7).tolist()
+    )
+
+
+def test_a_tolerance_that_no_search_reaches_has_finite_counts():
+    assert strict(nu=1e-80).allowed_counts(30, ENDLESS)[-1] < ENDLESS
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.02])
+@pytest.mark.parametrize("picks", [1, 3])
+def test_equal_arms_of_an_endless_target_are_not_pulled_beyond_the_last_count(mean, picks):
+    """Without it, the leaders would be pulled at every iteration, far beyond the challengers."""
+    strategy, random = strict(nu=0.06, delta=0.01), np.random.default_rng(0)
+    count, total = np.zeros(40, dtype=np.int64), np.zeros(40)
+    last = strategy.allowed_counts(40, ENDLESS)[-1]
+
+    def answered():
+        search = strategy.identify(np.arange(40), Terms(ENDLESS, picks=picks))
+        pull = next(search)
+        while True:
+            assert pull.n > 0
+            count[pull.arms] += pull.n
+            total[pull.arms] += random.binomial(pull.n, mean, size=len(pull.arms))
+            assert count.max() <= last
+            means = total[pull.arms] / count[pull.arms]
+            try:
+                pull = search.send(Moments(count[pull.arms], means, means * (1 - means)))
+            except StopIteration as end:
+                return end.value
+
+    choice = answered()
+    assert choice.is_proven
+    assert len(choice.arms) == picks

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from protobandit import block_metric
+from protobandit.foundation.endless import ENDLESS
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.posing import pose
-from protobandit.problem.problem import ENDLESS
 from protobandit.rows.streams import Stream, StreamEnded, StreamReader, StreamRows
 from protobandit.search.arms.contract import Pull, Terms
 from protobandit.search.arms.kl_lucb import KLLUCB

@@ -45,7 +45,11 @@ x_il, is a function of the order alone, whenever the arm is pulled and whatever 
    a leader outside of A is within ``nu`` of it. So the best leader is within ``nu`` of the best
    arm, which is what greedy selection with r > 1 uses.
 5. The search ends: each iteration raises the count of an arm that is not separated, and arms that
-   have read the whole target are exact.
+   have read the whole target are exact. An endless target has no such end. There c_L is the first
+   allowed count above 2 * b_L / nu**2, and no arm is pulled beyond it: by Pinsker's inequality its
+   bounds are less than nu / 2 from its mean. A challenger does not have a larger mean than a
+   leader, so two arms at c_L are separated. Rows of a stream are not one order for all arms; see
+   `StreamRound` for why steps 1 and 2 hold there too.
 
 The number of allowed counts grows with the logarithm of the target, and H with the logarithm of
 that. So a target of 10**18 rows instead of 10**5 adds only 0.4 to each rate.
@@ -62,6 +66,7 @@ from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import require_integer, require_number
+from protobandit.foundation.endless import ENDLESS
 from protobandit.search.arms.contract import (
     Bounds,
     Choice,
@@ -127,7 +132,7 @@ class KLLUCB(Pac):
         """Return arms within ``nu`` of the r-th best, with probability ``1 - delta`` if proven."""
         if len(arms) <= terms.picks:
             return choose_all(arms)
-        allowed = _allowed_counts(self.first_batch(len(arms)), terms.population)
+        allowed = self.allowed_counts(len(arms), terms.population)
         proven = exploration_rates(len(arms), len(allowed), self.delta)
         used = np.minimum(proven, self.early_rate) if self.early_stop else proven
         count, mean = np.zeros(len(arms), dtype=np.int64), np.zeros(len(arms))
@@ -137,13 +142,27 @@ class KLLUCB(Pac):
                 seen = yield Pull(arms[together], n_rows)
                 count[together], mean[together] = seen.count, seen.mean
             at = np.searchsorted(allowed, count)
-            state = _Comparison.of(mean, count, terms, used[at])
+            state = _Comparison.of(mean, count, terms, used[at], int(allowed[-1]))
             chosen = state.unseparated(self.nu)
             goals = _next_counts(allowed, count[chosen], state.rows_to_separate(chosen, self.nu))
-        strict = _Comparison.of(mean, count, terms, proven[at]) if self.early_stop else state
-        is_proven = not len(strict.unseparated(self.nu))
+        if self.early_stop:
+            state = _Comparison.of(mean, count, terms, proven[at], int(allowed[-1]))
+        is_proven = not len(state.unseparated(self.nu))
         best, means = top(arms, mean, terms.picks)
         return Choice(arms=best, means=means, is_proven=is_proven)
+
+    def allowed_counts(self, n_arms: int, population: int) -> Ids:
+        """Return the allowed counts: up to the population or, if it is endless, the last needed."""
+        first = self.first_batch(n_arms)
+        if population < ENDLESS:
+            return _allowed_counts(first, population)
+        counts = _allowed_counts(first, first)
+        while counts[-1] < ENDLESS // 2:
+            rate = exploration_rates(n_arms, len(counts), self.delta)[-1]
+            if counts[-1] * self.nu**2 > 2 * rate:
+                break
+            counts = np.append(counts, _next_allowed(int(counts[-1])))
+        return counts
 
     def first_batch(self, n_arms: int) -> int:
         """Return the number of rows of the first pull."""
@@ -245,21 +264,22 @@ class _Comparison:
     rate: Doubles
 
     @classmethod
-    def of(cls, mean: Doubles, count: Ids, terms: Terms, rate: Doubles) -> _Comparison:
+    def of(cls, mean: Doubles, count: Ids, terms: Terms, rate: Doubles, last: int) -> _Comparison:
         order = np.argsort(-mean, kind="stable")
         leaders, challengers = order[: terms.picks], order[terms.picks :]
         mirrored = np.clip(mean, 0.0, 1.0)
         mirrored[leaders] = 1 - mirrored[leaders]
-        is_open = count < terms.population
-        upper = np.where(is_open, upper_bound(mirrored, rate / count), mirrored)
+        is_exact = count >= terms.population
+        upper = np.where(is_exact, mirrored, upper_bound(mirrored, rate / count))
         largest = float(upper[leaders].max()), float(upper[challengers].max())
-        return cls((leaders, challengers), mirrored, upper, largest, is_open, rate)
+        return cls((leaders, challengers), mirrored, upper, largest, count < last, rate)
 
     def unseparated(self, nu: float) -> Ids:
         """Return, on each side, the half with the larger bounds of the open arms to be separated.
 
         The result is empty exactly if the gap is below ``nu``: of two arms that are not separated
-        one is open, because an exact challenger is not better than an exact leader.
+        one is open, because an exact challenger is not better than an exact leader, and the bounds
+        of two arms at the last count of an endless target are within ``nu``.
         """
         chosen = []
         for side, opposed in zip(self.sides, self.largest[::-1], strict=True):
@@ -291,9 +311,13 @@ def _allowed_counts(first: int, population: int) -> Ids:
     """Return the allowed counts, which grow by about an eighth, up to the population."""
     counts = [first]
     while counts[-1] < population:
-        counts.append(_STEP * math.ceil(_GROWTH * counts[-1] / _STEP))
+        counts.append(_next_allowed(counts[-1]))
     counts[-1] = population
     return np.array(counts, dtype=np.int64)
+
+
+def _next_allowed(count: int) -> int:
+    return _STEP * math.ceil(_GROWTH * count / _STEP)
 
 
 def _next_counts(allowed: Ids, count: Ids, rows: Doubles) -> Ids:
