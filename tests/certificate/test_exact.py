@@ -77,7 +77,7 @@ def test_candidates_reach_the_bound_of_all_arms(monkeypatch):
     rows = brute.normal(600, 3)
     chosen = pb.select(rows, k=6, random_state=0)
     whole = chosen.certify()
-    with_few_candidates(monkeypatch, n=60, rows=200)
+    with_few_candidates(monkeypatch, n=150, rows=200)
     found = chosen.certify()
     assert whole.evaluations == 600 * 600 < found.evaluations
     assert found.cost_ratio == pytest.approx(whole.cost_ratio, abs=2e-3)

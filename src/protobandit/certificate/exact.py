@@ -42,7 +42,7 @@ from protobandit.oracle.target_orders import rows_at_shares
 _FEW_ARMS: Final = 1024
 _FEW_CELLS: Final = 1 << 19
 _CANDIDATES: Final = 400
-_CANDIDATES_PER_PROTOTYPE: Final = 8
+_CANDIDATES_PER_PROTOTYPE: Final = 20
 _FIRST_ROWS: Final = 2048
 _MOST_ROUNDS: Final = 4
 _TOLERANCE: Final = 1e-4  # of the cost, between the bounds of the candidates and of all arms
