@@ -366,6 +366,17 @@ def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
     assert found.certificate.cost == pytest.approx(exact, rel=0.1)
     assert found.certificate.cost_ratio > 1.2
     seen.clear()
+    interrupt = pb.Interrupt()
+
+    def stop(progress):
+        if progress.doing.startswith("attempt 2"):
+            interrupt.set()
+
+    early = pb.select(source, target, **call, progress=stop, interrupt=interrupt)
+    assert len(early.certification.attempts) == 2
+    assert early.certification.attempts[1].cost < 0.1 * exact, "what was not certified"
+    assert early.certificate.cost_ratio > 1.2
+    seen.clear()
     limited = pb.select(source, target, **call, limits=pb.Limits(evaluations=9000))
     assert limited.k == 3
     assert limited.certificate.cost_ratio == math.inf
