@@ -190,7 +190,11 @@ def test_a_stream_without_rows_raises():
 def test_certificates_and_members_refer_to_the_rows_read():
     chosen = select(Stream(Feed(), rows=500))
     assert sum(len(chosen.members(i)) for i in range(5)) == 500
-    assert chosen.certify(random_state=0).cost_ratio >= 1
+    certificate = chosen.certify(random_state=0)
+    assert certificate.cost_ratio >= 1
+    condition = "the target is the 500 rows that were read from the stream"
+    assert certificate.conditions == (condition,)
+    assert str(certificate).endswith(f"provided that {condition}")
     assert pb.Selection.from_json(chosen.to_json()).status == chosen.status
 
 

@@ -240,29 +240,37 @@ class Selection(Plots):
         self,
         *,
         confidence: float = 0.95,
-        kind: str = "rigorous",
+        kind: str = "auto",
         evaluations: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Certificate:
         """Return an upper bound on the ratio of the cost to that of the best ``k`` source rows.
 
-        Fresh target rows are drawn and every source row is evaluated on them. The dual of the
-        k-median problem on these rows gives a lower bound on the best cost, after subtracting a
-        margin for the sampling error (see ``protobandit.certificate.certify`` for the proof). If
-        every dissimilarity can be computed, the bound is exact.
+        The dual of the k-median problem gives a lower bound on the best cost. It is solved either
+        for all target rows, or for fresh rows on which every source row is evaluated, with a margin
+        for the sampling error (``protobandit.certificate.betting`` has the proof). The certificate
+        lists in ``conditions`` what it assumes and cannot check. For a stream it refers to the rows
+        that were read.
 
         Parameters
         ----------
         confidence
             The probability that the statement is true, between 0 and 1.
         kind
-            "rigorous" holds for any data and any number of rows; it first compares the whole
-            target with the prototypes. "asymptotic" reads only the rows drawn, and assumes that
-            their means are approximately normal.
+            "auto" is "exact" up to 2e8 pairs of a source row and a target row, unless the metric is
+            your own function or ``evaluations`` is passed; otherwise it is "rigorous". "exact"
+            computes every dissimilarity, one to five times, in blocks; the bound holds for certain.
+            "rigorous" compares the whole target with the prototypes, then draws rows in proportion
+            to their distance; the bound holds with the given probability for any data. "asymptotic"
+            only reads rows that it draws. Its lower bound on the best cost holds for any data; the
+            ratio assumes that the mean distance of these rows is close to normal and that no
+            outlier matters that was never drawn. "rigorous" and "asymptotic" become exact where
+            that costs no more.
         evaluations
-            The largest number of dissimilarities to compute. By default a quarter of all, or fewer
-            if that is enough, plus those of the prototypes; all of them up to 1,024 target rows.
+            The largest number of dissimilarities to compute. By default as many as an exact
+            certificate needs, or, if rows are drawn, a quarter of all or fewer and those of the
+            prototypes.
         random_state
             A seed, Generator or RandomState. The same seed gives the same certificate on any number
             of threads.
@@ -298,7 +306,7 @@ class Selection(Plots):
         self,
         *,
         confidence: float = 0.95,
-        kind: str = "rigorous",
+        kind: str = "auto",
         evaluations: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,

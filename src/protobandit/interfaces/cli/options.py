@@ -21,7 +21,15 @@ OUTPUT = "Output"
 
 # Enums, which all supported versions of typer take as choices.
 TableFormat = Enum("TableFormat", {"csv": "csv", "parquet": "parquet"})
-Kind = Enum("Kind", {"rigorous": "rigorous", "asymptotic": "asymptotic"})
+Kind = Enum(
+    "Kind",
+    {
+        "auto": "auto",
+        "exact": "exact",
+        "rigorous": "rigorous",
+        "asymptotic": "asymptotic",
+    },
+)
 Categories = Enum("Categories", {"one_hot": "one-hot", "gower": "gower"})
 Impute = Enum("Impute", {"mean": "mean", "median": "median", "most_frequent": "most-frequent"})
 
@@ -79,8 +87,11 @@ OPTIONS = {
         "--seed N": "Random seed; the same seed gives the same result. Default: 0.",
         "--jobs N": "Number of threads; -1 means all cores. Default: all cores.",
         "--confidence P": "Probability that the bound holds. Default: 0.95.",
-        "--kind rigorous|asymptotic": "rigorous holds for any data; asymptotic needs fewer "
-        "evaluations. Default: rigorous.",
+        "--kind auto|exact|rigorous|asymptotic": "exact computes every dissimilarity and holds for "
+        "certain; rigorous draws rows and holds with the given probability for any data; "
+        "asymptotic does not read the whole target, and holds only if no outlier that was never "
+        "drawn matters. auto is exact up to 2e8 dissimilarities (source rows times target rows) "
+        "without --evaluations, otherwise rigorous. Default: auto.",
         "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
     },
     LIMITS: {
