@@ -46,6 +46,9 @@ _PATIENCE = 3  # attempts without gain
 _ROUNDING = 1e-6  # an excess of a ratio that is not shown either
 _LEAST_GAIN = 0.01  # share of the distance to the ratio that an attempt must gain
 _SEARCH_SHARE = 0.5  # of the evaluations that are left, for the search of an attempt
+# A first certificate that is exact reads more pairs than these several times (measured: 1 to 5).
+_HELD_PAIRS = 1 << 25
+_READINGS = 3
 # Rows of a first certificate that is not exact.
 _FIRST_ROWS = 4096
 _ROWS_PER_PROTOTYPE = 128
@@ -77,7 +80,7 @@ def certificate_evaluations(problem: Problem) -> int:
     """Return about how many evaluations the first certificate needs; for predictions."""
     n_pairs = problem.n_source * problem.n_target
     if n_pairs <= MOST_EXACT_PAIRS and not problem.metric.is_expensive:
-        return n_pairs
+        return n_pairs if n_pairs <= _HELD_PAIRS else _READINGS * n_pairs
     n_rows = min(_FIRST_ROWS + _ROWS_PER_PROTOTYPE * problem.k, problem.n_target // 4)
     return min(problem.k * problem.n_target + n_rows * problem.n_source, n_pairs)
 
