@@ -86,7 +86,7 @@ def test_a_search_ends_at_the_first_attempt_that_reaches_the_ratio(monkeypatch):
     np.testing.assert_allclose(
         [1 - each["confidence"] for each in asked], [0.1 / 2, 0.1 / 6, 0.1 / 12]
     )
-    assert [each["evaluations"] for each in asked] == [None, 2000, 3600], "doubled, at most all"
+    assert [each["evaluations"] for each in asked] == [None, 2000, 4000]
     assert len({each["random_state"] for each in asked}) == 3
     assert "after 3 attempts up to effort thorough." in found.status
 
@@ -365,6 +365,17 @@ def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
     exact = d[:, found.indices].min(axis=1).mean()
     assert found.certificate.cost == pytest.approx(exact, rel=0.1)
     assert found.certificate.cost_ratio > 1.2
+    seen.clear()
+    interrupt = pb.Interrupt()
+
+    def stop(progress):
+        if progress.doing.startswith("attempt 2"):
+            interrupt.set()
+
+    early = pb.select(source, target, **call, progress=stop, interrupt=interrupt)
+    assert len(early.certification.attempts) == 2
+    assert early.certification.attempts[1].cost < 0.1 * exact, "what was not certified"
+    assert early.certificate.cost_ratio > 1.2
     seen.clear()
     limited = pb.select(source, target, **call, limits=pb.Limits(evaluations=9000))
     assert limited.k == 3

@@ -25,7 +25,7 @@ from time import perf_counter
 from typing import Any
 
 from protobandit.certificate.certificate import Certificate, statement_of
-from protobandit.certificate.certify import Solution, certify
+from protobandit.certificate.certify import MOST_EXACT_PAIRS, Solution, certify
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.goals import Certified
@@ -46,8 +46,10 @@ _PATIENCE = 3  # attempts without gain
 _ROUNDING = 1e-6  # an excess of a ratio that is not shown either
 _LEAST_GAIN = 0.01  # share of the distance to the ratio that an attempt must gain
 _SEARCH_SHARE = 0.5  # of the evaluations that are left, for the search of an attempt
-# The first certificate: all pairs up to this number, or this many rows and some per prototype.
-_FEW_PAIRS = 200_000_000
+# A first certificate that is exact reads more pairs than these several times (measured: 1 to 5).
+_HELD_PAIRS = 1 << 25
+_READINGS = 3
+# Rows of a first certificate that is not exact.
 _FIRST_ROWS = 4096
 _ROWS_PER_PROTOTYPE = 128
 _CERTIFICATE = "certificate"
@@ -77,8 +79,8 @@ def growing_method(method: Any, problem: Problem, goal: Certified) -> tuple[Meth
 def certificate_evaluations(problem: Problem) -> int:
     """Return about how many evaluations the first certificate needs; for predictions."""
     n_pairs = problem.n_source * problem.n_target
-    if n_pairs <= _FEW_PAIRS and not problem.metric.is_expensive:
-        return n_pairs
+    if n_pairs <= MOST_EXACT_PAIRS and not problem.metric.is_expensive:
+        return n_pairs if n_pairs <= _HELD_PAIRS else _READINGS * n_pairs
     n_rows = min(_FIRST_ROWS + _ROWS_PER_PROTOTYPE * problem.k, problem.n_target // 4)
     return min(problem.k * problem.n_target + n_rows * problem.n_source, n_pairs)
 
@@ -223,7 +225,7 @@ class _CertifiedRun:
         found = self._saved(i) or certify(
             solution,
             confidence=1 - (1 - self.goal.confidence) / ((i + 1) * (i + 2)),
-            kind="rigorous",
+            kind="auto",
             evaluations=self._certificate_budget(i),
             random_state=seed,
             n_jobs=self.settings.n_jobs,
@@ -265,7 +267,7 @@ class _CertifiedRun:
         if left is None and self.first_evaluations is None:
             return None
         first = self.first_evaluations or certificate_evaluations(self.problem)
-        wanted = min(first << i, n_pairs)
+        wanted = min(first << i, 2 * n_pairs)  # an exact one may read everything twice
         return wanted if left is None else max(1, min(wanted, left))
 
     def _limit(self, method: Method) -> StopReason | None:

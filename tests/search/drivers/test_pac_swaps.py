@@ -176,6 +176,8 @@ def test_log_changes_are_those_of_the_definition(k, dtype):
     drawn = pac_swaps.draw_strata(state, 25, np.random.default_rng(0))
     units = 0.75 * d[members].min(axis=0) + 0.25 * state.cost
     changes = sample.log_changes(members, bet=0.3)
+    expected = -math.expm1(changes.min() - 3.0 / 25) / 0.3  # the bet is 2 (3 / 25) / 0.8
+    assert sample.gain_bound(members, log_pairs=3.0, share=0.8) == pytest.approx(expected)
     for arm in range(9):
         if arm in members:
             assert changes[arm] == np.inf
@@ -265,6 +267,7 @@ def test_a_sample_is_cheaper_than_the_matrix():
     assert found.evaluations < 0.4 * 200 * 9000
     assert found.cost_error == 0
     assert found.passes.ended_by is None
+    assert found.passes.gain_bound < 0.05
     assert found.guarantee.probability == 0.95
     assert found.guarantee.delta == 0.05
     assert found.guarantee.nu == 0.05
