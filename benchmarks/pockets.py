@@ -371,10 +371,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, help="directory of the data file and the page")
     options = parser.parse_args()
-    if options.out is None:
-        found = list(_measured(options, []))
-    else:
-        found = _recorded(options)
+    found = list(_measured(options, [])) if options.out is None else _recorded(options)
     print("", "  ".join(HEADER), *("  ".join(row) for row in summary(found)), sep="\n")
 
 
