@@ -14,7 +14,7 @@ from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.run.by_class import class_problems, require_plain
+from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.search import chosen_method
 from protobandit.search.methods.method import Schedule, parameters_of
 
@@ -108,13 +108,15 @@ def plan(
         "metric": metric,
         "preparation": preparation,
     }
+    shared = [as_limits(limits)]
     if by is None:
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        problems = [each.problem for each in class_problems(pose(**rows, k=1), by, k)]
+        classes = class_problems(pose(**rows, k=1), by, k)
+        problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     chosen, _ = chosen_method(method, problems[0])
-    schedules = [chosen.schedule(problem, as_limits(limits)) for problem in problems]
+    schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
     times = [
         _seconds(problem, schedule, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)
