@@ -9,17 +9,16 @@ the best of three FasterPAM starts on a sample that contains the pocket. Only pr
 the pocket has more than 5 % of the cost of an answer without it. Constants of the search were
 chosen on seeds from 1000 on.
 
-With --out it writes ``pockets.json`` (every run, with command, commit and date) and a page.
+With --out every run is added to ``pockets.csv`` there, runs that the file has already are not
+repeated, and a page is written. ``sessions.json`` has command, commit and date.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ import protobandit as pb
 from benchmarks.common import sessions
 from benchmarks.common.files import write_text
 from benchmarks.common.pages import table
+from benchmarks.common.records import append, appending, read_records
 from protobandit.methods import LazyBandit, Refined
 
 _TOO_MUCH = 1.1  # times the reference
@@ -218,7 +218,7 @@ class Run:
     ratio: float
     share: float
     evaluations: int
-    is_warned: bool
+    n_warnings: int
 
     @property
     def counts(self) -> bool:
@@ -231,37 +231,23 @@ class Run:
         return self.counts and self.ratio > _TOO_MUCH
 
 
-def runs(
-    problem: Pocket, seeds: range, methods: dict[str, Any], n_others: int = 0
-) -> Iterator[Run]:
-    """Yield the runs of all methods; on the first ``n_others`` seeds also of the other methods."""
-    for seed in seeds:
-        instance = problem.draw(seed)
-        share, reference = instance.share_without(), instance.reference()
-        others = OTHERS if seed - seeds.start < n_others else {}
-        for name, method in (methods | others).items():
-            found = instance.solve(method, seed)
-            yield Run(
+def runs(problem: Pocket, seed: int, methods: dict[str, Any]) -> list[Run]:
+    """Return the runs of some methods on one instance."""
+    instance = problem.draw(seed)
+    share, reference = instance.share_without(), instance.reference()
+    found = []
+    for name, method in methods.items():
+        selection = instance.solve(method, seed)
+        found.append(
+            Run(
                 problem=problem.name,
                 method=name,
                 seed=seed,
-                ratio=instance.cost(found.indices) / reference,
+                ratio=instance.cost(selection.indices) / reference,
                 share=share,
-                evaluations=found.evaluations,
-                is_warned=bool(found.warnings),
+                evaluations=selection.evaluations,
+                n_warnings=len(selection.warnings),
             )
-
-
-def _shown(problem: Pocket, seeds: range, n_others: int) -> list[Run]:
-    """Print and return the runs of one problem."""
-    found = []
-    for run in runs(problem, seeds, EFFORTS, n_others):
-        found.append(run)
-        mark = "  FAILS" if run.fails else ""
-        print(
-            f"{run.problem:55} {run.seed:5} {run.method:16} {run.ratio:9.4f} {run.share:6.1%} "
-            f"{run.evaluations:12,}{'  warned' if run.is_warned else ''}{mark}",
-            flush=True,
         )
     return found
 
@@ -277,8 +263,8 @@ def summary(found: list[Run]) -> list[list[str]]:
                 method,
                 f"{len(own):,}",
                 f"{len(failed):,}",
-                f"{sum(not run.is_warned for run in failed):,}",
-                f"{sum(run.is_warned for run in own if not run.fails):,}",
+                f"{sum(run.n_warnings == 0 for run in failed):,}",
+                f"{sum(run.n_warnings > 0 for run in own if not run.fails):,}",
                 f"{max(run.ratio for run in own):.3f}",
                 f"{np.median([run.ratio for run in own]):.3f}",
                 f"{np.mean([run.evaluations for run in own]):.2g}",
@@ -299,7 +285,7 @@ HEADER = [
 ]
 
 
-def page(found: list[Run], session: sessions.Session) -> str:
+def page(found: list[Run], done: list[sessions.Session]) -> str:
     """Return the results as a Markdown page."""
     by_problem = [
         [
@@ -338,20 +324,42 @@ def page(found: list[Run], session: sessions.Session) -> str:
             "",
             table(["problem", "share of the cost", *EFFORTS], by_problem, rule="---:"),
             "",
-            f"{session}. All runs: [pockets.json](pockets.json).",
+            *(f"- {session}" for session in done),
             "",
-            f"Run on {session.machine}.",
+            f"All runs: [pockets.csv](pockets.csv). Run on {done[-1].machine}.",
             "",
         ]
     )
 
 
-def write(out: Path, found: list[Run], session: sessions.Session) -> None:
-    """Write the data file and the page."""
-    lines = ",\n".join(json.dumps(asdict(run)) for run in found)
-    head = json.dumps(asdict(session))[1:-1]
-    write_text(out / "pockets.json", f'{{{head}, "runs": [\n{lines}\n]}}\n')
-    write_text(out / "README.md", page(found, session))
+def _tasks(
+    options: argparse.Namespace, known: list[Run]
+) -> list[tuple[Pocket, int, dict[str, Any]]]:
+    """Return problems, seeds and methods that have not run yet; one seed after the other."""
+    done = {(run.problem, run.seed, run.method) for run in known}
+    tasks = []
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for problem in PROBLEMS:
+            methods = EFFORTS | (OTHERS if seed - options.first_seed < options.other_seeds else {})
+            left = {n: m for n, m in methods.items() if (problem.name, seed, n) not in done}
+            if left and options.only in problem.name:
+                tasks.append((problem, seed, left))
+    return tasks
+
+
+def _measured(options: argparse.Namespace, known: list[Run]) -> Iterator[Run]:
+    """Print and yield new runs."""
+    tasks = _tasks(options, known)
+    with ProcessPoolExecutor(options.processes) as pool:
+        for some in pool.map(runs, *zip(*tasks, strict=True)) if tasks else ():
+            for run in some:
+                print(
+                    f"{run.problem:55} {run.seed:5} {run.method:16} {run.ratio:9.4f} "
+                    f"{run.share:6.1%} {run.evaluations:12,}"
+                    f"{'  warned' if run.n_warnings else ''}{'  FAILS' if run.fails else ''}",
+                    flush=True,
+                )
+                yield run
 
 
 def main() -> None:
@@ -363,18 +371,33 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, help="directory of the data file and the page")
     options = parser.parse_args()
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    session = sessions.current(
-        f"python -m benchmarks.pockets --seeds {options.seeds} --first-seed {options.first_seed} "
-        f"--other-seeds {options.other_seeds}"
-    )
-    chosen = [problem for problem in PROBLEMS if options.only in problem.name]
-    shown = partial(_shown, seeds=seeds, n_others=options.other_seeds)
-    with ProcessPoolExecutor(options.processes) as pool:
-        found = [run for some in pool.map(shown, chosen) for run in some]
+    found = list(_measured(options, [])) if options.out is None else _recorded(options)
     print("", "  ".join(HEADER), *("  ".join(row) for row in summary(found)), sep="\n")
-    if options.out is not None:
-        write(options.out, found, session)
+
+
+def _recorded(options: argparse.Namespace) -> list[Run]:
+    """Add new runs to the data file and write the page; return all runs."""
+    path, about = options.out / "pockets.csv", options.out / sessions.FILE
+    command = (
+        f"python -m benchmarks.pockets --seeds {options.seeds} --first-seed {options.first_seed} "
+        f"--other-seeds {options.other_seeds} --out DIR"
+    )
+    known = read_records(path, Run)
+    with (
+        sessions.recorded(about, "pockets", command, lambda: len(read_records(path, Run))),
+        appending(path, Run) as file,
+    ):
+        for run in _measured(options, known):
+            append(file, run)
+    found = sorted(read_records(path, Run), key=_place)
+    write_text(options.out / "README.md", page(found, sessions.read(about)["pockets"]))
+    return found
+
+
+def _place(run: Run) -> tuple[int, int]:
+    """Return where a run belongs in tables."""
+    names = [*EFFORTS, *OTHERS]
+    return [problem.name for problem in PROBLEMS].index(run.problem), names.index(run.method)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,12 @@ laid_out = pytest.mark.parametrize("rungs", [RUNGS, PERTURBED], ids=["plain", "p
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
 
 
+@pytest.fixture
+def no_search(monkeypatch):
+    """Do not search for far rows, which test_far_rows.py tests."""
+    monkeypatch.setattr(race_file, "_with_far_rows", lambda race_state, *_: race_state)
+
+
 def weights_of(is_weighted):
     return np.random.default_rng(5).integers(0, 4, size=N_TARGET) * 1.0 if is_weighted else None
 
@@ -43,6 +49,7 @@ def by_columns(matrix):
 # -- every result ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 @laid_out
 @pytest.mark.parametrize("seed", range(5))
@@ -66,6 +73,7 @@ def test_a_result_has_the_distances_of_its_prototypes_to_all_rows(is_weighted, r
         assert result.n_started == N_SOURCE
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 def test_swaps_lower_the_cost_over_the_rows_of_the_rung(monkeypatch, is_weighted):
     costs = []
@@ -86,6 +94,7 @@ def test_swaps_lower_the_cost_over_the_rows_of_the_rung(monkeypatch, is_weighted
     assert all(after < before for before, after in costs)
 
 
+@pytest.mark.usefixtures("no_search")
 def test_the_first_prototypes_are_those_of_greedy_on_the_first_rows():
     order = RandomOrder(N_TARGET, np.random.default_rng(0))
     (result,) = results_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
@@ -151,6 +160,7 @@ def test_a_result_does_not_change_when_the_race_goes_on():
 # -- finalists -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 @pytest.mark.parametrize("seed", range(6))
 def test_finalists_need_their_rows_and_never_raise_the_cost(is_weighted, seed):
@@ -210,9 +220,10 @@ def test_finalists_of_a_single_rung_need_no_evaluations():
     assert metric.pairs.total() == 2 * 40 * N_TARGET
 
 
+@pytest.mark.usefixtures("no_search")
 def test_the_limit_determines_the_number_of_finalists(monkeypatch):
     """Independently of the number of arms that are kept."""
-    monkeypatch.setattr(race_file, "_n_affordable", lambda *_: _[3].n_arms)
+    monkeypatch.setattr(race_file, "_n_affordable", lambda *_: _[2].n_arms)
     plain = watched(D)[0]
     results_of(plain)
     spent = plain.evaluations.total()
@@ -251,6 +262,7 @@ def test_evaluations_are_counted_by_phase(rungs):
     assert len(results) == 3
 
 
+@pytest.mark.usefixtures("no_search")
 def test_without_swaps_no_pair_is_computed_twice():
     """Distances of prototypes to new rows are computed when cells are assigned, and only then."""
     oracle, metric = watched(D)
@@ -325,6 +337,7 @@ def test_one_prototype_and_all_source_rows(k, n_finalists):
         assert results[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
 
 
+@pytest.mark.usefixtures("no_search")
 @laid_out
 @pytest.mark.parametrize("distance", [0.0, 0.3])
 def test_identical_rows_are_not_swapped(rungs, distance):
@@ -340,6 +353,7 @@ def test_identical_rows_are_not_swapped(rungs, distance):
 # -- weights ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 def test_rows_drawn_by_weight_need_no_weights():
     weights = uneven(N_TARGET) ** 3
     random = np.random.default_rng(0)

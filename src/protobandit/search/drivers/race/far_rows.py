@@ -20,8 +20,8 @@ then its arms look useless and leave the race. So, after the first rung:
    is drawn, until the far rows that are left have a negligible share.
 4. **Strata.** The far rows stay in the sample for the rest of the race. A far row was found among
    ``extent`` rows of the target order. On a rung with n rows it has n / extent of its weight, but
-   at most its weight, and the rung skips it in the order. So the cost over the sample is an
-   unbiased estimate, and no rung can lose the far rows.
+   at most its weight, and the rung skips it in the order. So every rung has all far rows, and they
+   count as much as they do in the target.
 
 A row whose nearest source row is already a prototype cannot be improved. Rows with almost the same
 distances to all prototypes are probably alike, so they are drawn less often after that.
@@ -61,6 +61,8 @@ _ALIKE = 0.25  # of its distance: rows that differ less in their distances to pr
 _PIVOTS = 3
 _PER_ROW = 1.5  # evaluations of a row that is not far (measured; for predictions only)
 _BLOCK_ENTRIES = 1 << 22
+_BLOCK_ROWS = 4096
+_LIMITED_BLOCK_ROWS = 256  # a block must be within the budget even if all of its rows are far
 _BUDGET = 0.1  # share of the evaluations left, if they are limited
 
 
@@ -172,6 +174,11 @@ class Budget:
         self._most: float = spent + most
         if evaluations is not None:
             self._most = min(self._most, spent + _BUDGET * (evaluations - spent))
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether there is a limit."""
+        return self._most is not None
 
     def allows(self, n: int) -> bool:
         """Return whether ``n`` more evaluations are within the budget; remember if they are not."""
@@ -301,7 +308,8 @@ class FarRowSearch:
         rows = self._order.read(start, stop)
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
         scan = _Scan(self._oracle, self._prototypes, self._state.matrix, limit)
-        for cut in cuts(len(rows), max(256, min(4096, _BLOCK_ENTRIES // k))):
+        most = _LIMITED_BLOCK_ROWS if self._budget.is_limited else _BLOCK_ROWS
+        for cut in cuts(len(rows), min(most, max(_LIMITED_BLOCK_ROWS, _BLOCK_ENTRIES // k))):
             others = self._unseen(rows[cut])
             if not self._budget.allows(k * len(others)):
                 return _joined(parts), start + cut.start
