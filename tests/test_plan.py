@@ -121,6 +121,28 @@ def test_the_plan_of_protobandit_is_right_within_a_factor():
     assert spent / 4 < planned.evaluations < 4 * spent
 
 
+def test_the_plan_of_classes_shares_the_limit():
+    rows, classes = brute.normal(4000), np.arange(4000) % 3
+    limits = pb.Limits(evaluations=300_000)
+    planned = pb.plan(rows, k=12, by=classes, limits=limits)
+    done = pb.select(rows, k=12, by=classes, limits=limits, random_state=0)
+    assert 0.5 * 300_000 < planned.evaluations <= 300_000
+    assert sum(done.evaluations_by_phase[p] for p in ("build", "swap")) <= 300_000
+    assert planned.left_out > 0
+
+
+def test_rough_plans_are_marked():
+    rows = brute.normal(60)
+    rough = {name for name in METHODS if pb.plan(rows, k=3, method=name).is_rough}
+    assert rough == {"protobandit", "banditpam", "clarans"}
+    assert pb.plan(rows, k=3, method=pb.methods.LazyGreedy(memoize=False)).is_rough
+    for name in METHODS:
+        most = pb.plan(rows, k=3, method=name).most_evaluations
+        done = pb.select(rows, k=3, method=name, random_state=0)
+        spent = sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
+        assert most is None or spent <= most
+
+
 def test_the_plan_without_memoization():
     rows = brute.normal(100)
     planned = pb.plan(rows, k=5, method=pb.methods.SpotGreedy(memoize=False))

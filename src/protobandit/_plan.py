@@ -14,16 +14,18 @@ from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.run.by_class import class_problems, require_plain
+from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
-from protobandit.search.methods.method import parameters_of
+from protobandit.search.methods.method import Schedule, parameters_of
 
-# Approximate speeds of one core, for predictions only.
+# Approximate speeds of one core, for predictions only: no decision depends on them.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
 _DIFFERENCES_PER_SECOND = 2e9  # columns of metrics that are not
 _SECONDS_PER_PROTOTYPE = 5e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
+_READS = 4  # of a number that is kept
+_RACE_SECONDS = 2.4e-8  # per evaluation of a race, which compares entries one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,7 @@ def plan(
         "metric": metric,
         "preparation": preparation,
     }
+    shared = [as_limits(limits)]
     certified = until if isinstance(until, Certified) and by is None else None
     if certified is not None:
         certified.require_count(k)
@@ -116,17 +119,18 @@ def plan(
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        problems = [each.problem for each in class_problems(pose(**rows, k=1), by, k)]
+        classes = class_problems(pose(**rows, k=1), by, k)
+        problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:
         chosen, _ = chosen_method(method, problems[0])
     else:
         chosen, _ = growing_method(method, problems[0], certified)
-    schedules = [chosen.schedule(problem, as_limits(limits)) for problem in problems]
+    schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
     if certified is not None:
         more = certificate_evaluations(problems[0])
         schedules = [replace(schedules[0], evaluations=schedules[0].evaluations + more)]
     times = [
-        _seconds(problem, schedule.evaluations, worker_count(n_jobs))
+        _seconds(problem, schedule, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)
     ]
     most = [schedule.most_evaluations for schedule in schedules]
@@ -142,12 +146,15 @@ def plan(
     )
 
 
-def _seconds(problem: Problem, evaluations: int, workers: int) -> float | None:
+def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None:
     if problem.metric.is_expensive:
         return None
     is_product = problem.metric.is_product
     speed = _PRODUCTS_PER_SECOND if is_product else _DIFFERENCES_PER_SECOND
     columns = (problem.source.n_cells / len(problem.source)) or 1
-    computing = evaluations * columns / speed / workers
-    keeping = 4 * evaluations / _NUMBERS_KEPT_PER_SECOND
+    computing = schedule.evaluations * columns / speed / workers
+    keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
+    if len(schedule.rungs) > 1:
+        # About half of it runs on all cores.
+        keeping = schedule.evaluations * _RACE_SECONDS * (0.5 + 0.5 / workers)
     return computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE

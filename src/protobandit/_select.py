@@ -98,7 +98,8 @@ def select(
         Number of threads; None or -1 for all available cores.
     limits
         Limits on evaluations, seconds and bytes (`Limits`). A search that reaches one ends with the
-        best result so far and says so in ``status``.
+        best result so far and says so in ``status``. A limit that forces a smaller plan gives a
+        warning.
     callback
         Called with each `Step`; the search stops if it returns True. Its exceptions propagate.
     progress

@@ -70,7 +70,7 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings
     """Solve each class as a problem of its own, and return the joined result."""
     chosen = as_method(method)
     classes = class_problems(whole, by, k)
-    limits = _shared_limits(settings.limits, classes)
+    limits = shared_limits(settings.limits, classes)
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),
         has_log=logs_evaluations(whole, chosen),
@@ -253,7 +253,7 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
     return counts
 
 
-def _shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:
+def shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:
     """Return the limits of each class, in proportion to its pairs."""
     pairs = np.array([len(p.problem.source) * len(p.problem.target) for p in classes], dtype=float)
 

@@ -98,8 +98,8 @@ OPTIONS = {
         "--max-evaluations N": "Stop after N computed dissimilarities, such as 1e9, with the best "
         "result so far.",
         "--max-seconds S": "Stop after S seconds, with the best result so far.",
-        "--max-memory SIZE": "Memory for stored dissimilarities, such as 4GB. Default: half of the "
-        "free memory.",
+        "--max-memory SIZE": "Memory that the search may use, such as 4GB. If it is not enough for "
+        "all source rows, random ones take part. Default: 4 GiB for such plans.",
         "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
         "file is removed at the end.",
         "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",

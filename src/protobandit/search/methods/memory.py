@@ -7,7 +7,7 @@ from protobandit.rows.rows import Rows
 
 _NORM_BYTES = 16  # of a row: its norm and its number
 _CACHED_CELLS = 1 << 24  # up to this many, the oracle prepares the source once
-_BLOCKS = 12_000_000  # bytes of the blocks that tasks compute at the same time
+_BLOCKS = 5_000_000  # bytes of the blocks that tasks compute at the same time
 
 
 def row_bytes(rows: Rows) -> float:

@@ -19,7 +19,8 @@ _STILL_WITHIN = 0.6  # of the distances in home cells, those that the next rung 
 _COPIES = 3.0  # of the prototypes' distances while a rung is extended
 _ROW_COPIES = 3.0  # of the new target rows: as read, by cell, and in patches
 _BLOCK_ENTRIES = 1 << 20  # of the blocks that tasks compute at the same time
-_BYTES_PER_BLOCK_ENTRY = 20
+_BYTES_PER_BLOCK_ENTRY = 12
+_BYTES_PER_HOME = 48  # of one home cell of one arm, in the arrays that list and order them
 
 
 def race_memory(rungs: Sequence[Rung], k: int, *, itemsize: int, row_bytes: float) -> int:
@@ -52,7 +53,8 @@ def race_memory(rungs: Sequence[Rung], k: int, *, itemsize: int, row_bytes: floa
         after = kept * rung.n_arms / before.n_arms + added
         rows = row_bytes * (before.n_rows + _ROW_COPIES * n_new)
         members = _COPIES * itemsize * k * rung.n_rows
-        peak = max(peak, kept + after + rows + members)
+        homes = _BYTES_PER_HOME * rung.n_arms * rung.n_cells
+        peak = max(peak, kept + after + rows + members + homes)
         kept = after - added * (1 - still)
     if last.n_finalists:
         matrix = itemsize * last.n_finalists * last.n_rows
