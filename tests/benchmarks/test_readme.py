@@ -14,7 +14,7 @@ from benchmarks.common.records import RESULTS
 from benchmarks import readme
 
 SPAN = re.compile(r"<!-- table (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
-DATA = re.compile(r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, (.*?), \d{4}-\d\d-\d\d\.")
+DATA = re.compile(r"Data: \[[^]]*\]\(([^)]*)\), `python -m [^`]*`[^`]*?, (.*?), \d{4}-\d\d-\d\d\.")
 # Without changed files; runs that did not record it name the commit that published them.
 COMMIT = re.compile(r"(commit|published in) [0-9a-f]{7,}(;|$)")
 # Made from the code, not from a measurement.
@@ -66,9 +66,7 @@ def test_every_block_names_a_data_file_with_its_commit(page):
     for name, block in SPAN.findall(text_of(page)):
         if name in OF_CODE:
             continue
-        named = re.findall(
-            r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, commit ([^,]*),", block
-        )
+        named = DATA.findall(block)
         assert named, name
         for path, commit in named:
             assert (page.parent / path).is_file(), path
