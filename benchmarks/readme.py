@@ -306,7 +306,7 @@ def shared_rows(folder: str) -> Iterator[str]:
     steps = [f"{a} to {b}" for a, b in pairwise(figures["k"])]
     rows = [
         [
-            each["search"],
+            f"`{each['search']}`",
             name,
             *(f"{power:.2f}" for power in found["powers"]),
             f"{found['fit']:.2f}",
