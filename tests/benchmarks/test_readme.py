@@ -102,7 +102,9 @@ def test_measurements_are_recognised():
 @pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json")), ids=lambda path: path.name)
 def test_data_files_say_how_they_were_made(path):
     text = path.read_text(encoding="utf-8")
-    for record in sessions_of(json.loads(text)):
+    runs = sessions_of(json.loads(text))
+    assert runs
+    for record in runs:
         assert record["command"].startswith("python -m benchmarks.")
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
         assert COMMIT.search(f"commit {record['commit']}" if "commit" in record else record["note"])
