@@ -129,7 +129,9 @@ def claims(folder: str) -> Iterator[str]:
     """Yield the other claims of the paper, and the results."""
     held = sessions.read(RESULTS / "claims" / sessions.FILE)
     reports = [
-        claim.report(read_csv(RESULTS / "claims" / f"{name}.csv")) for name, claim in CLAIMS.items()
+        claim.report(read_csv(path))
+        for name, claim in CLAIMS.items()
+        if (path := RESULTS / "claims" / f"{name}.csv").exists()
     ]
     yield overview(reports)
     yield ""
@@ -306,7 +308,7 @@ def shared_rows(folder: str) -> Iterator[str]:
     steps = [f"{a} to {b}" for a, b in pairwise(figures["k"])]
     rows = [
         [
-            each["search"],
+            f"`{each['search']}`",
             name,
             *(f"{power:.2f}" for power in found["powers"]),
             f"{found['fit']:.2f}",

@@ -14,9 +14,10 @@ Row: TypeAlias = dict[str, Any]
 
 _TITLE = "# The other claims of the paper"
 _COUNTS = (
-    "*Evaluations*, our count, are dissimilarities computed. *Comparisons* follow the paper's "
-    "rule: no distance is stored, so a pull of an arm at a target row costs |M| + 1. Counts hardly "
-    "depend on the machine. Seconds do, and are noisy if other processes use it."
+    "*Evaluations*, our count, are dissimilarities computed by the search, without those that "
+    "measure the cost of its result. *Comparisons* follow the paper's rule: no distance is stored, "
+    "so a pull of an arm at a target row costs |M| + 1. Counts hardly depend on the machine. "
+    "Seconds do, and are noisy if other processes use it."
 )
 
 

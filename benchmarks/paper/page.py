@@ -64,7 +64,8 @@ in practice the distances are stored. The uniform sample and the build of `lazyb
 lazy greedy on the same rows, which has the same picks) pay |M| + 1 at each row of their sample for
 each of the few evaluations of lazy greedy, whereas SPOTgreedy pays one for each source row at each
 target row in each iteration. By the paper's rule these two are not counted alike, and their ratio
-means little; by our rule, compare them with SPOT_M."""
+means little; by our rule, compare them with SPOT_M. Neither rule counts the
+evaluations that measure the cost of a result."""
 
 
 class NoCompleteRun(Exception):

@@ -14,7 +14,7 @@ from benchmarks.common.records import RESULTS
 from benchmarks import readme
 
 SPAN = re.compile(r"<!-- table (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
-DATA = re.compile(r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, (.*?), \d{4}-\d\d-\d\d\.")
+DATA = re.compile(r"Data: \[[^]]*\]\(([^)]*)\), `python -m [^`]*`[^`]*?, (.*?), \d{4}-\d\d-\d\d\.")
 # Without changed files; runs that did not record it name the commit that published them.
 COMMIT = re.compile(r"(commit|published in) [0-9a-f]{7,}(;|$)")
 # Made from the code, not from a measurement.
@@ -66,9 +66,7 @@ def test_every_block_names_a_data_file_with_its_commit(page):
     for name, block in SPAN.findall(text_of(page)):
         if name in OF_CODE:
             continue
-        named = re.findall(
-            r"Data: \[[^]]*\]\(([^)]*)\), .*?`python -m .*?`.*?, commit ([^,]*),", block
-        )
+        named = DATA.findall(block)
         assert named, name
         for path, commit in named:
             assert (page.parent / path).is_file(), path
@@ -104,7 +102,9 @@ def test_measurements_are_recognised():
 @pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json")), ids=lambda path: path.name)
 def test_data_files_say_how_they_were_made(path):
     text = path.read_text(encoding="utf-8")
-    for record in sessions_of(json.loads(text)):
+    runs = sessions_of(json.loads(text))
+    assert runs
+    for record in runs:
         assert record["command"].startswith("python -m benchmarks.")
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
         assert COMMIT.search(f"commit {record['commit']}" if "commit" in record else record["note"])
