@@ -128,7 +128,9 @@ def plan(
     schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
     if certified is not None:
         more = certificate_evaluations(problems[0])
-        schedules = [replace(schedules[0], evaluations=schedules[0].evaluations + more)]
+        # How many searches follow the first is not known.
+        one = schedules[0]
+        schedules = [replace(one, evaluations=one.evaluations + more, most_evaluations=None)]
     times = [
         _seconds(problem, schedule, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)
