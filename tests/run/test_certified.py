@@ -275,8 +275,9 @@ def test_a_checkpoint_of_another_goal_is_refused(tmp_path):
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    whole = brute.normal(900, 6).astype(np.float32)
+    whole = brute.normal(700, 10).astype(np.float32)
     sampled(monkeypatch)
+    monkeypatch.setattr(certified, "_PATIENCE", 2)
     one, two = (
         pb.select(whole, k=5, until=pb.Certified(1.0), random_state=0, n_jobs=n) for n in (1, 2)
     )
@@ -345,7 +346,7 @@ def test_the_best_selection_reaches_a_ratio_of_1():
 def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
     """A cost that was only estimated may be too low, so it must not give a ratio."""
     monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
-    source, target = brute.normal(30), brute.normal(9000, seed=1)
+    source, target = brute.normal(30), brute.normal(6000, seed=1)
     low, seen = [1e-3], []
     real = certified.search
 
@@ -356,6 +357,7 @@ def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
         return replace(found, assessment=replace(found.assessment, costs=costs))
 
     monkeypatch.setattr(certified, "search", optimistic)
+    monkeypatch.setattr(certified, "_PATIENCE", 2)
     calls = sampled(monkeypatch)
     call = {"k": 3, "until": pb.Certified(1), "random_state": 0}
     found = pb.select(source, target, **call)
@@ -377,7 +379,7 @@ def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
     assert early.certification.attempts[1].cost < 0.1 * exact, "what was not certified"
     assert early.certificate.cost_ratio > 1.2
     seen.clear()
-    limited = pb.select(source, target, **call, limits=pb.Limits(evaluations=9000))
+    limited = pb.select(source, target, **call, limits=pb.Limits(evaluations=6000))
     assert limited.k == 3
     assert limited.certificate.cost_ratio == math.inf
     assert limited.certificate.statement.startswith("Nothing is proven")
