@@ -64,11 +64,14 @@ class LazyBandit(Method):
     """Race of all source rows on a growing sample of the target, improved by swaps (the default).
 
     On the first rung all source rows are compared on a few target rows. Every later rung keeps
-    fewer source rows and reads more target rows. The result is ordered by greedy gain, so that its
-    first prototypes are a good smaller selection.
+    fewer source rows and reads more target rows. After the first rung, target rows far from all
+    prototypes are searched, so that no small far cluster is lost (from 0.05 % of the weight on).
+    The result is ordered by greedy gain, so that its first prototypes are a good smaller selection.
 
     Evaluations: |S| (100 + 2 k) effort on the first rung, and one to three times as many on all
-    later rungs together (six times for k up to 12). This does not depend on |T|. If |S||T| is small
+    later rungs together (six times for k up to 12). The search for far rows adds one to five for
+    each of up to 24,000 target rows; if it finds rows that matter, it reads up to 72,000 rows and
+    adds up to 32 |S|. None of this depends on |T|. If |S||T| is small
     or less than that, all dissimilarities are computed and the start is exact greedy selection.
     Memory: the distances of the first rung, and a part of those of later rungs.
 
