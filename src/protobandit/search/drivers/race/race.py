@@ -4,8 +4,10 @@ Theory of operation
 -------------------
 All arms read the same random order of the target rows, from its beginning. On the first rung the
 distances of all arms to a few rows are computed. Greedy selection finds k prototypes on them and
-swaps improve these. From then on an arm that is farther from a row than its fourth prototype is
-ignored at that row: it could become nearest only after several swaps. Every later rung adds rows:
+swaps improve these. Then target rows far from all prototypes are searched (`far_rows`), since the
+arms near them would leave the race. From then on an arm that is farther from a row than its fourth
+prototype is ignored at that row: it could become nearest only after several swaps. Every later rung
+adds rows:
 
 1. The prototypes are kept, and the arms whose best swap was closest to an improvement when it was
    last computed.
