@@ -260,7 +260,7 @@ def test_chances_are_in_proportion_and_at_most_one():
 
 
 def test_many_far_rows_are_thinned_without_bias(monkeypatch):
-    monkeypatch.setattr(far_file, "_MOST_FAR_ROWS", 30)
+    monkeypatch.setattr(far_file, "MOST_FAR_ROWS", 30)
     random = np.random.default_rng(0)
     source, target = rows_with_pocket(200)
     target[-200:] += 200 * random.random((200, 1))
@@ -272,7 +272,7 @@ def test_many_far_rows_are_thinned_without_bias(monkeypatch):
         weights = found.strata.weights[30:]
         sums.append(weights @ found.matrix.min(axis=0))
         kept.append(len(found.rows))
-    monkeypatch.setattr(far_file, "_MOST_FAR_ROWS", 10**6)
+    monkeypatch.setattr(far_file, "MOST_FAR_ROWS", 10**6)
     search, _ = search_of(oracle, prototypes=np.arange(20))
     everything = search.find(np.random.default_rng(0))
     whole = everything.matrix.min(axis=0).sum()
@@ -355,7 +355,7 @@ def test_a_search_that_was_cut_short_is_a_warning(monkeypatch):
     source, target = rows_with_pocket()
     limits = pb.Limits(evaluations=9_000)
     found = pb.select(source, target, k=K, limits=limits, random_state=0)
-    assert [warning.kind for warning in found.warnings] == [WarningKind.LIMITED_SEARCH]
+    assert WarningKind.LIMITED_SEARCH in {warning.kind for warning in found.warnings}
     assert found.evaluations <= 9_000 + K * N_TARGET
     assert "Allow more evaluations" in found.status
     assert pb.select(source, target, k=K, random_state=0).warnings == ()

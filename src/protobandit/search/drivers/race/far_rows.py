@@ -29,6 +29,7 @@ distances to all prototypes are probably alike, so they are drawn less often aft
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -165,13 +166,13 @@ class _Found:
 
 
 class Budget:
-    """The evaluations that the search for far rows may use: ``most``, or a share of the limit."""
+    """The evaluations that the search for far rows may use: ``most``, and a share of the limit."""
 
-    def __init__(self, oracle: Oracle, most: int, evaluations: int | None) -> None:
+    def __init__(self, oracle: Oracle, evaluations: int | None, most: int | None = None) -> None:
         self._oracle = oracle
         self.is_exceeded = False
         spent = oracle.evaluations.total()
-        self._most: float = spent + most
+        self._most = math.inf if most is None else spent + most
         if evaluations is not None:
             self._most = min(self._most, spent + _BUDGET * (evaluations - spent))
 

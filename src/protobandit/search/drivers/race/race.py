@@ -179,7 +179,7 @@ def _with_far_rows(
         return race_state
     n_searched = None if isinstance(order, WeightedOrder) else n_target
     most = most_evaluations(len(ragged), n_searched, len(swap_state.members))
-    budget = Budget(oracle, most, evaluations)
+    budget = Budget(oracle, evaluations, most)
     search = FarRowSearch(
         oracle,
         order,
