@@ -68,7 +68,7 @@ def planned(case: Case, k: int, level: float) -> int:
         entries=10**9,
         evaluations=None,
     )
-    return schedule.planned_evaluations(rungs, k)
+    return schedule.planned_evaluations(rungs, k, n_target)
 
 
 def solve(function: Callable[[float], float], wanted: float, low: float, high: float) -> float:

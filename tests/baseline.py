@@ -394,7 +394,7 @@ def _values() -> dict[str, Case]:
         "spotgreedy r": methods.SpotGreedy(r=3),
         "lazygreedy r": methods.LazyGreedy(r=3),
         "protobandit r": methods.ProtoBandit(r=2),
-        "protobandit proven": methods.ProtoBandit(early_stop=False, nu=2.0),
+        "protobandit proven": methods.ProtoBandit(nu=2.0),
         "criticisms": methods.MMDCritic(n_criticisms=4),
     }
     found = {f"value: {name}": partial(select_case, each, apart) for name, each in values.items()}

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protobandit.methods import METHODS, SEARCHES
+from protobandit.methods import METHODS, SEARCHES, Refined
 
 # -- instances and metrics ------------------------------------------------------------------------
 
@@ -260,13 +260,14 @@ def best_cost(d, weights, k):
 _VARIED = {
     "memoize": (True, False),
     "search": tuple(SEARCHES),
-    "early_stop": (False,),
+    "early_stop": (True,),
+    "first_batch": (7,),
     "n_criticisms": (2,),
     "r": (3,),
     "batch": (7,),
     "init": ("heuristic", "k-medoids++"),
     "n_swaps": (3,),
-    "swaps": ("best", "local"),
+    "swaps": ("best", "local", "pac"),
     "n_samples": (2,),
     "numlocal": (1,),
     "maxneighbor": (30,),
@@ -284,6 +285,7 @@ def variants():
         for field in fields(method):
             changes = _VARIED.get(field.name, ())
             found += [replace(method(), **{field.name: value}) for value in changes]
+    found.append(Refined(build="random", swaps="pac", nu=0.6))  # the others need no sample
     return list(dict.fromkeys(found))
 
 

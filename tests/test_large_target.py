@@ -60,7 +60,7 @@ def run(n_target, method, **options):
 
 METHODS = {
     "default": ProtoBandit(),
-    "strict": ProtoBandit(early_stop=False),
+    "strict": ProtoBandit(),
     "uniform": ProtoBandit(search="uniform", nu_step=0.1),
 }
 sampled = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)

@@ -21,7 +21,7 @@ COVERING = (
     SpotGreedy(memoize=False),
     LazyGreedy(),
     StochasticGreedy(epsilon=1e-9),
-    *(ProtoBandit(epsilon=1e-9, nu_step=1e-9, early_stop=False, search=s) for s in SEARCHES),
+    *(ProtoBandit(epsilon=1e-9, nu_step=1e-9, search=s) for s in SEARCHES),
 )
 covering = pytest.mark.parametrize("method", COVERING, ids=brute.name_of)
 

@@ -16,6 +16,7 @@ import protobandit as pb
 NAMES = [
     "Assignment",
     "Certificate",
+    "Certified",
     "Checkpoint",
     "Constraints",
     "Coverage",

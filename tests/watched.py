@@ -22,6 +22,10 @@ TARGET = _random.normal(size=(N_TARGET, 2)).astype(np.float32)
 WEIGHTS = _random.random(N_TARGET) + 0.1
 UNEVEN = _random.pareto(0.6, size=N_TARGET) + 1e-6
 LABELS = np.arange(N_SOURCE) % 3
+# A few target rows far from all others, with two source rows near them.
+_far = TARGET.copy()
+_far[_random.choice(N_TARGET, 12, replace=False)] += 300
+FAR = {"source": np.vstack([SOURCE, SOURCE[:2] + 300]), "target": _far, "k": 6}
 _tied = {"source": np.round(2 * SOURCE), "target": np.round(2 * TARGET)}
 
 CASES = {
@@ -47,8 +51,15 @@ SPECIAL = {
     "kcenter, fixed": {"method": "kcenter", "constraints": pb.Constraints(fixed=[3, 5])},
     "pam, fixed": {"method": "pam", "constraints": pb.Constraints(fixed=[3, 5])},
     "lazybandit, thorough": {"method": methods.LazyBandit(effort=5.0), "target": TARGET[:900]},
+    "lazybandit, far rows": {"method": methods.LazyBandit(effort=0.3), **FAR},
+    "lazybandit, far rows, uneven": {
+        "method": methods.LazyBandit(effort=0.3),
+        "weights": UNEVEN,
+        **FAR,
+    },
     "lazybandit, limited": {"limits": pb.Limits(evaluations=9000)},
     "refined, local": {"method": methods.Refined(build="random", swaps="local")},
+    "refined, pac": {"method": methods.Refined(build="random", swaps="pac", nu=0.2)},
     "refined, best": {"method": methods.Refined(build="protobandit", swaps="best")},
     "fasterpam, ties": {"method": "fasterpam", **_tied},
     "refined, ties": {"method": methods.Refined(build="random", swaps="local"), **_tied},

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.claims import build, growth, medoids, optimum, target
+from benchmarks.claims import build, growth, medoids, optimum, small, target
 from benchmarks.claims.report import Claim, Options, Report, page
 from benchmarks.common import sessions
 from benchmarks.common.files import write_text
@@ -31,6 +31,7 @@ CLAIMS = {
     "build": Claim(build.measure, build.report),
     "medoids": Claim(medoids.measure, medoids.report),
     "optimum": Claim(optimum.measure, optimum.report),
+    "small": Claim(small.measure, small.report),
 }
 
 

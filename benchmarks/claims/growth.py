@@ -48,12 +48,12 @@ class Variant:
 _VARIANTS = (
     Variant(
         "protobandit, nu per iteration fixed",
-        lambda scale: ProtoBandit(nu_step=0.05, scale=scale),
+        lambda scale: ProtoBandit(nu_step=0.05, scale=scale, early_stop=True),
         COLOURS["protobandit"],
     ),
     Variant(
         "protobandit, nu of the run fixed",
-        lambda scale: ProtoBandit(nu=_NU, early_stop=False, scale=scale),
+        lambda scale: ProtoBandit(nu=_NU, scale=scale),
         "#00796b",
     ),
     Variant("lazybandit", lambda scale: LazyBandit(), COLOURS["lazybandit"], has_bound=False),

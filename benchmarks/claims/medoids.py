@@ -43,7 +43,8 @@ def measure(options: Options) -> list[Row]:
 
 def _methods(scale: float) -> dict[str, Any]:
     bandits = {
-        name: ProtoBandit(epsilon=EPSILON, nu_step=nu, scale=scale) for name, nu in _NU.items()
+        name: ProtoBandit(epsilon=EPSILON, nu_step=nu, scale=scale, early_stop=True)
+        for name, nu in _NU.items()
     }
     return bandits | _OTHERS
 

@@ -42,16 +42,14 @@ _VARIANTS = (
     Variant("spotgreedy", lambda scale: "spotgreedy", COLOURS["spotgreedy"], share=_GREEDY, nu=0.0),
     Variant(
         "protobandit",
-        lambda scale: ProtoBandit(epsilon=EPSILON, delta=DELTA, scale=scale),
+        lambda scale: ProtoBandit(epsilon=EPSILON, delta=DELTA, scale=scale, early_stop=True),
         COLOURS["protobandit"],
         is_random=True,
         share=SHARE,
     ),
     Variant(
         "protobandit, proven",
-        lambda scale: ProtoBandit(
-            epsilon=EPSILON, delta=DELTA, scale=scale, nu=0.05, early_stop=False
-        ),
+        lambda scale: ProtoBandit(epsilon=EPSILON, delta=DELTA, scale=scale, nu=0.05),
         COLOURS["protobandit, paper's rule"],
         is_random=True,
         share=SHARE,

@@ -51,7 +51,7 @@ def measure(options: Options) -> list[Row]:
 
 def _methods(n_target: int, scale: float) -> dict[str, Any]:
     methods: dict[str, Any] = {
-        "protobandit": ProtoBandit(scale=scale),
+        "protobandit": ProtoBandit(scale=scale, early_stop=True),
         "lazybandit fast": LazyBandit(effort="fast"),
         "lazybandit balanced": LazyBandit(effort="balanced"),
     }

@@ -112,9 +112,7 @@ class Worker:
                 # SPOTgreedy and SPOT_M have the same prototypes.
                 chosen = outcome.indices.tobytes()
                 if chosen not in known:
-                    known[chosen] = scores_of(
-                        instance.problem, instance.distances, instance.scale, outcome.indices
-                    )
+                    known[chosen] = scores_of(instance.problem, instance.scale, outcome.indices)
                 yield _cell(job.grid, key, instance, outcome, known[chosen])
 
     def _instance(self, job: Job) -> Instance:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from protobandit.interfaces.estimators.selector import PrototypeSelector
     from protobandit.metrics.metrics import METRICS, Metric, block_metric, metric
     from protobandit.problem.constraints import Constraints
-    from protobandit.problem.goals import Coverage, MinGain
+    from protobandit.problem.goals import Certified, Coverage, MinGain
     from protobandit.problem.guarantee import Guarantee
     from protobandit.problem.limits import Limits
     from protobandit.problem.problem import Target
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Assignment": "result.queries",
     "Certificate": "certificate.certificate",
+    "Certified": "problem.goals",
     "Checkpoint": "run.checkpoint.checkpoint",
     "Constraints": "problem.constraints",
     "Coverage": "problem.goals",
@@ -82,6 +83,7 @@ __all__ = [
     "METRICS",
     "Assignment",
     "Certificate",
+    "Certified",
     "Checkpoint",
     "Constraints",
     "Coverage",

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from protobandit.foundation.threads import worker_count
 from protobandit.problem.constraints import Constraints
-from protobandit.problem.goals import Coverage, MinGain
+from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits, as_limits
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
-from protobandit.run.by_class import class_problems, require_plain
+from protobandit.run.by_class import class_problems, require_plain, shared_limits
+from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
-from protobandit.search.methods.method import parameters_of
+from protobandit.search.methods.method import Schedule, parameters_of
 
-# Approximate speeds of one core, for predictions only.
+# Approximate speeds of one core, for predictions only: no decision depends on them.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
 _DIFFERENCES_PER_SECOND = 2e9  # columns of metrics that are not
 _SECONDS_PER_PROTOTYPE = 5e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
+_READS = 4  # of a number that is kept
+_RACE_SECONDS = 2.4e-8  # per evaluation of a race, which compares entries one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,26 +37,39 @@ class Plan:
     method, parameters
         The method it would use.
     evaluations
-        Approximate number of dissimilarities it would compute while building and swapping.
+        Approximate number of dissimilarities it would compute while building and swapping, usually
+        right within a factor of 1.5.
+    most_evaluations
+        A number of evaluations that building and swapping never exceed, whatever the data; None if
+        no such number is known.
+    is_rough
+        Whether the method computes more or fewer dissimilarities depending on the data, so that
+        ``evaluations`` may be wrong by a factor of four ("protobandit", "banditpam", "clarans",
+        and "lazygreedy" and "thresholdgreedy" if not memoized).
     memory
-        Approximate bytes of dissimilarities it would keep.
+        Approximate bytes by which the memory of the process grows at the peak.
     seconds
-        Rough estimate of the time (up to three times more or less); None for a user's own metric,
-        whose speed is unknown.
+        Rough estimate of the time; None for a user's own metric, whose speed is unknown.
+    left_out
+        Number of source rows that take no part, because of the limits or of the memory budget.
     """
 
     method: str
     parameters: Mapping[str, Any]
     evaluations: int
+    most_evaluations: int | None
+    is_rough: bool
     memory: int
     seconds: float | None
+    left_out: int
 
     def __str__(self) -> str:
         time = "unknown time" if self.seconds is None else f"about {self.seconds:.2g} s"
-        return (
-            f"{self.method}: about {self.evaluations:,} evaluations, "
-            f"{self.memory / 1e6:,.0f} MB, {time}"
-        )
+        count = f"{self.evaluations:,} evaluations"
+        if self.most_evaluations is not None and self.most_evaluations > self.evaluations:
+            count += f" (at most {self.most_evaluations:,})"
+        left_out = f"; {self.left_out:,} source rows are left out" if self.left_out else ""
+        return f"{self.method}: about {count}, {self.memory / 1e6:,.0f} MB, {time}{left_out}"
 
 
 def plan(
@@ -66,7 +82,7 @@ def plan(
     preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
-    until: Coverage | MinGain | None = None,
+    until: Coverage | MinGain | Certified | None = None,
     by: Any = None,
     n_jobs: int | None = None,
     limits: Limits | None = None,
@@ -77,7 +93,8 @@ def plan(
     ----------
     source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
         As in `select`. If something other than ``k`` ends the search, the plan is for the largest
-        number of prototypes it may choose.
+        number of prototypes it may choose. For `Certified` it is for the first attempt and its
+        certificate.
 
     Examples
     --------
@@ -93,32 +110,53 @@ def plan(
         "metric": metric,
         "preparation": preparation,
     }
+    shared = [as_limits(limits)]
+    certified = until if isinstance(until, Certified) and by is None else None
+    if certified is not None:
+        certified.require_count(k)
+        until = None
     if by is None:
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        problems = [each.problem for each in class_problems(pose(**rows, k=1), by, k)]
-    chosen, _ = chosen_method(method, problems[0])
-    schedules = [chosen.schedule(problem, as_limits(limits)) for problem in problems]
+        classes = class_problems(pose(**rows, k=1), by, k)
+        problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
+    if certified is None:
+        chosen, _ = chosen_method(method, problems[0])
+    else:
+        chosen, _ = growing_method(method, problems[0], certified)
+    schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
+    if certified is not None:
+        more = certificate_evaluations(problems[0])
+        # How many searches follow the first is not known.
+        one = schedules[0]
+        schedules = [replace(one, evaluations=one.evaluations + more, most_evaluations=None)]
     times = [
-        _seconds(problem, schedule.evaluations, worker_count(n_jobs))
+        _seconds(problem, schedule, worker_count(n_jobs))
         for problem, schedule in zip(problems, schedules, strict=True)
     ]
+    most = [schedule.most_evaluations for schedule in schedules]
     return Plan(
         method=chosen.name,
         parameters=parameters_of(chosen),
         evaluations=sum(schedule.evaluations for schedule in schedules),
+        most_evaluations=None if None in most else sum(each for each in most if each),
+        is_rough=any(schedule.is_rough for schedule in schedules),
         memory=max(schedule.memory for schedule in schedules),
         seconds=None if None in times else sum(time for time in times if time),
+        left_out=sum(schedule.n_left_out for schedule in schedules),
     )
 
 
-def _seconds(problem: Problem, evaluations: int, workers: int) -> float | None:
+def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None:
     if problem.metric.is_expensive:
         return None
     is_product = problem.metric.is_product
     speed = _PRODUCTS_PER_SECOND if is_product else _DIFFERENCES_PER_SECOND
     columns = (problem.source.n_cells / len(problem.source)) or 1
-    computing = evaluations * columns / speed / workers
-    keeping = 4 * evaluations / _NUMBERS_KEPT_PER_SECOND
+    computing = schedule.evaluations * columns / speed / workers
+    keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
+    if len(schedule.rungs) > 1:
+        # About half of it runs on all cores.
+        keeping = schedule.evaluations * _RACE_SECONDS * (0.5 + 0.5 / workers)
     return computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE

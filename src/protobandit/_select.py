@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from protobandit.problem.constraints import Constraints
-from protobandit.problem.goals import Coverage, MinGain
+from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
 from protobandit.result.selection import Selection
@@ -15,6 +15,7 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
+from protobandit.run.certified import growing_method, require_rows, search_until_certified
 from protobandit.run.checkpoint.checkpoint import Checkpoint
 from protobandit.run.progress.reporter import Interrupt, Listener
 from protobandit.run.search import chosen_method, search
@@ -32,7 +33,7 @@ def select(
     preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
-    until: Coverage | MinGain | None = None,
+    until: Coverage | MinGain | Certified | None = None,
     by: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -81,7 +82,8 @@ def select(
     constraints
         Fixed rows, quotas of groups, costs and a budget (`Constraints`).
     until
-        What ends the search: `Coverage` or `MinGain`.
+        What ends the search: `Coverage`, `MinGain`, or `Certified`, which searches with growing
+        effort until the cost of ``k`` prototypes is proven to be near the best possible one.
     by
         Class labels of the source rows; with a separate target, a pair: labels of source rows and
         labels of target rows. Each class is then solved as a separate problem. ``k`` is the total,
@@ -96,7 +98,8 @@ def select(
         Number of threads; None or -1 for all available cores.
     limits
         Limits on evaluations, seconds and bytes (`Limits`). A search that reaches one ends with the
-        best result so far and says so in ``status``.
+        best result so far and says so in ``status``. A limit that forces a smaller plan gives a
+        warning.
     callback
         Called with each `Step`; the search stops if it returns True. Its exceptions propagate.
     progress
@@ -135,6 +138,11 @@ def select(
         require_plain(constraints, until)
         whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
         return Selection.from_result(by_class(whole, by, k, method, settings))
+    certified = until if isinstance(until, Certified) else None
+    if certified is not None:
+        certified.require_count(k)
+        require_rows(target, certified)
+        until = None
     if isinstance(target, Stream):
         source, target = read_stream(
             target,
@@ -156,5 +164,10 @@ def select(
         until=until,
         preparation=preparation,
     )
+    if certified is not None:
+        grown, remark = growing_method(method, problem, certified)
+        return Selection.from_result(
+            search_until_certified(problem, grown, certified, settings, remark=remark)
+        )
     chosen, remark = chosen_method(method, problem)
     return Selection.from_result(search(problem, chosen, settings, remark=remark))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.claims import build, growth, medoids, optimum, target
+from benchmarks.claims import build, growth, medoids, optimum, small, target
 from benchmarks.claims.__main__ import CLAIMS
 from benchmarks.claims.report import Options, section
 from benchmarks.common.records import csv_text, read_csv
@@ -259,3 +259,14 @@ def test_a_small_optimum(monkeypatch):
     assert len(rows) == 6 * (1 + 7 * 2)
     assert {"best", "promised", "below"} <= {*columns}
     assert len(report.summary) == 8
+
+
+def test_few_small_problems(monkeypatch):
+    monkeypatch.setattr(small, "_ENUMERATED", 2)
+    monkeypatch.setattr(small, "_COMPARED", 1)
+    monkeypatch.setattr(small, "_SIZES", ((60, 4),))
+    rows, _, report = run_and_report(small)
+    assert len(rows) == (2 * 2 + 1) * 3
+    enumerated = [row["ratio"] for row in rows if row["kind"] == "enumerated"]
+    assert min(enumerated) > 1 - 1e-6, "no cost is below the optimum"
+    assert [line["effort"] for line in report.summary] == ["fast", "balanced", "thorough"]

@@ -163,8 +163,7 @@ def test_scores_of_a_known_example():
     target = np.array([[1.0], [4.0], [6.0], [9.0], [14.0]], dtype=np.float32)
     labels = np.array([0, 1, 1, 1, 1])
     problem = LabelledProblem(column, np.array([0, 1, 2, 3]), target, labels)
-    distances = np.abs(column - target.T)
-    scores = scores_of(problem, distances, 100.0, np.array([3, 0, 1]))
+    scores = scores_of(problem, 100.0, np.array([3, 0, 1]))
     assert scores.cost == pytest.approx((1 + 4 + 4 + 1 + 4) / 5)
     assert scores.f == pytest.approx(1 - scores.cost / 100)
     # Cells: none, {1, 4} and {6, 9, 14}: 4 is nearer to 0, and to the first image, 2.5.

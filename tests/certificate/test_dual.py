@@ -8,6 +8,10 @@ import pytest
 import brute
 from protobandit.certificate import dual
 from protobandit.kernels import dual as kernels
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.posing import pose
+
+ORACLE = Oracle(pose(np.zeros((2, 1)), k=1))  # its threads are used
 
 
 def table_of(y, weights, width):
@@ -28,7 +32,7 @@ def test_the_bound_never_exceeds_the_best_set(k, width):
         y -= y[:, :k].min(axis=1, keepdims=True)
         weights = random.dirichlet(np.ones(15))
         best = brute.best_cost(y, weights, k)
-        bound = dual.dual_bound(table_of(y, weights, width), k)
+        bound = dual.solve_dual(ORACLE, table_of(y, weights, width), k).bound
         assert bound <= best + 1e-6
         assert width < 9 or k > 1 or bound == pytest.approx(best, abs=1e-3)
 
@@ -48,3 +52,28 @@ def test_kernels_agree_with_their_references():
         kernel.reference(arms, values, prices, by, other)
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
         assert one.any()
+    block = random.standard_normal((12, 50)).astype(np.float32)
+    one, other = np.full(12, np.nan), np.full(12, np.nan)
+    kernels.block_savings(block, prices, weights, one)
+    kernels.block_savings.reference(block, prices, weights, other)
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_parts_of_a_large_table_give_the_same_sums(monkeypatch):
+    random = np.random.default_rng(0)
+    y = random.standard_normal((300, 9))
+    weights = random.dirichlet(np.ones(300))
+    table, prices = table_of(y, weights, 9), random.standard_normal(300)
+    whole = dual._Sums(ORACLE, table)
+    monkeypatch.setattr(dual, "_FEW_CELLS", 1)
+    parts = dual._Sums(ORACLE, table)
+    assert len(parts._cuts) == 8 > len(whole._cuts)
+    np.testing.assert_allclose(parts.savings(prices), whole.savings(prices))
+    opened = np.array([1, 5])
+    assert (parts.n_serving(prices, opened) == whole.n_serving(prices, opened)).all()
+
+
+def test_least_values():
+    table = table_of(np.array([[3.0, 1, 2], [0, 5, 4]]), np.full(2, 0.5), 2)
+    assert table.least_values(np.array([0, 2])).tolist() == [2, 0]
+    assert table.least_values(np.array([0])).tolist() == [2, 0]  # not stored in the first row

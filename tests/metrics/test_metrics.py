@@ -621,6 +621,53 @@ def test_wrong_parameters(name, parameters, hint):
     assert hint in str(caught.value)
 
 
+# -- the triangle inequality -----------------------------------------------------------------------
+
+MEASURES = [
+    *(METRICS[name] for name in sorted(set(METRICS) - {"precomputed"})),
+    *(metric("minkowski", {"p": p}) for p in (0.5, 1, 3, np.inf)),
+    metric("seuclidean", {"V": [1.0, 4.0, 0.25]}),
+    metric("mahalanobis", {"VI": np.diag([1.0, 0.0, 3.0])}),
+]
+
+
+def hostile_rows(measure):
+    """Return rows among which a measure that may break the triangle inequality does so."""
+    random = np.random.default_rng(0)
+    if "objects" in measure.kinds:
+        pytest.importorskip("rapidfuzz")
+        letters = ["".join(random.choice(list("ab"), n)) for n in random.integers(1, 5, size=60)]
+        return Operand(letters)
+    if measure.name == "haversine":
+        rows = random.uniform([-1.57, -3.14], [1.57, 3.14], size=(60, 2))
+    elif measure.is_of_sets or measure.name == "hamming":
+        rows = random.integers(0, 2, size=(60, 5)).astype(float)
+        rows[:, 0] = 1  # some measures are not defined for two empty sets
+    elif measure.name in {"braycurtis", "jensenshannon"}:
+        rows = random.gamma(0.3, size=(60, 3)) + 1e-9
+    else:
+        rows = random.standard_t(1, size=(60, 3))
+        rows[:20, 0] = 0
+    return measure.prepare(rows, None)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_triangle_inequality_holds_exactly_where_it_is_declared(measure):
+    rows = hostile_rows(measure)
+    d = np.empty((60, 60))
+    measure.fill(rows, rows, d)
+    detours = (d[:, :, None] + d[None, :, :]).min(axis=1)
+    holds = bool((d <= detours * (1 + 1e-9) + 1e-12).all())
+    assert holds == measure.obeys_triangle
+    np.testing.assert_allclose(d, d.T, rtol=1e-9, atol=1e-12)
+
+
+def test_nothing_is_known_about_the_metric_of_a_user():
+    assert not as_metric(excess).obeys_triangle
+    assert not block_metric(excess_of_blocks).obeys_triangle
+    assert not METRICS["precomputed"].obeys_triangle
+
+
 def test_metrics_of_sets_read_only_which_numbers_are_not_0():
     assert {name for name in METRICS if METRICS[name].is_of_sets} == {*BOOLEAN, "jaccard"}
 

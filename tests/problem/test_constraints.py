@@ -475,7 +475,7 @@ def test_groups_accept_labels_of_any_type():
 
 def test_guarantee_of_protobandit_under_constraints():
     rows = brute.normal(30)
-    method = pb.methods.ProtoBandit(nu_step=0.01, early_stop=False, scale=20.0)
+    method = pb.methods.ProtoBandit(nu_step=0.01, scale=20.0)
 
     def guarantee(**options):
         constraints = Constraints(**options) if options else None

@@ -191,7 +191,7 @@ def test_a_callback_or_a_limit_ends_the_search_before_the_goal():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"until": 3}, r"until=3 is not known. Pass Coverage\(share, radius\) or MinGain"),
+        ({"until": 3}, r"until=3 is not known. Pass Coverage\(share, radius\), MinGain"),
         ({"until": MinGain(1.0), "k": "auto"}, r"until=MinGain\(gain=1.0\) is given with k='auto'"),
         (
             {

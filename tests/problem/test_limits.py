@@ -10,6 +10,7 @@ import pytest
 
 import brute
 import protobandit as pb
+from protobandit.foundation.run_warning import WarningKind
 from protobandit.methods import LazyBandit, LazyGreedy, ProtoBandit, SpotGreedy, StochasticGreedy
 from protobandit.search.control import SearchControl, StopKind, StopReason
 
@@ -94,10 +95,9 @@ def test_the_limit_that_was_reached_is_recorded(monkeypatch):
     assert SearchControl().allows(10**18)
 
 
-def test_room_defaults_to_half_of_the_available_memory(monkeypatch):
-    monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 12345)
-    assert pb.Limits().room() == 12345 // 2
-    assert pb.Limits(memory=99).room() == 99
+def test_the_memory_budget_is_a_constant_or_the_limit():
+    assert pb.Limits().memory_budget == 4 * 2**30
+    assert pb.Limits(memory=99).memory_budget == 99
 
 
 # -- evaluations: the race is planned to stay within the limit ------------------------------------
@@ -165,14 +165,39 @@ def test_a_limit_of_all_pairs_changes_nothing():
     assert short.guarantee is None
 
 
-def test_the_status_reports_source_rows_left_out():
+def test_the_run_warns_of_source_rows_left_out():
     source, target = rows_of("round", 3000), rows_of("round", 9000, seed=1)
     limits = pb.Limits(evaluations=20_000)
     chosen = pb.select(source, target, k=5, method=METHOD, limits=limits, random_state=0)
-    assert "random source rows took part" in chosen.status
+    planned = pb.plan(source, target, k=5, method=METHOD, limits=limits)
+    rows, sample = chosen.warnings
+    assert rows.kind is WarningKind.ROWS_LEFT_OUT
+    assert sample.kind is WarningKind.SMALLER_PLAN
+    words = f"Limits(evaluations=20000) left out {planned.left_out:,} of 3,000 source rows"
+    assert words in rows.message
+    assert words in chosen.status
+    assert f"{planned.left_out:,} source rows are left out" in str(planned)
+    assert "target rows" in sample.message
     plenty = pb.Limits(evaluations=10**8)
     free = pb.select(source, target, k=5, method=METHOD, limits=plenty, random_state=0)
-    assert "took part" not in free.status
+    assert free.warnings == ()
+
+
+def test_the_run_warns_if_the_default_budget_leaves_out_source_rows(monkeypatch):
+    source, target = rows_of("round", 3000), rows_of("round", 9000, seed=1)
+    monkeypatch.setattr("protobandit.problem.limits.MEMORY_BUDGET", 3_000_000)
+    chosen = pb.select(source, target, k=5, method=METHOD, random_state=0)
+    n_out = pb.plan(source, target, k=5, method=METHOD).left_out
+    assert 100 < n_out < 2900
+    (warning, *_) = chosen.warnings
+    assert warning.kind is WarningKind.ROWS_LEFT_OUT
+    assert f"The memory budget of 3.0 MB (Limits(memory=…) changes it) left out {n_out:,} of" in (
+        warning.message
+    )
+    allowed = pb.select(
+        source, target, k=5, method=METHOD, random_state=0, limits=pb.Limits(memory=10**9)
+    )
+    assert allowed.warnings == ()
 
 
 @pytest.mark.parametrize("counted", [brute.CountedPairs, brute.CountedBlocks])
@@ -217,24 +242,35 @@ def test_generous_limits_change_nothing():
     assert runs[0].evaluations == runs[1].evaluations
 
 
-def test_a_race_with_one_rung_is_not_stopped():
+def test_a_race_with_one_rung_only_loses_its_restarts():
     rows = rows_of("round", 100)
     chosen = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e-9))
-    assert "stopped" not in chosen.status.lower()
+    assert "stopped at 100 target rows by the limit of 1e-09 seconds" in chosen.status
+    assert chosen.evaluations == 100 * 100
     assert chosen.guarantee is not None
+    whole = pb.select(rows, k=4, method=METHOD, limits=pb.Limits(seconds=1e9))
+    assert "stopped" not in whole.status.lower()
+    assert whole.cost <= chosen.cost < 1.2 * whole.cost
 
 
 def test_with_little_memory_fewer_source_rows_take_part():
     method = LazyBandit(effort=2.5)  # 2.5 (100 + 2 k) rows on the first rung
     source, target = rows_of("lumps", 3000), rows_of("lumps", 9000, seed=1)
-    for memory in (1, 10**5, 10**6):
+    counts = []
+    for memory in (1, 10**5, 10**6, 10**7):
         limits = pb.Limits(memory=memory)
         chosen = pb.select(source, target, k=10, method=method, limits=limits, random_state=0)
         assert len(set(chosen.indices.tolist())) == 10
-        n_arms = max(20, memory // 2 // 8 // 300)
-        assert f"{n_arms:,} random source rows took part" in chosen.status
+        planned = pb.plan(source, target, k=10, method=method, limits=limits)
+        n_arms = 3000 - planned.left_out
+        assert f"{n_arms:,} random ones took part" in chosen.status
+        assert n_arms == 20 or planned.memory <= memory
         assert chosen.evaluations_by_phase["build"] == n_arms * 300
         assert chosen.guarantee is None
+        kinds = {warning.kind for warning in chosen.warnings}
+        assert (WarningKind.MEMORY in kinds) == (planned.memory > memory)
+        counts.append(n_arms)
+    assert counts[0] == 20 < counts[-1] < 3000
 
 
 @pytest.mark.parametrize("k", [2, 20, 60])

@@ -1,9 +1,10 @@
-"""Queries of a selection: assign, distances, explain, members and the medoid silhouette."""
+"""Queries of a selection: assign, distances, members, silhouette, barycentres and accuracies."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import brute
 import protobandit as pb
@@ -188,3 +189,200 @@ def test_a_loaded_selection_has_no_silhouette():
     loaded = Selection.from_json(pb.select(brute.whole(5), k=2).to_json())
     with pytest.raises(NotAvailable, match=r"Compute it before saving"):
         loaded.silhouette()
+
+
+# -- barycentres and accuracies -------------------------------------------------------------------
+
+
+def cell_means(rows, labels, weights, k):
+    """Return the mean of each cell, by its definition; NaN for a cell without weight."""
+    means = np.full((k, rows.shape[1]), np.nan)
+    for i in range(k):
+        own = np.flatnonzero((labels == i) & (weights > 0))
+        if len(own):
+            means[i] = sum(weights[j] * rows[j] for j in own) / sum(weights[own])
+    return means
+
+
+def accuracy(distances, labels, true, weights):
+    """Return the share of weight whose row has the label of its nearest column."""
+    nearest = distances.argmin(axis=1)
+    right = [w for i, w, label in zip(nearest, weights, true, strict=True) if labels[i] == label]
+    return sum(right) / sum(weights)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(60.0) % 7])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", brute.skewed])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_barycentres_and_accuracies_agree_with_the_definition(metric, weights, dtype):
+    source, target = brute.normal(20, dtype=dtype), brute.normal(60, seed=1, dtype=dtype)
+    ours, theirs = np.arange(20) % 3, np.arange(60) % 4  # a class that no prototype can have
+    chosen = pb.select(source, target, k=5, metric=metric, weights=weights, random_state=0)
+    share = np.ones(60) if weights is None else weights
+    define = metric if callable(metric) else brute.DEFINITIONS[metric]
+    d = brute.distances(define, target.astype(float), source[chosen.indices].astype(float))
+    means = cell_means(target.astype(float), d.argmin(axis=1), share, 5)
+    found = chosen.barycentres()
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, means, rtol=1e-12)
+    labels = ours[chosen.indices]
+    assert chosen.nearest_accuracy(ours, theirs) == pytest.approx(
+        accuracy(d, labels, theirs, share)
+    )
+    to_means = brute.distances(define, target.astype(float), means)
+    expected = accuracy(to_means, labels, theirs, share)
+    assert chosen.barycentric_accuracy(ours, theirs) == pytest.approx(expected)
+
+
+def test_a_prototype_without_rows_has_no_barycentre_and_no_say():
+    source, target = [[0.0], [10.0], [99.0]], [[1.0], [4.0], [6.0], [9.0], [14.0]]
+    fixed = pb.Constraints(fixed=[2, 0, 1])
+    chosen = pb.select(source, target, k=3, constraints=fixed, method="lazygreedy")
+    np.testing.assert_allclose(chosen.barycentres(), [[np.nan], [2.5], [29 / 3]])
+    labels = [0, 1, 7]
+    assert chosen.nearest_accuracy(labels, [0, 1, 1, 1, 1]) == pytest.approx(4 / 5)
+    assert chosen.barycentric_accuracy(labels, [0, 1, 1, 1, 1]) == pytest.approx(3 / 5)
+
+
+def test_barycentres_of_sparse_rows_stay_sparse():
+    source = np.array([[0.0, 1, 0], [0, 0, 9], [50, 0, 0]])
+    target = np.array([[0.0, 2, 0], [0, 3, 0], [0, 0, 8]])
+    constraints = pb.Constraints(fixed=[2, 0, 1])
+    options = {"k": 3, "constraints": constraints, "method": "lazygreedy"}
+    found = pb.select(sparse.csr_matrix(source), sparse.csr_array(target), **options).barycentres()
+    assert sparse.issparse(found)
+    expected = [[np.nan] * 3, [0, 2.5, 0], [0, 0, 8]]
+    np.testing.assert_allclose(found.toarray(), expected)
+    dense = pb.select(source, target, **options)
+    scattered = pb.select(sparse.csr_matrix(source), sparse.csr_matrix(target), **options)
+    labels = ["a", "b", "c"], ["a", "b", "b"]
+    assert scattered.barycentric_accuracy(*labels) == dense.barycentric_accuracy(*labels)
+    assert dense.barycentric_accuracy(*labels) == pytest.approx(2 / 3)
+
+
+def test_barycentres_of_many_rows_and_large_numbers():
+    target = 1e300 * (1 + brute.whole(20_000, 2))  # more rows than one block; their sum overflows
+    chosen = pb.select(target[:50], target, k=3, metric="chebyshev", random_state=0)
+    labels = chosen.assign(target).labels
+    means = [1e300 * (target[labels == i] / 1e300).mean(axis=0) for i in range(3)]
+    np.testing.assert_allclose(chosen.barycentres(n_jobs=1), means, rtol=1e-9)
+    assert (chosen.barycentres(n_jobs=1) == chosen.barycentres(n_jobs=2)).all()
+
+
+def test_barycentres_are_means_of_prepared_rows(rows):
+    chosen = pb.select(1000 * rows + 7, k=3, preparation=pb.Preparation(standardize=True))
+    prepared = chosen.preparation.transform(1000 * rows + 7)
+    labels = chosen.assign(1000 * rows + 7).labels
+    means = [prepared[labels == i].mean(axis=0) for i in range(3)]
+    np.testing.assert_allclose(chosen.barycentres(), means, atol=1e-12)
+    np.testing.assert_allclose(chosen.barycentres(1000 * rows + 7), means, atol=1e-12)
+
+
+def test_labels_of_the_source_serve_if_the_source_is_the_target(rows):
+    chosen = pb.select(rows, k=4)
+    labels = np.array(list("xyz"))[np.arange(30) % 3]
+    assert chosen.nearest_accuracy(labels) == chosen.nearest_accuracy(labels, labels)
+    assert chosen.nearest_accuracy(list(labels)) == chosen.nearest_accuracy(labels)
+    assert chosen.barycentric_accuracy(labels) == chosen.barycentric_accuracy(labels, labels)
+    some = [label if i in chosen.indices else None for i, label in enumerate(labels)]
+    assert chosen.nearest_accuracy(some, labels) == chosen.nearest_accuracy(labels)
+
+
+def test_other_rows_have_their_own_weights(selection):
+    new, share = brute.normal(40, 3, seed=8), np.arange(40.0)
+    ours, theirs = np.arange(30) % 2, np.arange(40) % 2
+    labels = selection.assign(new).labels
+    means = cell_means(new, labels, share, 4)
+    np.testing.assert_allclose(selection.barycentres(new, weights=share), means)
+    right = ours[selection.indices][labels] == theirs
+    for weights in (None, share):
+        found = selection.nearest_accuracy(ours, theirs, rows=new, weights=weights)
+        assert found == pytest.approx(np.average(right, weights=weights))
+
+
+def test_a_loaded_selection_needs_rows(rows):
+    chosen = pb.select(rows, k=4)
+    loaded = Selection.from_json(chosen.to_json())
+    labels = np.arange(30) % 2
+    for ask in (
+        lambda: loaded.barycentres(),
+        lambda: loaded.nearest_accuracy(labels, labels),
+        lambda: loaded.barycentric_accuracy(labels, labels),
+    ):
+        with pytest.raises(NotAvailable, match=r"does not hold the target rows. Pass them as rows"):
+            ask()
+    np.testing.assert_allclose(loaded.barycentres(rows), chosen.barycentres())
+    for name in ("nearest_accuracy", "barycentric_accuracy"):
+        expected = getattr(chosen, name)(labels)
+        assert getattr(loaded, name)(labels, labels, rows=rows) == expected
+        assert getattr(loaded.attached(rows), name)(labels) == expected
+    with pytest.raises(InvalidInput, match="target_labels are missing"):
+        loaded.nearest_accuracy(labels, rows=rows)
+
+
+def test_texts_and_matrices_have_an_accuracy_but_no_barycentres():
+    words = ["a", "b", "zzzz", "zzzy"]
+    texts = pb.select(words, k=2, metric=brute.edits)
+    assert texts.nearest_accuracy([0, 0, 1, 1]) == 1.0
+    matrix = pb.select(brute.whole(6, 4), k=2, metric="precomputed")
+    assert 0 <= matrix.nearest_accuracy([0, 1, 0, 1], [0, 1] * 3) <= 1
+    for chosen, held in ((texts, "objects"), (matrix, "dissimilarities")):
+        with pytest.raises(InvalidInput, match=f"rows of numbers, but the target holds {held}"):
+            chosen.barycentres()
+        with pytest.raises(InvalidInput, match="rows of numbers"):
+            chosen.barycentric_accuracy([0, 1, 0, 1], [0, 1])
+
+
+def test_a_class_without_a_prototype_is_never_right():
+    chosen = pb.select([[0.0], [1.0], [50.0]], [[0.1], [0.2]], k=1)
+    assert chosen.nearest_accuracy([0, 0, 1], [1, 1]) == 0.0
+    assert chosen.barycentric_accuracy([0, 0, 1], [1, 1]) == 0.0
+
+
+BAD_LABELS = {
+    "too few": (([0] * 29, [0] * 50), "source_labels has 29 rows but the source has 30"),
+    "too few of the target": (([0] * 30, [0] * 49), "target_labels has 49 labels for 50 rows"),
+    "none": ((None, [0] * 50), "source_labels=None is not a sequence"),
+    "none of the target": (([0] * 30, None), "target_labels are missing"),
+    "a text": (("x" * 30, [0] * 50), "is not a sequence"),
+    "a generator": (((0 for _ in range(30)), [0] * 50), "is not a sequence"),
+    "missing": (([None] * 30, [0] * 50), r"source_labels\[\d+\]=None is missing"),
+    "NaN": (([0] * 30, [np.nan, *[0] * 49]), r"target_labels\[0\]=nan is missing"),
+    "columns": (([0] * 30, np.zeros((50, 2))), "cannot be hashed"),
+    "other types": ((["5"] * 30, [5] * 50), "such as 5 and .* such as '5' have none in common"),
+}
+
+
+@pytest.mark.parametrize(("labels", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+@pytest.mark.parametrize("name", ["nearest_accuracy", "barycentric_accuracy"])
+def test_bad_labels_raise(selection, name, labels, message):
+    with pytest.raises(InvalidInput, match=message):
+        getattr(selection, name)(*labels)
+
+
+def test_bad_rows_and_weights_raise(selection):
+    new = brute.normal(4, 3)
+    with pytest.raises(InvalidInput, match="weights are given without rows"):
+        selection.barycentres(weights=np.ones(50))
+    with pytest.raises(InvalidInput, match=r"weights have shape \(3,\)"):
+        selection.barycentres(new, weights=np.ones(3))
+    with pytest.raises(InvalidInput, match=r"weights\[1\]=nan"):
+        selection.barycentres(new, weights=[1, np.nan, 1, 1])
+    with pytest.raises(InvalidInput, match="target contains nan"):
+        selection.barycentres(np.full((4, 3), np.nan))
+    with pytest.raises(InvalidInput, match="2 columns"):
+        selection.barycentres(new[:, :2])
+
+
+def test_accuracies_compute_as_many_dissimilarities_as_documented():
+    counted = brute.CountedPairs()
+    chosen = pb.select(brute.normal(8), brute.normal(15, seed=1), k=3, metric=counted)
+    labels = np.zeros(8), np.zeros(15)
+    for ask, expected in (
+        (lambda: chosen.barycentres(), 3 * 15),
+        (lambda: chosen.nearest_accuracy(*labels), 3 * 15),
+        (lambda: chosen.barycentric_accuracy(*labels), 2 * 3 * 15),
+    ):
+        counted.calls = 0
+        ask()
+        assert counted.calls == expected

@@ -6,10 +6,19 @@ import pytest
 import scipy.sparse as sp
 
 import protobandit as pb
+from protobandit.foundation.run_warning import WarningKind
 from protobandit.methods import LazyBandit
 from protobandit.problem.limits import Limits
 from protobandit.rows.columns import Columns
-from protobandit.rows.streams import Stream, take_stream_rows
+from protobandit.rows.convert import as_rows
+from protobandit.rows.streams import (
+    KEPT_ROWS,
+    OpenStream,
+    Stream,
+    StreamEnded,
+    StreamReader,
+    take_stream_rows,
+)
 from protobandit.search.methods import lazybandit
 from watched import outcome
 
@@ -40,7 +49,7 @@ def select(stream, **options):
 
 def read(batches, n_rows, n_fresh, **options):
     given = {"takes_objects": False, "is_prepared": False, **options}
-    return take_stream_rows(Stream(batches), n_rows, n_fresh, **given)
+    return take_stream_rows(StreamReader(Stream(batches), **given), n_rows, n_fresh)
 
 
 # -- number of rows read --------------------------------------------------------------------------
@@ -57,7 +66,9 @@ def test_the_race_reads_what_its_last_rung_needs_and_no_further(k, effort):
     assert len(chosen.problem.target) == n_rows
     assert len(chosen.problem.fresh) == 4096
     assert feed.n_batches == -(-(n_rows + 4096) // 100)
-    assert f"first {n_rows:,} rows of a stream, in order of arrival" in chosen.status
+    assert f"first {n_rows:,} rows of a stream, in order of arrival, as many as" in chosen.status
+    assert "as many as lazybandit needs" in chosen.status
+    assert chosen.rows_read == n_rows + 4096
     assert "assumed to be exchangeable" in chosen.status
 
 
@@ -67,6 +78,8 @@ def test_other_methods_read_the_given_number_of_rows(method):
     chosen = select(Stream(feed, rows=730), method=method)
     assert len(chosen.problem.target) == 730
     assert feed.n_batches == 49  # 4,826 rows
+    assert chosen.rows_read == 730 + 4096
+    assert "as many as Stream(rows=730) asks for" in chosen.status
 
 
 def test_other_methods_read_fifty_thousand_by_default():
@@ -74,6 +87,7 @@ def test_other_methods_read_fifty_thousand_by_default():
     chosen = select(Stream(feed), method="random")
     assert len(chosen.problem.target) == 50_000
     assert feed.n_batches == 6
+    assert "because random reads its whole target before it starts" in chosen.status
 
 
 @pytest.mark.parametrize("rows", [200, 10**6])
@@ -169,10 +183,11 @@ def test_a_stream_that_ends_is_all_of_the_target(n_batches):
     assert len(chosen.problem.target) == 100 * n_batches
     assert chosen.problem.fresh is None
     assert chosen.cost_error == 0
-    assert (
-        f"The stream ended after {100 * n_batches} rows; all of them are the target"
-        in chosen.status
-    )
+    (warning,) = chosen.warnings
+    assert warning.kind is WarningKind.STREAM_ENDED
+    assert f"ended after {100 * n_batches} rows; all of them are the target" in warning.message
+    assert chosen.rows_read == 100 * n_batches
+    assert "the rows of the stream that were read" in str(chosen.guarantee)
 
 
 def test_a_stream_that_ends_within_the_fresh_rows_is_all_target():
@@ -190,7 +205,11 @@ def test_a_stream_without_rows_raises():
 def test_certificates_and_members_refer_to_the_rows_read():
     chosen = select(Stream(Feed(), rows=500))
     assert sum(len(chosen.members(i)) for i in range(5)) == 500
-    assert chosen.certify(random_state=0).cost_ratio >= 1
+    certificate = chosen.certify(random_state=0)
+    assert certificate.cost_ratio >= 1
+    condition = "the target is the 500 rows that were read from the stream"
+    assert certificate.conditions == (condition,)
+    assert str(certificate).endswith(f"provided that {condition}")
     assert pb.Selection.from_json(chosen.to_json()).status == chosen.status
 
 
@@ -281,6 +300,18 @@ def test_the_error_names_a_prepared_batch_with_other_columns():
         read([FRAME, FRAME[["a"]]], 100, 10, is_prepared=True)
 
 
+def test_a_batch_may_be_written_to_the_memory_of_the_last():
+    def reused():
+        buffer = np.empty((2, 2))
+        for start in range(0, 12, 2):
+            buffer[:] = ROWS[start : start + 2]
+            yield buffer
+
+    found = read(reused(), 5, 4)
+    np.testing.assert_array_equal(found.rows, ROWS[:5])
+    np.testing.assert_array_equal(found.fresh, ROWS[5:9])
+
+
 def test_errors_of_the_iterator_propagate():
     def broken():
         yield ROWS
@@ -288,6 +319,58 @@ def test_errors_of_the_iterator_propagate():
 
     with pytest.raises(ConnectionError, match="connection lost"):
         pb.select(ROWS, Stream(broken), k=1)
+
+
+# -- streams that are read while the search runs --------------------------------------------------
+
+
+def opened(batches, n_first):
+    reader = StreamReader(Stream(batches), takes_objects=False, is_prepared=False)
+    first = reader.read(n_first)
+    return OpenStream(reader, first, lambda rows: as_rows(rows, name="target"))
+
+
+@pytest.mark.parametrize("sizes", [(12,), (1,) * 12, (3, 0, 4, 0, 5)])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_rows_are_drawn_once_and_in_order(sizes, make):
+    stream = opened(map(make, cut(ROWS, sizes)), 2)
+    drawn = [stream.draw(n).take(slice(0, n)) for n in (1, 4, 3)]
+    found = np.concatenate([part.toarray() if sp.issparse(part) else part for part in drawn])
+    np.testing.assert_array_equal(found, ROWS[2:10])
+    assert stream.n_read == 10
+    kept = stream.kept().take(slice(0, 10))
+    np.testing.assert_array_equal(kept.toarray() if sp.issparse(kept) else kept, ROWS[:10])
+
+
+def test_no_batch_is_read_before_it_is_needed():
+    feed = Feed(size=10)
+    stream = opened(feed, 5)
+    assert feed.n_batches == 1
+    stream.draw(5)
+    assert feed.n_batches == 1
+    stream.draw(1)
+    assert feed.n_batches == 2
+
+
+def test_an_open_stream_says_that_it_ended_and_keeps_what_came():
+    stream = opened(cut(ROWS), 5)
+    with pytest.raises(StreamEnded):
+        stream.draw(8)
+    assert stream.n_read == 12
+    np.testing.assert_array_equal(stream.kept().take(slice(0, 12)), ROWS)
+    with pytest.raises(StreamEnded):
+        stream.draw(1)
+
+
+def test_a_limited_number_of_rows_is_kept():
+    feed = Feed(size=7000, n_columns=1)
+    stream = opened(feed, 100)
+    stream.skip_to(80_000)
+    assert stream.n_read == 80_000
+    kept = stream.kept()
+    assert len(kept) == KEPT_ROWS
+    rows = np.concatenate([next(feed) for feed in [Feed(size=7000, n_columns=1)] for _ in range(8)])
+    np.testing.assert_array_equal(kept.take(slice(0, KEPT_ROWS)), rows[:KEPT_ROWS])
 
 
 # -- repeated use ---------------------------------------------------------------------------------
@@ -355,4 +438,4 @@ def test_the_source_may_be_a_file_of_numbers_and_texts(tmp_path):
     preparation = pb.Preparation(categories="one-hot")
     found = pb.select(path, pb.Stream(lambda: [frame]), k=1, preparation=preparation)
     assert found.indices.tolist() == [0]
-    assert "The stream ended after 100 rows" in found.status
+    assert "the stream ended after 100 rows" in found.status

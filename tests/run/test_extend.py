@@ -236,3 +236,13 @@ def test_an_extension_is_greedy():
         distances(problem), brute.even(40), 8, [set(range(30))], few.indices.tolist()
     )
     assert more.indices.tolist() == expected
+
+
+def test_the_tolerance_of_a_sampled_search_grows_with_k():
+    """The guarantee of 3 rows has the tolerance of 3 iterations, which 6 rows do not satisfy."""
+    rows = brute.normal(60)
+    method = pb.methods.ProtoBandit(nu_step=0.01)
+    part = pb.select(rows, k=3, metric="cosine", method=method, random_state=0)
+    more = part.extended(6)
+    assert more.guarantee.nu == pytest.approx(2 * part.guarantee.nu)
+    assert more.guarantee.conditions == ("f* is the best f within the constraints",)

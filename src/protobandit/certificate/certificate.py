@@ -27,18 +27,19 @@ class Certificate:
     Attributes
     ----------
     kind
-        "rigorous": the confidence holds for any data and any number of rows. "asymptotic": the
-        confidence holds in the limit of many rows. "exact": every dissimilarity was computed, and
-        the confidence is 1.
+        "exact": every dissimilarity was computed, and the confidence is 1. "rigorous": target rows
+        were drawn, and the confidence holds for any data and any number of rows. "asymptotic": the
+        same without reading the whole target, so that the ratio holds only under the
+        ``conditions``.
     confidence
         The probability with which the bound holds.
     cost, cost_margin
         The cost of the selection and its possible error: 0.0 if the cost is exact.
     cost_bound
-        A lower bound on the cost of the best set.
+        A lower bound on the cost of the best set; never above ``cost + cost_margin``.
     cost_ratio
-        An upper bound on the cost, as a multiple of the cost of the best set; infinite if nothing
-        is proven.
+        An upper bound on the cost, as a multiple of the cost of the best set: at least 1, and
+        infinite if nothing is proven.
     evaluations
         The number of dissimilarities computed for the certificate.
     n_rows
@@ -46,7 +47,8 @@ class Certificate:
     statement
         The bound as a sentence.
     conditions
-        The assumptions of the bound.
+        What the bound assumes and the certificate cannot check, such as that no outlier was missed
+        or that the target is the rows that were read from a stream.
     """
 
     kind: str

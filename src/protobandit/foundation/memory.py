@@ -29,6 +29,14 @@ def available_memory() -> int:
     return free if in_container is None else min(free, in_container)
 
 
+def shown_bytes(n: int) -> str:
+    """Return a number of bytes as a person would write it."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if n >= size:
+            return f"{n / size:,.1f} {unit}"
+    return f"{n:,} bytes"
+
+
 def _meminfo(path: Path) -> int | None:
     kilobytes = _fields(path).get("MemAvailable:")
     return None if kilobytes is None else 1024 * kilobytes

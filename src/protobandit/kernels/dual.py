@@ -51,3 +51,17 @@ def count_serving_arms(arms, values, prices, is_open, out):  # type: ignore[no-u
                 break
             n += is_open[arms[t, e]]
         out[t] = n
+
+
+def block_savings_reference(block: Floats, prices: Doubles, weights: Doubles, out: Doubles) -> None:
+    """Write to ``out[i]`` the sum over columns of weight * max(price - block[i], 0)."""
+    out[:] = np.maximum(prices - block, 0) @ weights
+
+
+@kernel(block_savings_reference)
+def block_savings(block, prices, weights, out):  # type: ignore[no-untyped-def]
+    for i in range(block.shape[0]):
+        total = 0.0
+        for t in range(block.shape[1]):
+            total += weights[t] * max(prices[t] - block[i, t], 0.0)
+        out[i] = total

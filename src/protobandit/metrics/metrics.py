@@ -67,6 +67,9 @@ class Metric:
         Whether it is a user's function. Only its name is saved to JSON.
     is_of_sets
         Whether it reads rows as sets, and so compares only which numbers are not 0.
+    obeys_triangle
+        Whether it is known to be symmetric and to obey the triangle inequality, on any rows. (A
+        row may have a distance from itself, as in russellrao.)
     """
 
     name: str
@@ -81,6 +84,7 @@ class Metric:
     is_by_pairs: bool = False
     is_own: bool = False
     is_of_sets: bool = False
+    obeys_triangle: bool = False
     fill_pairs: Callable[[Operand, Operand, Ids, Ids, Floats], None] | None = None
 
     def __repr__(self) -> str:
@@ -294,40 +298,40 @@ def _squares(*, is_root: bool) -> dict[str, Any]:
     }
 
 
-def _of_texts(name: str, *, bound: float | None) -> Metric:
+def _of_texts(name: str, **properties: Any) -> Metric:
     return Metric(
         name=name,
         prepare=partial(prepare_texts, name=name),
-        fill=partial(fill_edits, is_normalized=bound is not None),
-        bound=bound,
+        fill=partial(fill_edits, is_normalized="bound" in properties),
         kinds=frozenset({"objects"}),
         is_expensive=True,
         is_by_pairs=True,
+        **properties,
     )
 
 
 METRICS: dict[str, Metric] = {
     measure.name: measure
     for measure in (
-        _with_kernel("euclidean", **_squares(is_root=True)),
+        _with_kernel("euclidean", obeys_triangle=True, **_squares(is_root=True)),
         _with_kernel("sqeuclidean", **_squares(is_root=False)),
         _with_kernel("cosine", "directions", bound=2.0, is_product=True),
         _with_kernel("correlation", "profiles", bound=2.0, is_product=True),
-        _with_kernel("manhattan"),
-        _with_kernel("chebyshev"),
-        _with_kernel("hamming", bound=1.0),
-        _with_kernel("jaccard", "sets", bound=1.0, is_product=True),
-        _with_kernel("canberra"),
+        _with_kernel("manhattan", obeys_triangle=True),
+        _with_kernel("chebyshev", obeys_triangle=True),
+        _with_kernel("hamming", bound=1.0, obeys_triangle=True),
+        _with_kernel("jaccard", "sets", bound=1.0, is_product=True, obeys_triangle=True),
+        _with_kernel("canberra", obeys_triangle=True),
         _with_check("braycurtis"),
         _with_check("dice", "flags", bound=1.0),
-        _with_check("rogerstanimoto", "flags", bound=1.0),
-        _with_check("russellrao", "flags", bound=1.0),
-        _with_check("sokalsneath", "flags", bound=1.0),
+        _with_check("rogerstanimoto", "flags", bound=1.0, obeys_triangle=True),
+        _with_check("russellrao", "flags", bound=1.0, obeys_triangle=True),
+        _with_check("sokalsneath", "flags", bound=1.0, obeys_triangle=True),
         _with_check("yule", "flags", bound=2.0),
-        _with_check("jensenshannon"),
+        _with_check("jensenshannon", obeys_triangle=True),
         # Not pi itself: float32 rounds it up.
-        _with_kernel("haversine", "points", bound=float(np.float32(np.pi))),
-        _of_texts("levenshtein", bound=None),
+        _with_kernel("haversine", "points", bound=float(np.float32(np.pi)), obeys_triangle=True),
+        _of_texts("levenshtein", obeys_triangle=True),
         _of_texts("levenshtein-normalized", bound=1.0),
         Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
     )
@@ -357,7 +361,7 @@ def _minkowski(p: Any) -> Metric:
     if power in _SPECIAL_POWERS:
         return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
     fill = partial(_fill, name="minkowski", p=power)
-    return _with_kernel("minkowski", fill=fill, parameters={"p": power})
+    return _with_kernel("minkowski", fill=fill, parameters={"p": power}, obeys_triangle=power >= 1)
 
 
 def _seuclidean(V: Any) -> Metric:
@@ -391,6 +395,7 @@ def _mapped_euclidean(name: str, parameters: Mapping[str, Doubles], by: Doubles)
         parameters=parameters,
         is_centred=True,
         is_product=True,
+        obeys_triangle=True,
     )
 
 

@@ -25,12 +25,14 @@ class Counts:
     A resumed run restores the counts of the earlier run, so that its limits and steps are those of
     an uninterrupted run. ``kept`` then holds the rows that the earlier run had kept. The oracle
     computes these rows again when they are needed, but counts them as lookups, as the earlier run
-    would have done.
+    would have done. ``pulls`` counts rewards of arms; an objective that counts them saves the
+    number with its own state.
     """
 
     evaluations: Counter[str] = field(default_factory=Counter)
     lookups: Counter[str] = field(default_factory=Counter)
     kept: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    pulls: int = 0
 
     @property
     def total(self) -> int:

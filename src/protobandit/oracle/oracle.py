@@ -48,6 +48,7 @@ from protobandit.oracle.tasks import (
     rows_of_task,
 )
 from protobandit.problem.problem import Problem
+from protobandit.rows.rows import Rows
 
 _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread does not pay
@@ -169,6 +170,10 @@ class Oracle:
         if self.problem.target is self.problem.source:
             return self.sources(where)
         return self._metric.prepare(self.problem.target.take(where), self._centre)
+
+    def operand(self, rows: Rows) -> Operand:
+        """Return the operand of rows that a stream has delivered; costs no evaluation."""
+        return self._metric.prepare(rows.take(slice(0, len(rows))), self._centre)
 
     def sources(self, where: Where) -> Operand:
         """Return the operand of these source rows; costs no evaluation."""

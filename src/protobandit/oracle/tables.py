@@ -12,7 +12,7 @@ stay known in full; at later rows an arm can be measured again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ from protobandit.oracle.tasks import CHUNK, Tile, Visit
 
 _TASK_ENTRIES = 1 << 16
 _ARMS_AT_ONCE = 512
+_PATCH_ENTRIES = 1 << 20  # of one block in a cell, unless `_ARMS_AT_ONCE` arms have more
 _ENTRY_WORK = 4  # contiguous numbers that are read in the time of one entry
 
 
@@ -120,20 +121,33 @@ class FullTable:
 
     def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
         """Return starts, columns, values of distances below limits and of each arm's smallest."""
-        tasks = list(cuts(len(self.arms), max(1, CHUNK * CHUNK // 8 // self.matrix.shape[1])))
-        parts: list[Any] = [None] * len(tasks)
+        n_arms, n_rows = self.matrix.shape
+        counts = np.empty(n_arms, dtype=np.int64)
 
-        def compare(task: int) -> None:
-            some = self.matrix[tasks[task]]
-            is_within = some < limits
-            is_within[np.arange(len(some)), some.argmin(axis=1)] = True
-            counts = np.count_nonzero(is_within, axis=1)
-            at = np.flatnonzero(is_within)
-            parts[task] = counts, (at % some.shape[1]).astype(np.int32), some.ravel()[at]
+        def is_within(cut: slice) -> Any:
+            some = self.matrix[cut]
+            found = some < limits
+            found[np.arange(len(some)), some.argmin(axis=1)] = True
+            return found
 
-        self.oracle.share(compare, range(len(tasks)), self.matrix.size)
-        counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return np.concatenate([[0], np.cumsum(counts)]), columns, values
+        def count(cut: slice) -> None:
+            counts[cut] = np.count_nonzero(is_within(cut), axis=1)
+
+        # Counting first needs no second copy of the entries, which may be most of the table.
+        tasks = list(cuts(n_arms, max(1, CHUNK * CHUNK // 8 // n_rows)))
+        self.oracle.share(count, tasks, self.matrix.size)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        columns = np.empty(starts[-1], dtype=np.int32)
+        values = np.empty(starts[-1], dtype=self.matrix.dtype)
+
+        def copy(cut: slice) -> None:
+            at = np.flatnonzero(is_within(cut))
+            own = slice(starts[cut.start], starts[cut.stop])
+            columns[own] = at % n_rows
+            values[own] = self.matrix[cut].ravel()[at]
+
+        self.oracle.share(copy, tasks, self.matrix.size)
+        return starts, columns, values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,6 +205,38 @@ class RaggedTable:
         for batch in others:
             self.oracle.tabulate(sources, batch.targets, out[:, batch.start : batch.stop])
         return out
+
+    def with_entries(self, batch: RowBatch, arms: Ids, columns: Any, values: Floats) -> RaggedTable:
+        """Return this table with more rows, at which some distances are known.
+
+        ``arms``, ascending, ``columns`` and ``values`` have one number per distance.
+        """
+        n_added = np.bincount(arms, minlength=len(self.arms))
+        starts = self.starts + np.concatenate([[0], np.cumsum(n_added)])
+        old = np.arange(len(self.values)) + np.repeat(
+            starts[:-1] - self.starts[:-1], np.diff(self.starts)
+        )
+        new = np.arange(len(values)) + np.repeat(self.starts[1:], n_added)
+        wide_columns = np.empty(starts[-1], dtype=np.int32)
+        wide_values = np.empty(starts[-1], dtype=self.values.dtype)
+        wide_columns[old], wide_columns[new] = self.columns, columns
+        wide_values[old], wide_values[new] = self.values, values
+        return replace(
+            self,
+            batches=(*self.batches, batch),
+            starts=starts,
+            columns=wide_columns,
+            values=wide_values,
+        )
+
+    def reweighted(self, weights: Doubles) -> RaggedTable:
+        """Return this table with other weights of its first rows."""
+        batches = [
+            replace(batch, weights=np.append(weights[batch.start : batch.stop], batch.weights[n:]))
+            for batch in self.batches
+            if (n := min(max(len(weights) - batch.start, 0), len(batch.targets))) >= 0
+        ]
+        return replace(self, batches=tuple(batches))
 
     def extended(
         self,
@@ -277,8 +323,8 @@ class RaggedTable:
 def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:
     """Yield slices of rows, and which entries of the flattened ``homes`` are to be measured there.
 
-    The slices are cells; if every cell is a home of every arm, they are all rows, for a few arms at
-    a time.
+    The slices are cells, or all rows if every cell is a home of every arm. Where that would make a
+    large block, they are repeated for some arms at a time.
     """
     n_cells, n_homes = len(cell_starts) - 1, homes.shape[1]
     if n_homes == n_cells:
@@ -293,4 +339,6 @@ def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[s
     edges = np.searchsorted(flat[order], np.arange(n_cells + 1))
     for cell in np.flatnonzero(np.diff(edges)):
         rows = slice(int(cell_starts[cell]), int(cell_starts[cell + 1]))
-        yield rows, order[edges[cell] : edges[cell + 1]]
+        own, n_rows = order[edges[cell] : edges[cell + 1]], rows.stop - rows.start
+        n_arms = max(_ARMS_AT_ONCE, _PATCH_ENTRIES // max(n_rows, 1))
+        yield from ((rows, own[cut]) for cut in cuts(len(own), n_arms))

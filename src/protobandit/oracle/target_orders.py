@@ -68,6 +68,11 @@ class WeightedOrder:
             self._drawn = np.append(self._drawn, self._lottery.draw(missing, self._random))
         return self._drawn[start:stop]
 
+    @property
+    def drawn(self) -> Ids:
+        """Return all draws so far."""
+        return self._drawn
+
     def restore(self, drawn: Ids) -> None:
         """Continue after the draws of an earlier run."""
         self._drawn = drawn

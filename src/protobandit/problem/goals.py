@@ -1,5 +1,8 @@
 """Goals: what ends a search, other than a number of prototypes.
 
+`Certified` is a goal of a whole call, which may make several searches (`run/certified.py`). The
+others are goals of one search.
+
 A goal receives numbers only: the gains of a pick, and afterwards the distance of each target row to
 its nearest prototype. `Coverage` and `MinGain` end the search as soon as they are met. The knee of
 ``k="auto"`` is determined from the curve of all costs once it is complete.
@@ -111,6 +114,54 @@ class MinGain(Goal):
 
 
 @dataclass(frozen=True)
+class Certified:
+    """Search with growing effort until the cost is proven to be near the best possible one.
+
+    The effort grows from attempt to attempt. After each one a rigorous certificate bounds the
+    lowest cost so far against the best ``k`` source rows. The search ends when the bound is at most
+    ``ratio``, when three larger efforts in a row gain nothing, or at a limit.
+    ``Selection.certificate`` holds the best bound, ``Selection.certification`` says how far each
+    attempt came. With constraints, the bound still refers to any ``k`` source rows.
+
+    ``k`` must be given. The method must have an effort: "auto", which starts with "fast", or
+    "lazybandit", which starts with its own effort. ``Limits(evaluations=…)`` includes certificates.
+    ``Limits(seconds=…)`` ends the attempts, but the first one is certified in any case. An
+    interruption waits for a certificate that is being computed.
+
+    Parameters
+    ----------
+    ratio
+        The largest cost, as a multiple of the cost of the best ``k`` source rows, >= 1.
+    confidence
+        The probability that the final statement is true, between 0 and 1. It is 1 whatever is
+        passed here if the certificate is exact.
+
+    Examples
+    --------
+    >>> import protobandit as pb
+    >>> rows = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+    >>> selection = pb.select(rows, k=2, until=pb.Certified(1.05))
+    >>> print(selection.certificate)
+    For certain, the cost is at most 1.0000 times that of the best 2 source rows
+    """
+
+    ratio: float
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        require_number(self.ratio, "Certified(ratio)", at_least=1)
+        require_number(self.confidence, "Certified(confidence)", above=0, below=1)
+
+    def require_count(self, k: Any) -> None:
+        """Raise unless ``k`` is a number of prototypes."""
+        if k is None or isinstance(k, str):
+            raise InvalidInput(
+                f"k={k!r:.40} is given with until={self}, which compares k prototypes with the "
+                f"best k source rows. Pass k as a number."
+            )
+
+
+@dataclass(frozen=True)
 class Knee(Goal):
     """Choose ``MOST_TRIED`` prototypes, then keep those up to the knee of the cost curve."""
 
@@ -119,7 +170,8 @@ def as_goal(k: Any, until: Any) -> Goal | None:
     """Return what ends the search, or None if a number of prototypes does."""
     if until is not None and not isinstance(until, (Coverage, MinGain)):
         raise InvalidInput(
-            f"until={until!r:.40} is not known. Pass Coverage(share, radius) or MinGain(gain)."
+            f"until={until!r:.40} is not known. Pass Coverage(share, radius), MinGain(gain) or "
+            f"Certified(ratio)."
         )
     if isinstance(k, str) and k == "auto":
         if until is not None:

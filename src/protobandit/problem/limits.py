@@ -7,7 +7,10 @@ from typing import Any
 
 from protobandit.foundation.checks import is_number, optional_count
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.memory import available_memory
+
+# Bytes that a plan may use without `Limits`: half of what a machine with 16 GB usually has free. It
+# is a constant, so that the same call gives the same result on every machine.
+MEMORY_BUDGET = 4 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,11 @@ class Limits:
         Wall-clock time for building and swapping, checked between picks and between rungs. With a
         checkpoint, the time of earlier runs counts too.
     memory
-        Bytes for stored dissimilarities. The default is half of the available memory.
+        Bytes by which the memory of the process may grow, as planned. A method that can do with
+        less plans accordingly: `LazyBandit` leaves out source rows, and the run then warns. Others
+        raise an error if the dissimilarities they must keep do not fit. Without a limit, plans
+        stay within 4 GiB where a smaller plan is possible, and a call that needs more than the
+        available memory is refused. With a limit, the available memory is not considered.
     """
 
     evaluations: int | None = None
@@ -40,9 +47,10 @@ class Limits:
                 f"Limits(seconds)={seconds!r:.60} is not allowed. Pass a number > 0, or None."
             )
 
-    def room(self) -> int:
-        """Return how many bytes may be used."""
-        return available_memory() // 2 if self.memory is None else self.memory
+    @property
+    def memory_budget(self) -> int:
+        """Return how many bytes a plan may use."""
+        return MEMORY_BUDGET if self.memory is None else self.memory
 
 
 def as_limits(limits: Any) -> Limits:

@@ -19,9 +19,15 @@ from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.frames import as_numbers
-from protobandit.rows.preparation.prepared_rows import Sides, prepare_sides
+from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prepare_sides
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
-from protobandit.rows.streams import Stream, StreamRows
+from protobandit.rows.streams import OpenStream, Stream, StreamRows
+
+# What guarantees assume about a stream.
+ROWS_OF_STREAM = "the target is the rows of the stream that were read"
+DRAWS_OF_STREAM = (
+    "the rows of the stream are independent draws from one distribution, which is the target"
+)
 
 
 def pose(
@@ -78,21 +84,33 @@ def pose(
         k=count,
         feasibility=feasibility,
         goal=goal,
-        fresh=None if stream is None else _fresh_rows(stream, sides, targets, chosen),
+        **({} if stream is None else _stream_fields(stream, sides, targets, chosen)),
         preparation=None if sides is None else sides.preparation,
         columns=columns,
         remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
     )
 
 
-def _fresh_rows(
+def _stream_fields(
     stream: StreamRows, sides: Sides | None, targets: Rows, metric: Metric
-) -> Rows | None:
-    if stream.fresh is None:
-        return None
-    rows = stream.fresh if sides is None else sides.preparation.transform(stream.fresh)
-    fresh = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
-    return fresh.with_dtype(targets.dtype)
+) -> dict[str, Any]:
+    """Return the fields of a problem whose target is a stream."""
+
+    def convert(rows: Any) -> Rows:
+        if sides is None:
+            later = as_rows(rows, name="target", takes_objects="objects" in metric.kinds)
+        else:
+            later = prepare_rows(sides.preparation, rows, name="target")
+        return later.with_dtype(targets.dtype)
+
+    reader, fresh = stream.reader, stream.fresh
+    return {
+        "fresh": None if fresh is None else convert(fresh),
+        "stream": None if reader is None else OpenStream(reader, stream.rows, convert),
+        "rows_read": stream.n_read,
+        "warnings": stream.warnings,
+        "conditions": (ROWS_OF_STREAM if reader is None else DRAWS_OF_STREAM,),
+    }
 
 
 def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:

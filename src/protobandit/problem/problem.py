@@ -13,6 +13,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import weights_or_ones
+from protobandit.foundation.endless import ENDLESS
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import Goal
@@ -62,6 +64,30 @@ class RowPreparation(Protocol):
         ...
 
 
+class OpenTarget(Protocol):
+    """What a search needs of a target that is read while it runs; see `rows.streams.OpenStream`.
+
+    A problem that has one is not a value any more: it can be solved once.
+    """
+
+    @property
+    def n_read(self) -> int:
+        """Return the number of rows read so far."""
+        ...
+
+    def draw(self, n: int) -> Rows:
+        """Return the next ``n`` rows; raise if there are fewer."""
+        ...
+
+    def skip_to(self, n_read: int) -> None:
+        """Read on until ``n_read`` rows have been read, as an earlier run did."""
+        ...
+
+    def kept(self) -> Rows:
+        """Return the rows that were kept."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
     """Choose ``k`` of ``source`` to represent ``target``.
@@ -70,7 +96,8 @@ class Problem:
     ----------
     source, target
         The rows to choose from and the rows to represent. For a stream, ``target`` holds the rows
-        that were read first, in their order.
+        that were read first, in their order. While a search draws rows from an open stream, these
+        are a few that only give the kind and the scale of the rows.
     metric
         How dissimilarities are computed.
     weights
@@ -83,12 +110,20 @@ class Problem:
         What ends the search before ``k`` prototypes are chosen, or None.
     fresh
         Rows of a stream on which the prototypes are assessed, or None.
+    stream
+        The stream from which the search draws rows as it needs them, or None.
+    rows_read
+        The number of rows read from a stream; None if the target is not a stream.
     preparation
         The preparation that was applied to the rows, or None.
     columns
         The names of the features, if they have names and no preparation was applied.
     remark
         What the user should know about the rows.
+    warnings
+        What may be wrong with the rows.
+    conditions
+        What every guarantee assumes about the rows.
     """
 
     source: Rows
@@ -99,9 +134,13 @@ class Problem:
     feasibility: Feasibility
     goal: Goal | None = None
     fresh: Rows | None = None
+    stream: OpenTarget | None = None
+    rows_read: int | None = None
     preparation: RowPreparation | None = None
     columns: tuple[str, ...] | None = None
     remark: str = ""
+    warnings: tuple[RunWarning, ...] = ()
+    conditions: tuple[str, ...] = ()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -122,6 +161,11 @@ class Problem:
     def n_target(self) -> int:
         """Return the number of target rows."""
         return len(self.target)
+
+    @property
+    def population(self) -> int:
+        """Return after how many target rows the mean of a sample is exact."""
+        return len(self.target) if self.stream is None else ENDLESS
 
     @property
     def target_weights(self) -> Doubles:

@@ -11,6 +11,7 @@ import numpy as np
 
 from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
@@ -47,6 +48,9 @@ class SelectionRecord:
     prototype_labels: Any = None
     preparation: FittedPreparation | None = None
     columns: tuple[str, ...] | None = None
+    warnings: tuple[RunWarning, ...] = ()
+    pulls: int = 0
+    rows_read: int | None = None
 
     @property
     def k(self) -> int:

@@ -19,6 +19,7 @@ from protobandit.result import serialization
 from protobandit.result.plots import Plots
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
+from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
@@ -48,10 +49,17 @@ class Selection(Plots):
     evaluations_by_phase, lookups
         The numbers of dissimilarities computed (build, swap, assign, certify) and read from a
         cache.
+    pulls
+        The number of rewards, each of one source row at one target row, on which "protobandit"
+        decided; 0 for other methods.
+    rows_read
+        The number of rows read from a `Stream`; None if the target is not a stream.
     guarantee
         What is proven about this run, or None.
     status
-        A sentence on how the search ended.
+        Sentences on how the search ended, which end with the warnings.
+    warnings
+        What may be wrong with the result: records with a ``kind`` and a ``message``.
     steps
         One `Step` per prototype.
     method, parameters
@@ -83,15 +91,18 @@ class Selection(Plots):
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
+    certification
+        How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
+    certification: Certification | None = None
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
         """Return the selection that a search has found."""
-        problem = result.problem
+        problem, certification = result.problem, result.certification
         return Selection(
             indices=result.indices,
             costs=result.assessment.costs,
@@ -116,6 +127,11 @@ class Selection(Plots):
             preparation=cast("FittedPreparation | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
+            certification=certification,
+            certificate=None if certification is None else certification.certificate,
+            warnings=result.warnings,
+            pulls=result.pulls,
+            rows_read=problem.rows_read,
         )
 
     @property
@@ -180,6 +196,7 @@ class Selection(Plots):
             prototypes=problem.source.take(first),
             problem=problem,
             certificate=None,
+            certification=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )
@@ -230,29 +247,37 @@ class Selection(Plots):
         self,
         *,
         confidence: float = 0.95,
-        kind: str = "rigorous",
+        kind: str = "auto",
         evaluations: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Certificate:
         """Return an upper bound on the ratio of the cost to that of the best ``k`` source rows.
 
-        Fresh target rows are drawn and every source row is evaluated on them. The dual of the
-        k-median problem on these rows gives a lower bound on the best cost, after subtracting a
-        margin for the sampling error (see ``protobandit.certificate.certify`` for the proof). If
-        every dissimilarity can be computed, the bound is exact.
+        The dual of the k-median problem gives a lower bound on the best cost. It is solved either
+        for all target rows, or for fresh rows on which every source row is evaluated, with a margin
+        for the sampling error (``protobandit.certificate.betting`` has the proof). The certificate
+        lists in ``conditions`` what it assumes and cannot check. For a stream it refers to the rows
+        that were read.
 
         Parameters
         ----------
         confidence
             The probability that the statement is true, between 0 and 1.
         kind
-            "rigorous" holds for any data and any number of rows; it first compares the whole
-            target with the prototypes. "asymptotic" reads only the rows drawn, and assumes that
-            their means are approximately normal.
+            "auto" is "exact" up to 2e8 pairs of a source row and a target row, unless the metric is
+            your own function or ``evaluations`` is passed; otherwise it is "rigorous". "exact"
+            computes every dissimilarity, one to five times, in blocks; the bound holds for certain.
+            "rigorous" compares the whole target with the prototypes, then draws rows in proportion
+            to their distance; the bound holds with the given probability for any data. "asymptotic"
+            only reads rows that it draws. Its lower bound on the best cost holds for any data; the
+            ratio assumes that the mean distance of these rows is close to normal and that no
+            outlier matters that was never drawn. "rigorous" and "asymptotic" become exact where
+            that costs no more.
         evaluations
-            The largest number of dissimilarities to compute. By default a quarter of all, or fewer
-            if that is enough, plus those of the prototypes; all of them up to 1,024 target rows.
+            The largest number of dissimilarities to compute. By default as many as an exact
+            certificate needs, or, if rows are drawn, a quarter of all or fewer and those of the
+            prototypes.
         random_state
             A seed, Generator or RandomState. The same seed gives the same certificate on any number
             of threads.
@@ -288,7 +313,7 @@ class Selection(Plots):
         self,
         *,
         confidence: float = 0.95,
-        kind: str = "rigorous",
+        kind: str = "auto",
         evaluations: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -13,6 +13,7 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import as_labels
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
@@ -46,9 +47,12 @@ def dump(selection: Any) -> str:
         "evaluations": selection.evaluations,
         "evaluations_by_phase": dict(selection.evaluations_by_phase),
         "lookups": selection.lookups,
+        "pulls": selection.pulls,
+        "rows_read": selection.rows_read,
         "guarantee": selection.guarantee,
         "certificate": _optional(_dump_certificate, selection.certificate),
         "status": selection.status,
+        "warnings": [_dump_warning(warning) for warning in selection.warnings],
         "steps": [{**asdict(step), "gain": _null_for_nan(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
         "preparation": _optional(FittedPreparation.to_document, selection.preparation),
@@ -84,9 +88,12 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             cost_error=_nan_for_null(document["cost_error"]),
             evaluations_by_phase={k: int(v) for k, v in document["evaluations_by_phase"].items()},
             lookups=int(document["lookups"]),
+            pulls=int(document.get("pulls", 0)),
+            rows_read=_optional(int, document.get("rows_read")),
             guarantee=_optional(_load_guarantee, document["guarantee"]),
             certificate=_optional(_load_certificate, document.get("certificate")),
             status=str(document["status"]),
+            warnings=tuple(_load_warning(each) for each in document.get("warnings", ())),
             steps=tuple(_load_step(step) for step in document["steps"]),
             method=str(document["method"]),
             parameters=dict(document["parameters"]),
@@ -133,6 +140,14 @@ def _load_step(stored: dict[str, Any]) -> Step:
         evaluations=int(stored["evaluations"]),
         seconds=float(stored["seconds"]),
     )
+
+
+def _dump_warning(warning: RunWarning) -> dict[str, str]:
+    return {"kind": warning.kind.value, "message": warning.message}
+
+
+def _load_warning(stored: dict[str, Any]) -> RunWarning:
+    return RunWarning(WarningKind(stored["kind"]), str(stored["message"]))
 
 
 def _load_guarantee(stored: dict[str, Any]) -> Guarantee:

@@ -14,19 +14,57 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
 
 ASSESSED_ROWS = 4096  # fresh rows on which the result of a sampled method is judged
+_FAR = 5.0  # times the mean distance of the other rows
+_FEW = 0.02  # of the weight; far rows are at most that many
+
+
+@dataclass(frozen=True)
+class FarRows:
+    """The rows that lie much farther from their prototype than nearly all others.
+
+    ``row_share`` is their share of the weight, ``cost_share`` their share of the cost.
+    """
+
+    row_share: float
+    cost_share: float
+
+    @staticmethod
+    def among(nearest: Floats, weights: Doubles) -> FarRows:
+        """Return the far rows among those with these distances to their nearest prototype.
+
+        Far are the farthest rows, at most `_FEW` of the weight, as long as their distance is more
+        than `_FAR` times the mean of all rows that are nearer.
+        """
+        order = np.argsort(nearest, kind="stable")[::-1]
+        distances, weight = nearest[order].astype(np.float64), weights[order]
+        share = np.cumsum(weight) / weight.sum()
+        carried = np.cumsum(distances * weight)
+        if not carried[-1] > 0 or not np.isfinite(carried[-1]):
+            return FarRows(0.0, 0.0)
+        rest = weight.sum() * (1 - share)
+        left = np.maximum(carried[-1] - carried, 0.0)
+        mean_of_rest = np.divide(left, rest, out=np.full(len(rest), np.inf), where=rest > 0)
+        # With the farthest m rows left out, how do these compare with the mean of the rest?
+        is_far = (distances > _FAR * mean_of_rest) & (share <= _FEW)
+        if not is_far.any():
+            return FarRows(0.0, 0.0)
+        last = int(np.flatnonzero(is_far)[-1])
+        return FarRows(float(share[last]), float(carried[last] / carried[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
     """The cost of each prefix, the mass of each prototype, and the error of the cost.
 
-    ``error`` is the standard error of the last cost; 0.0 when all of the target was read.
+    ``error`` is the standard error of the last cost; 0.0 when all of the target was read. ``far``
+    is what the farthest rows carry of the cost; None if it was not measured.
     """
 
     costs: Doubles
     mass: Doubles
     error: float
     n_rows: int
+    far: FarRows | None = None
 
 
 def assess(
@@ -71,6 +109,7 @@ def assess(
             nearest, math.inf if is_endless else len(problem.target), problem.weights is None
         ),
         n_rows=len(ids),
+        far=FarRows.among(nearest, weights),
     )
 
 

@@ -17,8 +17,9 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_integer, weights_or_ones
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.labels import as_labels, numbered
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.guarantee import Guarantee, weakest
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
 from protobandit.problem.problem import Problem
@@ -69,7 +70,7 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings
     """Solve each class as a problem of its own, and return the joined result."""
     chosen = as_method(method)
     classes = class_problems(whole, by, k)
-    limits = _shared_limits(settings.limits, classes)
+    limits = shared_limits(settings.limits, classes)
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),
         has_log=logs_evaluations(whole, chosen),
@@ -252,7 +253,7 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
     return counts
 
 
-def _shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:
+def shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:
     """Return the limits of each class, in proportion to its pairs."""
     pairs = np.array([len(p.problem.source) * len(p.problem.target) for p in classes], dtype=float)
 
@@ -306,9 +307,11 @@ def _joined(
         assessment=assessment,
         evaluations_by_phase=dict(spent),
         lookups=sum(result.lookups for result in results),
+        pulls=sum(result.pulls for result in results),
         guarantee=None if is_stopped else _guarantee(results),
         end=end,
         remarks=_remarks(classes, results),
+        warnings=_warnings(classes, results),
         extras=_extras(classes, results, order),
         labels=as_labels(labels),
     )
@@ -358,11 +361,11 @@ def _in_order(
 
 def _guarantee(results: list[SearchResult]) -> Guarantee | None:
     """Return what is proven of every class; a mean of such bounds is such a bound."""
-    first = results[0].guarantee
-    if first is None or any(result.guarantee != first for result in results):
+    common = weakest([result.guarantee for result in results])
+    if common is None:
         return None
     own = "f counts prototypes of the target row's own class, k of each class as here"
-    return replace(first, conditions=(*first.conditions, own))
+    return replace(common, conditions=(*common.conditions, own))
 
 
 def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[str, ...]:
@@ -373,3 +376,12 @@ def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[
         if result.remarks
     ]
     return (f"Each of the {len(classes)} classes was solved by itself.", *own)
+
+
+def _warnings(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[RunWarning, ...]:
+    """Return the warnings of each class, which name it."""
+    return tuple(
+        replace(warning, message=f"in {each.label!r}: {warning.message}")
+        for each, result in zip(classes, results, strict=False)
+        for warning in result.warnings
+    )

@@ -51,9 +51,13 @@ def extend(
     result = search(rest, chosen, settings, remark=remark, start=earlier.steps)
     is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
     has_minima = problem.feasibility.least.any()
-    if is_same and result.guarantee and earlier.guarantee and not has_minima:
-        # A greedy search that paused is still greedy; but minima of groups depend on k.
-        result = replace(result, guarantee=earlier.guarantee)
+    found = earlier.guarantee
+    is_greedy = found is not None and found.nu == 0 and found.cost_factor is None
+    if is_same and result.guarantee and is_greedy and not has_minima:
+        # A greedy search that paused is still greedy; but minima of groups depend on k, and so does
+        # the sum of the tolerances of sampled searches. Swaps do not reach the prototypes that were
+        # there.
+        result = replace(result, guarantee=found)
     return replace(result, problem=whole)
 
 

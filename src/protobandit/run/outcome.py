@@ -8,9 +8,11 @@ from enum import Enum
 from typing import Any
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
+from protobandit.run.certification import Certification
 from protobandit.search.control import StopReason
 from protobandit.search.drivers.pick import SwapPasses
 from protobandit.search.objectives.objective import ExtraResults
@@ -78,12 +80,14 @@ class SearchResult:
         What was solved, and by which method.
     indices, steps, assessment
         The prototypes, best first, and what they cost.
-    evaluations_by_phase, lookups
+    evaluations_by_phase, lookups, pulls
         What was counted.
     guarantee
         What is proven of the run, or None.
     end, remarks
         How the run ended, and what else the user should know, as sentences.
+    warnings
+        What may be wrong with the result.
     passes
         The passes of swaps, where the method makes passes.
     extras
@@ -92,6 +96,8 @@ class SearchResult:
         The costs in which a knee was looked for.
     labels
         The class of each prototype, where classes were searched one by one.
+    certification
+        The attempts to reach a certificate, where one was asked for, and the certificate.
     """
 
     problem: Problem
@@ -102,18 +108,22 @@ class SearchResult:
     assessment: Assessment
     evaluations_by_phase: Mapping[str, int]
     lookups: int
+    pulls: int = 0
     guarantee: Guarantee | None
     end: RunEnd
     remarks: tuple[str, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     passes: SwapPasses | None = None
     extras: ExtraResults
     curve: Doubles | None = None
     labels: Any = None
+    certification: Certification | None = None
 
     @property
     def status(self) -> str:
-        """Return how the run ended and what else the user should know, as sentences."""
-        return " ".join(part for part in (str(self.end), *self.remarks) if part)
+        """Return how the run ended, what else the user should know, and the warnings."""
+        sentences = (str(self.end), *self.remarks, *map(str, self.warnings))
+        return " ".join(part for part in sentences if part)
 
 
 def fingerprints(problem: Problem) -> dict[str, str]:

@@ -10,16 +10,20 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.observer import NO_OBSERVER, Halt
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.goals import Knee
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
+from protobandit.problem.posing import ROWS_OF_STREAM
 from protobandit.problem.problem import Problem
-from protobandit.run.assessment import ASSESSED_ROWS, Assessment, assess_or_refuse
+from protobandit.rows.streams import StreamEnded
+from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, assess_or_refuse
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
+from protobandit.run.memory import plan_warnings, require_available
 from protobandit.run.observer import RunObserver, StopRequest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.progress.reporter import ProgressReporter
@@ -34,10 +38,12 @@ from protobandit.search.control import (
 )
 from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.methods.greedy import LazyGreedy
+from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
 from protobandit.search.methods.table import METHODS, as_method
 from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
 
+_MUCH = 0.08  # of the cost: far rows that carry more may have been overlooked
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
@@ -158,7 +164,9 @@ class _SearchRun:
                 file.log.attach(self.counts, clock)
 
         def make() -> Schedule:
-            return self.method.schedule(problem, settings.limits)
+            made = self.method.schedule(problem, settings.limits)
+            require_available(self.method, problem, settings.limits, made)
+            return made
 
         schedule = make() if self.states is None else self.states.schedule(make)
         if settings.progress is not None:
@@ -177,6 +185,8 @@ class _SearchRun:
             progress=self.progress or ProgressSink(),
             states=self.states or StateStore(),
         )
+        for warning in plan_warnings(schedule, settings.limits):
+            control.warn(warning)
         return control, schedule
 
     def _observed_oracle(self) -> Oracle:
@@ -198,13 +208,14 @@ class _SearchRun:
         """Run the search to its end, or until something stops it."""
         with self.oracle.at_work():
             try:
-                self._search()
+                self._search_to_the_end()
             except Halt:
                 self.control.stop()
                 self.has_ended = True
                 if not self.steps:
                     self._settle()
                     raise Interrupted(self._nothing_found()) from None
+                self._close_stream(has_later_rows=False)
             self._settle()
             self.control.report("judging the result")
             result = self._result(self._at_goal(self.objective))
@@ -217,6 +228,75 @@ class _SearchRun:
         if self.states is not None and self.states.remark:
             return replace(result, remarks=(*result.remarks, self.states.remark))
         return result
+
+    def _search_to_the_end(self) -> None:
+        """Search, and search again if a stream ends before there are rows to judge the result."""
+        try:
+            self._search()
+            self._close_stream()
+        except StreamEnded:
+            if self.has_ended:
+                self._close_stream(has_later_rows=False)
+                return
+            self._start_again()
+            self._search()
+
+    def _close_stream(self, *, has_later_rows: bool = True) -> None:
+        """Make the rows that were kept the target, and later rows those that judge the result.
+
+        If no row can be read any more, the last that were kept judge it: most of the search has not
+        seen them.
+        """
+        stream = self.problem.stream
+        if stream is None:
+            return
+        fresh = stream.draw(ASSESSED_ROWS) if has_later_rows else None
+        target = stream.kept()
+        if fresh is None:
+            fresh = target.subset(np.arange(max(0, len(target) - ASSESSED_ROWS), len(target)))
+        kept = "" if len(target) == stream.n_read else f" and kept the first {len(target):,}"
+        remark = (
+            f"The search drew rows of a stream as it needed them, {stream.n_read:,} in all{kept}; "
+            f"they are assumed to be independent draws from one distribution. {self.problem.remark}"
+        )
+        self._replace_problem(
+            target=target,
+            fresh=fresh,
+            stream=None,
+            rows_read=stream.n_read,
+            remark=remark.rstrip(),
+        )
+
+    def _start_again(self) -> None:
+        """Search on the rows that were read of a stream that has ended.
+
+        Evaluations, pulls and time count on. A checkpoint keeps the states of the first search
+        only: a resumed run reads the stream to its end and starts again too.
+        """
+        stream = self.problem.stream
+        assert stream is not None
+        target = stream.kept()
+        which = "all" if len(target) == stream.n_read else f"the first {len(target):,}"
+        message = (
+            f"the stream ended after {stream.n_read:,} rows, too early for {self.method.name}, "
+            f"which started again with {which} of them as its target; the result says nothing "
+            f"about other rows."
+        )
+        self._replace_problem(
+            target=target,
+            stream=None,
+            rows_read=stream.n_read,
+            conditions=(ROWS_OF_STREAM,),
+            warnings=(RunWarning(WarningKind.STREAM_ENDED, message),),
+        )
+        if self.states is not None:
+            self.states.keep()
+        self.steps, self.objective, self.is_proven = [], None, True
+        self.schedule = self.method.schedule(self.problem, self.settings.limits)
+
+    def _replace_problem(self, **fields: Any) -> None:
+        self.problem = replace(self.problem, **fields)
+        self.oracle = self.oracle.beside(self.problem)
 
     def _settle(self) -> None:
         """End the search: nothing interrupts the run any more."""
@@ -321,12 +401,16 @@ class _SearchRun:
         problem = self.problem
         indices = np.array([step.index for step in self.steps], dtype=np.int64)
         assessment = self._assessed(indices, objective)
+        for warning in problem.warnings:
+            self.control.warn(warning)
+        self._warn_of_far_rows(assessment)
         outcome = Outcome(
             problem=problem,
             objective=objective,
             is_proven=self.is_proven,
             cost=float(assessment.costs[-1]),
             k=len(indices),
+            passes=self.passes,
         )
         extras = ExtraResults() if objective is None else objective.finish()
         return SearchResult(
@@ -338,9 +422,11 @@ class _SearchRun:
             assessment=assessment,
             evaluations_by_phase=self.counts.by_phase(),
             lookups=self.counts.lookups.total(),
+            pulls=self.counts.pulls,
             guarantee=self._guarantee(outcome),
             end=self._end(assessment),
             remarks=tuple(remark for remark in self.remarks.values() if remark),
+            warnings=tuple(self.control.warnings),
             passes=self.passes,
             extras=extras,
             curve=self.curve,
@@ -348,10 +434,9 @@ class _SearchRun:
 
     def _guarantee(self, outcome: Outcome) -> Guarantee | None:
         found = None if self._is_short else self.method.guarantee(outcome)
-        if found is None or self.problem.fresh is None:
-            return found
-        limit = "the target is the rows of the stream that were read"
-        return replace(found, conditions=(*found.conditions, limit))
+        if found is None:
+            return None
+        return replace(found, conditions=(*found.conditions, *self.problem.conditions))
 
     @property
     def _is_short(self) -> bool:
@@ -386,10 +471,28 @@ class _SearchRun:
         n_target, coverage = len(problem.target), _exact_coverage(objective)
         if coverage is not None:
             costs = np.array(coverage.costs)
-            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target)
+            far = FarRows.among(coverage.nearest, coverage.weights)
+            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target, far=far)
         has_read_all = objective is not None and objective.has_read_target
         n_rows = n_target if has_read_all else ASSESSED_ROWS
         return assess_or_refuse(self.oracle, indices, n_rows=n_rows, random=random)
+
+    def _warn_of_far_rows(self, assessment: Assessment) -> None:
+        """Warn if few far rows carry much of the cost and the method may have overlooked them."""
+        far = assessment.far
+        if far is None or far.cost_share <= _MUCH or not self.method.may_overlook_far_rows:
+            return
+        needs = self.problem.needs
+        better = "lazybandit" if needs <= LazyBandit.supports else "lazygreedy"
+        self.control.warn(
+            RunWarning(
+                WarningKind.FAR_ROWS,
+                f"{far.row_share:.2%} of the target, measured on {assessment.n_rows:,} rows, lies "
+                f"far from all prototypes and carries {far.cost_share:.0%} of the cost. "
+                f"{self.method.name} may have overlooked a small cluster; compare with "
+                f"method={better!r}, which looks for such clusters.",
+            )
+        )
 
 
 def _exact_coverage(objective: Objective | None) -> CoverageObjective | None:

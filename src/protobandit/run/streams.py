@@ -9,12 +9,20 @@ from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
 from protobandit.rows.files.opening import open_if_path
-from protobandit.rows.streams import Stream, StreamRows, take_stream_rows
+from protobandit.rows.streams import (
+    KEPT_ROWS,
+    Stream,
+    StreamReader,
+    StreamRows,
+    all_stream_rows,
+    take_stream_rows,
+)
 from protobandit.run.assessment import ASSESSED_ROWS
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import as_method
 
-_ROWS = 50_000  # rows of the target for methods that do not know how many they read
+_FIRST_ROWS = 1024  # which give the kind and the scale of the rows of an open stream
+_FITTED_ROWS = 16_384  # on which a preparation is fitted
 
 
 def read_stream(
@@ -41,17 +49,32 @@ def read_stream(
         raise InvalidInput(
             "metric='precomputed' does not support a Stream as target. Pass another metric."
         )
-    source = open_if_path(source, name="source", has_categories=preparation is not None)
-    most = _rows_needed(source, k, measure, as_method(method), limits)
-    n_rows = min(most or stream.rows or _ROWS, stream.rows or most or _ROWS)
-    arrived = take_stream_rows(
-        stream,
-        n_rows,
-        ASSESSED_ROWS,
-        takes_objects="objects" in measure.kinds,
-        is_prepared=preparation is not None,
-    )
-    return source, arrived
+    is_prepared, chosen = preparation is not None, as_method(method)
+    source = open_if_path(source, name="source", has_categories=is_prepared)
+    most = _rows_needed(source, k, measure, chosen, limits)
+    takes_objects = "objects" in measure.kinds
+    reader = StreamReader(stream, takes_objects=takes_objects, is_prepared=is_prepared)
+    if stream.rows is None and chosen.draws_from_stream:
+        return source, _first_stream_rows(reader, _FITTED_ROWS if is_prepared else _FIRST_ROWS)
+    n_rows = min(most or stream.rows or KEPT_ROWS, stream.rows or most or KEPT_ROWS)
+    if n_rows == stream.rows:
+        reason = f", as many as Stream(rows={n_rows}) asks for"
+    elif most is not None:
+        reason = f", as many as {chosen.name} needs"
+    else:
+        reason = (
+            f", because {chosen.name} reads its whole target before it starts (pass "
+            f"Stream(rows=...) for another number)"
+        )
+    return source, take_stream_rows(reader, n_rows, ASSESSED_ROWS, reason=reason)
+
+
+def _first_stream_rows(reader: StreamReader, n: int) -> StreamRows:
+    """Read the first rows of a stream; the search draws the others as it needs them."""
+    rows = reader.read(n)
+    if reader.n_read < n:
+        return all_stream_rows(rows, reader.n_read)
+    return StreamRows(rows=rows, fresh=None, n_read=n, reader=reader)
 
 
 def _rows_needed(source: Any, k: Any, metric: Metric, method: Method, limits: Limits) -> int | None:

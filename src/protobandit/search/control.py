@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.oracle.counts import Counts
 from protobandit.problem.limits import Limits
 
@@ -171,6 +172,7 @@ class SearchControl:
     progress: ProgressSink = field(default_factory=ProgressSink)
     states: StateStore = field(default_factory=StateStore)
     stopped: StopReason | None = None
+    warnings: list[RunWarning] = field(default_factory=list)
 
     def allows(self, evaluations: int = 0) -> bool:
         """Return whether the search may continue and compute this many more dissimilarities.
@@ -200,6 +202,14 @@ class SearchControl:
     def report(self, doing: str, *, n_picked: int | None = None, cost: float | None = None) -> None:
         """Report what the search does next."""
         self.progress.report(doing, n_picked=n_picked, cost=cost)
+
+    def warn(self, warning: RunWarning) -> None:
+        """Add a warning to the result, once.
+
+        Warnings are not saved in a checkpoint. Derive them from what a resumed search knows too.
+        """
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def replay(self, counts: Ids, seconds: float) -> None:
         """Set the counts and show the seconds that an earlier run had at this point."""

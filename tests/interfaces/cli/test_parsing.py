@@ -71,6 +71,12 @@ def test_invalid_confidence(text):
         parsing.parse_confidence(text)
 
 
+@pytest.mark.parametrize("text", ["0.9", "nan", "inf", "near"])
+def test_invalid_ratio(text):
+    with pytest.raises(InvalidInput, match=rf"--certified '{text}' is not a number >= 1"):
+        parsing.parse_ratio(text, "--certified")
+
+
 @pytest.mark.parametrize(
     ("read", "texts"),
     [(parsing.parse_parameters, ["p=3", "q=1", "p=3"]), (parsing.parse_quotas, ["a=1", "a=2"])],

@@ -208,6 +208,17 @@ def test_quiet_prints_nothing(points, capsys):
     assert printed.out == printed.err == ""
 
 
+def test_a_certified_selection(points, capsys):
+    assert call("select", "points.npy", "-k", 2, "--certified", "1.5", "--certify") == 0
+    found = document(points.with_name("points-prototypes"))
+    assert found["certificate"]["cost_ratio"] <= 1.5
+    assert found["parameters"] == {"effort": "fast"}
+    assert found["evaluations_by_phase"]["certify"] == found["certificate"]["evaluations"]
+    assert "Certified within" in capsys.readouterr().out
+    assert call("select", "points.npy", "-k", "auto", "--certified", "1.5", "--out", "b") == 2
+    assert "k='auto' is given with until=Certified" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_dry_run_writes_nothing(points, form, capsys):
     assert call("select", "points.npy", "-k", 2, "--dry-run", *form) == 0

@@ -12,7 +12,6 @@ from protobandit.interfaces.jobs.demo import (
     Demo,
     DemoScore,
     average,
-    barycentres,
     draw,
     is_unchanged,
     run_demo,
@@ -108,13 +107,6 @@ def test_an_invalid_k_raises_before_the_computation(k):
     with pytest.raises(InvalidInput, match=f"k={k} .* 1797"):
         run_demo(k, seed=0, notify=sentences.append)
     assert not any("compiles" in line for line in sentences)
-
-
-def test_barycentres_are_means_and_prototypes_without_rows_stay():
-    rows = np.array([[0.0, 0.0], [2.0, 4.0], [9.0, 9.0]])
-    prototypes = np.array([[1.0, 1.0], [8.0, 8.0], [5.0, 5.0]])
-    moved = barycentres(rows, np.array([0, 0, 1]), prototypes)
-    np.testing.assert_array_equal(moved, [[1.0, 2.0], [9.0, 9.0], [5.0, 5.0]])
 
 
 def test_the_average_and_its_standard_error():

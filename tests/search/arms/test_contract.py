@@ -37,8 +37,8 @@ STRATEGIES = {
     "halving": SequentialHalving(nu=0.5, delta=0.1),
     "successive": SuccessiveElimination(delta=0.1, batch=10),
     "threshold": Threshold(epsilon=0.1),
-    "kl-lucb": KLLUCB(nu=0.1, delta=0.1, early_stop=False),
-    "kl-lucb early": KLLUCB(nu=0.1, delta=0.1),
+    "kl-lucb": KLLUCB(nu=0.1, delta=0.1),
+    "kl-lucb early": KLLUCB(nu=0.1, delta=0.1, early_stop=True),
 }
 OF_ONE = ("aggressive", "median", "halving", "threshold")
 OF_SEVERAL = [n for n in STRATEGIES if n not in OF_ONE]

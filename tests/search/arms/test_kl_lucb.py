@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.special import kl_div, zeta
+from scipy.special import kl_div
 
+from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.errors import InvalidInput
+from protobandit.search.arms.contract import Moments, Terms
 from protobandit.search.arms.kl_lucb import (
     KLLUCB,
     _allowed_counts,
     _next_counts,
     divergence,
-    proven_rate,
+    exploration_rates,
     upper_bound,
 )
 from protobandit.search.arms.uniform import Uniform
@@ -26,26 +28,85 @@ def strict(nu=0.05, delta=0.0005, **options):
     return KLLUCB(nu=nu, delta=delta, early_stop=False, **options)
 
 
-def test_proven_rate():
-    y = 405.5 * 81 * 1000**1.1 / 0.01
-    assert proven_rate(81, 1000, 0.01) == pytest.approx(math.log(y) + math.log(math.log(y)))
+def test_exploration_rates():
+    harmonic = 1 + 1 / 2 + 1 / 3
+    expected = [math.log(81 * place * harmonic / 0.01) for place in (1, 2, 3)]
+    assert exploration_rates(81, 3, 0.01) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_arms", [2, 81, 10**5])
+@pytest.mark.parametrize("n_counts", [1, 2, 40, 400])
 @pytest.mark.parametrize("delta", [0.5, 0.05, 1e-6])
-def test_sum_of_errors_over_all_arms_and_rows(n_arms, delta):
-    seen = sum(math.exp(-proven_rate(n_arms, s, delta)) for s in range(1, 2000))
-    choose_all = zeta(1.1, 2000) * delta / (405.5 * n_arms)
-    assert 2 * n_arms * (seen + choose_all) < delta
+def test_sum_of_errors_over_all_arms_and_counts(n_arms, n_counts, delta):
+    """One event per arm and allowed count, as in the proof."""
+    total = n_arms * np.exp(-exploration_rates(n_arms, n_counts, delta)).sum()
+    assert total == pytest.approx(delta, rel=1e-9)
 
 
-@pytest.mark.parametrize("early_stop", [False, True])
-def test_few_pulls_if_rewards_are_rare(early_stop):
-    bandit = beta(np.linspace(0.0005, 0.0015, 81), 20000, 0)
-    played = play(KLLUCB(nu=0.05, delta=0.0005, early_stop=early_stop), bandit)
-    assert len(played.pulls) < 100
-    assert played.choice.is_proven != early_stop
-    assert played.n_pulls < 81 * (600 if early_stop else 1000)
+def test_rates_of_the_docstring():
+    rates = exploration_rates(81, 42, 0.0005)
+    assert rates[[0, -1]] == pytest.approx([13.5, 17.2], abs=0.05)
+    counts = [len(_allowed_counts(384, size)) for size in (10**5, 10**18)]
+    small, large = (exploration_rates(81, n, 0.0005) for n in counts)
+    assert large[: len(small)] - small == pytest.approx(0.4, abs=0.1)
+
+
+@pytest.mark.parametrize("picks", [1, 3])
+@pytest.mark.parametrize("batch", [None, 1, 7])
+def test_every_count_is_an_allowed_count(picks, batch):
+    """The bounds are proven at these counts only."""
+    strategy = strict(nu=0.03, delta=0.1, batch=batch)
+    for seed in range(5):
+        bandit = beta(np.linspace(0.1, 0.5, 30), 3000, seed)
+        allowed = _allowed_counts(strategy.first_batch(30), 3000)
+        rows = np.zeros(bandit.ids.max() + 1, dtype=np.int64)
+        for pull in play(strategy, bandit, picks=picks, seed=seed).pulls:
+            assert not pull.new_order
+            rows[pull.arms] += pull.n
+            assert np.isin(rows[bandit.ids], [0, *allowed]).all()
+
+
+@pytest.mark.parametrize("picks", [1, 3])
+def test_all_bounds_are_separated_at_the_end(picks):
+    """Step 3 of the proof, with bounds that are computed here from the rows that were read."""
+    nu, delta, n_arms, population = 0.05, 0.1, 30, 3000
+    strategy = strict(nu=nu, delta=delta)
+    bandit = beta(np.linspace(0.1, 0.5, n_arms), population, 0)
+    played = play(strategy, bandit, picks=picks)
+    order = np.random.default_rng([0, 1]).permutation(population)
+    allowed = _allowed_counts(strategy.first_batch(n_arms), population).tolist()
+    harmonic = sum(1 / place for place in range(1, len(allowed) + 1))
+    rows = np.zeros(bandit.ids.max() + 1, dtype=np.int64)
+    for pull in played.pulls:
+        rows[pull.arms] += pull.n
+    lower, upper = {}, {}
+    for arm, rewards in zip(bandit.ids.tolist(), bandit.rewards, strict=True):
+        count, mean = int(rows[arm]), rewards[order[: rows[arm]]].mean()
+        level = math.log(n_arms * (allowed.index(count) + 1) * harmonic / delta) / count
+        is_exact = count == population
+        upper[arm] = mean if is_exact else root(mean, level)
+        lower[arm] = mean if is_exact else 1 - root(1 - mean, level)
+    leaders = set(played.choice.arms.tolist())
+    highest = max(upper[arm] for arm in upper if arm not in leaders)
+    assert highest - min(lower[arm] for arm in leaders) < nu + 1e-9
+    assert min(rows[bandit.ids]) < population
+
+
+@pytest.mark.parametrize("n_arms", [2, 81, 2000])
+def test_few_pulls_if_rewards_are_rare(n_arms):
+    """The first batch is enough, with a proof."""
+    bandit = beta(np.linspace(0.0005, 0.0015, n_arms), 20000 if n_arms < 100 else 2000, 0)
+    played = play(strict(), bandit)
+    assert played.choice.is_proven
+    assert played.n_pulls < 1.1 * n_arms * strict().first_batch(n_arms)
+    assert played.n_pulls >= n_arms * strict().rows_to_prove(n_arms)
+
+
+@pytest.mark.parametrize("n_arms", [2, 81, 2000])
+def test_rows_that_prove_a_choice_among_rare_rewards(n_arms):
+    bandit = beta(np.linspace(0.0005, 0.0015, n_arms), 20000 if n_arms < 100 else 2000, 0)
+    rows = math.ceil(strict().rows_to_prove(n_arms))
+    assert n_arms * rows <= play(strict(batch=rows), bandit).n_pulls < 1.25 * n_arms * rows
 
 
 def test_cheaper_than_uniform_on_easy_gaps():
@@ -95,8 +156,8 @@ def test_separated_arms_are_not_pulled_again():
 
 
 def test_early_stop_costs_less_and_is_not_proven():
-    bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
-    early_stop = KLLUCB(nu=0.05, delta=0.0005, early_factor=1.0, batch=32)
+    bandit = beta(np.linspace(0.1, 0.5, 30), 20000, 0)
+    early_stop = KLLUCB(nu=0.05, delta=0.0005, early_stop=True, early_factor=1.0, batch=32)
     proven, early = play(strict(batch=32), bandit), play(early_stop, bandit)
     assert early.n_pulls < 0.7 * proven.n_pulls
     assert (proven.choice.is_proven, early.choice.is_proven) == (True, False)
@@ -104,12 +165,12 @@ def test_early_stop_costs_less_and_is_not_proven():
 
 def test_early_stop_after_a_full_pass_is_proven():
     bandit = bernoulli([0.5, 0.4], 32, 0)
-    assert play(KLLUCB(nu=0.05, delta=0.1), bandit).choice.is_proven
+    assert play(KLLUCB(nu=0.05, delta=0.1, early_stop=True), bandit).choice.is_proven
 
 
 def test_an_early_rate_above_the_proven_rate_has_no_effect():
     bandit = beta(np.linspace(0.1, 0.5, 30), 3000, 0)
-    careful = KLLUCB(nu=0.05, delta=0.01, early_factor=100)
+    careful = KLLUCB(nu=0.05, delta=0.01, early_stop=True, early_factor=100)
     plays = [play(strategy, bandit) for strategy in (careful, strict(nu=0.05, delta=0.01))]
     assert plays[0].n_pulls == plays[1].n_pulls
     assert plays[0].choice.is_proven
@@ -195,3 +256,55 @@ def test_bounds_grow_with_mean_and_level():
 def test_divergence():
     p, q = np.meshgrid(np.linspace(0, 1, 21), np.linspace(0.01, 0.99, 15))
     np.testing.assert_allclose(divergence(p, q), kl(p, q), atol=1e-14)
+
+
+# -- targets without end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.05, 0.01])
+@pytest.mark.parametrize("batch", [None, 1, 10**6])
+def test_the_last_count_of_an_endless_target_separates_any_two_arms(nu, batch):
+    strategy = strict(nu=nu, batch=batch)
+    counts = strategy.allowed_counts(30, ENDLESS)
+    assert (np.diff(counts) > 0).all()
+    level = exploration_rates(30, len(counts), strategy.delta)[-1] / counts[-1]
+    means = np.linspace(0, 1, 101)
+    assert (upper_bound(means, np.full(101, level)) - means < nu / 2).all()
+    if len(counts) > 1:
+        assert counts[-2] <= 2 * exploration_rates(30, len(counts) - 1, 0.0005)[-1] / nu**2
+    shorter = _allowed_counts(strategy.first_batch(30), int(counts[-1]))
+    assert counts.tolist() == shorter.tolist()
+    assert strategy.allowed_counts(30, 10**7).tolist() == (
+        _allowed_counts(strategy.first_batch(30), 10**7).tolist()
+    )
+
+
+def test_a_tolerance_that_no_search_reaches_has_finite_counts():
+    assert strict(nu=1e-80).allowed_counts(30, ENDLESS)[-1] < ENDLESS
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.02])
+@pytest.mark.parametrize("picks", [1, 3])
+def test_equal_arms_of_an_endless_target_are_not_pulled_beyond_the_last_count(mean, picks):
+    """Without it, the leaders would be pulled at every iteration, far beyond the challengers."""
+    strategy, random = strict(nu=0.06, delta=0.01), np.random.default_rng(0)
+    count, total = np.zeros(40, dtype=np.int64), np.zeros(40)
+    last = strategy.allowed_counts(40, ENDLESS)[-1]
+
+    def answered():
+        search = strategy.identify(np.arange(40), Terms(ENDLESS, picks=picks))
+        pull = next(search)
+        while True:
+            assert pull.n > 0
+            count[pull.arms] += pull.n
+            total[pull.arms] += random.binomial(pull.n, mean, size=len(pull.arms))
+            assert count.max() <= last
+            means = total[pull.arms] / count[pull.arms]
+            try:
+                pull = search.send(Moments(count[pull.arms], means, means * (1 - means)))
+            except StopIteration as end:
+                return end.value
+
+    choice = answered()
+    assert choice.is_proven
+    assert len(choice.arms) == picks

@@ -226,7 +226,7 @@ def test_the_distances_of_the_prototypes_are_part_of_the_memory(monkeypatch):
 
 def test_the_distances_of_the_prototypes_must_fit():
     limits = pb.Limits(memory=3 * 400 * 8 - 1)
-    with pytest.raises(pb.InvalidInput, match=r"needs .* may be used\. .*lazybandit"):
+    with pytest.raises(pb.InvalidInput, match=r"needs 9,600 bytes .* allows\. .*lazybandit"):
         pb.select(brute.normal(400), k=3, method="banditpam", limits=limits)
 
 

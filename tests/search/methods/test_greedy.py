@@ -154,15 +154,15 @@ def test_epsilon_out_of_range_is_refused(epsilon):
 
 
 @pytest.mark.parametrize("kind", [SpotGreedy, LazyGreedy])
-def test_memoize_auto_respects_the_free_memory(monkeypatch, kind):
+def test_memoize_auto_respects_the_limit(kind):
     rows = brute.normal(30)
     kept = pb.select(rows, k=3, method=kind())
-    monkeypatch.setattr("protobandit.problem.limits.available_memory", lambda: 1000)
-    computed = pb.select(rows, k=3, method=kind())
+    limits = pb.Limits(memory=1000)
+    computed = pb.select(rows, k=3, method=kind(), limits=limits)
     assert kept.lookups > 0 == computed.lookups
     assert computed.indices.tolist() == kept.indices.tolist()
-    with pytest.raises(pb.InvalidInput, match="memoize=True needs"):
-        pb.select(rows, k=3, method=kind(memoize=True))
+    with pytest.raises(pb.InvalidInput, match=r"memoize=True needs 7,200 bytes .*memory=1000"):
+        pb.select(rows, k=3, method=kind(memoize=True), limits=limits)
 
 
 def test_the_guarantee_of_stochasticgreedy_if_few_rows_have_a_gain():

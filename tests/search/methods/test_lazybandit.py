@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -49,6 +49,37 @@ def greedy(digits):
 
 
 # -- small problems: one rung ----------------------------------------------------------------------
+
+
+def best_cost(d, k):
+    """Return the lowest mean distance of any k columns."""
+    subsets = np.array([*combinations(range(d.shape[1]), k)]).T
+    nearest = d.T[subsets[0]]
+    for others in subsets[1:]:
+        nearest = np.minimum(nearest, d.T[others])
+    return float(nearest.mean(axis=1).min())
+
+
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_the_optimum_is_found_with_and_without_repeated_rows(repeats):
+    """With repeated rows there are more than 65,536 dissimilarities."""
+    n_found = 0
+    for seed in range(15):
+        rows = np.random.default_rng(seed).random((56, 3))
+        d = np.sqrt(((rows[:, None] - rows) ** 2).sum(axis=2))
+        chosen = run(np.repeat(rows, repeats, axis=0), k=3, random_state=seed)
+        n_found += chosen.cost <= best_cost(d, 3) * (1 + 1e-6)
+    assert n_found >= 14
+
+
+def test_more_effort_is_never_worse_if_everything_is_computed():
+    for seed in range(5):
+        rows = brute.normal(270, seed=seed)
+        costs = [
+            run(rows, k=12, method=LazyBandit(effort=effort), random_state=seed).cost
+            for effort in (0.01, 1.0, 2.5, 6.0, 20.0)
+        ]
+        assert costs == sorted(costs, reverse=True)
 
 
 @weighted

@@ -296,7 +296,7 @@ def test_evaluations_equal_the_plan(regularizer, is_own, n_criticisms):
     done = pb.select(*rows, k=3, method=method)
     planned = pb.plan(*rows, k=3, method=method)
     assert planned.evaluations == done.evaluations_by_phase["build"]
-    assert planned.memory == 0
+    assert planned.memory < 20_000_000
     assert done.evaluations_by_phase["assign"] == 3 * len(rows[-1])
 
 

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
+from protobandit import block_metric
+from protobandit.foundation.endless import ENDLESS
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.posing import pose
-from protobandit.search.arms.contract import Pull
-from protobandit.search.objectives.sampled_coverage import SampledCoverage
-from search.objectives.instances import table, uneven, watched
+from protobandit.rows.streams import Stream, StreamEnded, StreamReader, StreamRows
+from protobandit.search.arms.contract import Pull, Terms
+from protobandit.search.arms.kl_lucb import KLLUCB
+from protobandit.search.arms.uniform import Uniform
+from protobandit.search.drivers.greedy import run_round
+from protobandit.search.objectives import sampled_coverage
+from protobandit.search.objectives.sampled_coverage import SampledCoverage, StreamedCoverage
+from search.objectives.instances import Seen, table, uneven, watched
 
 N_TARGET, N_SOURCE, SCALE = 40, 9, 0.8
 D = table(N_TARGET, N_SOURCE)  # a fifth is above the scale
@@ -261,3 +270,136 @@ def test_gains_are_not_bounds():
     coverage, _ = coverage_of(chosen=[0])
     assert not coverage.is_bounding
     assert coverage.population == N_TARGET
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+
+def streamed(batches, chosen=(), d=D, n_first=2, scale=SCALE):
+    """Return the coverage of a stream of rows of the table; the first ones are not sampled."""
+    metric = Seen(d)
+    reader = StreamReader(Stream(batches), takes_objects=True, is_prepared=False)
+    first = reader.read(n_first)
+    target = StreamRows(rows=first, fresh=None, n_read=n_first, reader=reader)
+    oracle = Oracle(pose(list(range(d.shape[1])), target, k=1, metric=metric), n_jobs=1)
+    coverage = SampledCoverage.of(oracle, scale=scale)
+    return coverage.commit(np.array(chosen, dtype=np.int64)), metric
+
+
+def drawn(n, seed=1, n_rows=N_TARGET):
+    """Return ``n`` rows of the table, drawn independently."""
+    return np.random.default_rng(seed).integers(n_rows, size=n).tolist()
+
+
+@with_prototypes
+@pytest.mark.parametrize("n_shared", [1, 10, 10_000])
+def test_arms_share_the_first_rows_of_a_stream_and_read_later_rows_of_their_own(
+    chosen, n_shared, monkeypatch
+):
+    monkeypatch.setattr(sampled_coverage, "_SHARED_ROWS", n_shared)
+    rows, truth = drawn(200), rewards(chosen)
+    coverage, metric = streamed([rows[:50], rows[50:]], chosen)
+    assert isinstance(coverage, StreamedCoverage)
+    assert coverage.population == ENDLESS
+    round_ = opened(coverage)
+    own, shared, at = {int(arm): [] for arm in ARMS}, [], 2
+    n_pulls, n_far = 0, 0
+    for arms, n in [([8, 1, 4], 3), ([1], 5), ([2, 5, 7], 8), (ARMS[::-1], 1), ([4, 8, 2], 20)]:
+        starts = sorted({len(own[int(arm)]) for arm in arms})
+        group_rows = {}
+        for start in starts:
+            read = []
+            for position in range(start, start + n):
+                if position < min(n_shared, len(shared)):
+                    read.append(shared[position])
+                    continue
+                read.append(rows[at])
+                if position < n_shared:
+                    shared.append(rows[at])
+                at, n_far = at + 1, n_far + len(chosen)
+            group_rows[start] = read
+        starts = {int(arm): len(own[int(arm)]) for arm in arms}
+        moments = round_.pull(Pull(np.array(arms), n))
+        n_pulls += n * len(arms)
+        for i, arm in enumerate(arms):
+            own[int(arm)] += group_rows[starts[int(arm)]]
+            values = truth[arm, own[int(arm)]]
+            assert moments.count[i] == len(values)
+            assert moments.mean[i] == pytest.approx(values.mean(), abs=1e-12)
+            assert moments.spread[i] == pytest.approx(values.var(), abs=1e-12)
+    assert coverage.oracle.problem.stream.n_read == at
+    assert coverage.oracle.counts.pulls == n_pulls
+    assert metric.pairs.total() == coverage.oracle.counts.total == n_pulls + n_far
+
+
+def test_a_new_order_and_a_new_round_read_new_rows():
+    rows = drawn(100)
+    coverage, _ = streamed([rows])
+    round_, truth = opened(coverage), rewards([])
+    for at in (2, 7):
+        moments = round_.pull(Pull(ARMS, 5, new_order=True))
+        np.testing.assert_allclose(moments.mean, truth[ARMS][:, rows[at : at + 5]].mean(axis=1))
+    coverage = coverage.commit(np.array([0]))
+    moments = opened(coverage).pull(Pull(ARMS, 9))
+    expected = rewards([0])[ARMS][:, rows[12:21]].mean(axis=1)
+    np.testing.assert_allclose(moments.mean, expected)
+
+
+def test_a_pull_beyond_the_end_of_a_stream_raises():
+    coverage, _ = streamed([drawn(20)])
+    round_ = opened(coverage)
+    round_.pull(Pull(ARMS, 18))
+    with pytest.raises(StreamEnded):
+        round_.pull(Pull(ARMS, 1))
+
+
+def test_the_state_of_a_stream_is_how_far_it_was_read():
+    rows = drawn(100)
+    coverage, _ = streamed([rows])
+    opened(coverage).pull(Pull(ARMS, 30))
+    state = coverage.state()
+    again, _ = streamed([rows])
+    again.restore(state)
+    assert again.oracle.problem.stream.n_read == 32
+    assert again.oracle.counts.pulls == 30 * len(ARMS)
+    moments = opened(again).pull(Pull(ARMS, 4))
+    np.testing.assert_allclose(moments.mean, rewards([])[ARMS][:, rows[32:36]].mean(axis=1))
+
+
+NU, DELTA, N_RUNS = 0.15, 0.1, 40
+
+
+def n_failures(strategy, n_distinct):
+    """Return how often the chosen arm is more than ``NU`` below the best of the distribution.
+
+    The stream repeats its first ``n_distinct`` rows, which are drawn independently.
+    """
+    share = np.where(np.arange(30) == 17, 0.4, 0.65)  # arm 17 is the best, all others are bad
+    d = (np.random.default_rng(5).random((400, 30)) < share).astype(float)
+    truth, arms = rewards([], 1.0, d).mean(axis=1), np.arange(30)
+    metric = block_metric(lambda t, s: d[np.ix_(t[:, 0].astype(int), s[:, 0].astype(int))])
+    failures = 0
+    for seed in range(N_RUNS):
+        rows = np.array(drawn(n_distinct, seed, 400), dtype=float)[:, None]
+        batches = Stream(lambda rows=rows: itertools.repeat(rows))
+        reader = StreamReader(batches, takes_objects=True, is_prepared=False)
+        first = StreamRows(rows=reader.read(2), fresh=None, n_read=2, reader=reader)
+        problem = pose(arms[:, None].astype(float), first, k=1, metric=metric)
+        coverage = SampledCoverage.of(Oracle(problem, n_jobs=1), scale=1.0)
+        terms = Terms(coverage.population, random=np.random.default_rng(seed))
+        choice = run_round(strategy, arms, coverage, terms)
+        assert choice.is_proven
+        failures += bool(truth[choice.arms[0]] < truth.max() - NU)
+    return failures
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [KLLUCB(nu=NU, delta=DELTA, early_stop=False), Uniform(nu=NU, delta=DELTA)],
+    ids=["kl-lucb", "uniform"],
+)
+def test_choices_are_within_nu_for_the_distribution_of_the_stream(strategy, monkeypatch):
+    """At most 4 failures are expected; rows that are not independent draws are detected."""
+    monkeypatch.setattr(sampled_coverage, "_SHARED_ROWS", 64)
+    assert n_failures(strategy, 100_000) <= 4
+    assert n_failures(strategy, 6) > 20

@@ -20,7 +20,7 @@ def certify(
     source: options.MovedSources = None,
     target: options.MovedTargets = None,
     confidence: Annotated[str, listed("--confidence")] = "0.95",
-    kind: Annotated[options.Kind, listed("--kind")] = options.Kind.rigorous,
+    kind: Annotated[options.Kind, listed("--kind")] = options.Kind.auto,
     evaluations: Annotated[str | None, listed("--evaluations")] = None,
     seed: options.Seed = "0",
     jobs: options.Jobs = None,

@@ -21,7 +21,15 @@ OUTPUT = "Output"
 
 # Enums, which all supported versions of typer take as choices.
 TableFormat = Enum("TableFormat", {"csv": "csv", "parquet": "parquet"})
-Kind = Enum("Kind", {"rigorous": "rigorous", "asymptotic": "asymptotic"})
+Kind = Enum(
+    "Kind",
+    {
+        "auto": "auto",
+        "exact": "exact",
+        "rigorous": "rigorous",
+        "asymptotic": "asymptotic",
+    },
+)
 Categories = Enum("Categories", {"one_hot": "one-hot", "gower": "gower"})
 Impute = Enum("Impute", {"mean": "mean", "median": "median", "most_frequent": "most-frequent"})
 
@@ -74,19 +82,24 @@ OPTIONS = {
         "the constraints.",
         "--param KEY=VALUE": "Parameter of the method, such as epsilon=0.2; repeatable.",
         "--effort fast|balanced|thorough|NUMBER": "Effort of lazybandit. Default: balanced.",
+        "--certified RATIO": "Search with growing effort until the cost is proven to be at most "
+        "RATIO times the best possible cost, such as 1.05.",
         "--seed N": "Random seed; the same seed gives the same result. Default: 0.",
         "--jobs N": "Number of threads; -1 means all cores. Default: all cores.",
         "--confidence P": "Probability that the bound holds. Default: 0.95.",
-        "--kind rigorous|asymptotic": "rigorous holds for any data; asymptotic needs fewer "
-        "evaluations. Default: rigorous.",
+        "--kind auto|exact|rigorous|asymptotic": "exact computes every dissimilarity and holds for "
+        "certain; rigorous draws rows and holds with the given probability for any data; "
+        "asymptotic does not read the whole target, and holds only if no outlier that was never "
+        "drawn matters. auto is exact up to 2e8 dissimilarities (source rows times target rows) "
+        "without --evaluations, otherwise rigorous. Default: auto.",
         "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
     },
     LIMITS: {
         "--max-evaluations N": "Stop after N computed dissimilarities, such as 1e9, with the best "
         "result so far.",
         "--max-seconds S": "Stop after S seconds, with the best result so far.",
-        "--max-memory SIZE": "Memory for stored dissimilarities, such as 4GB. Default: half of the "
-        "free memory.",
+        "--max-memory SIZE": "Memory that the search may use, such as 4GB. If it is not enough for "
+        "all source rows, random ones take part. Default: 4 GiB for such plans.",
         "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
         "file is removed at the end.",
         "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",

@@ -88,6 +88,14 @@ def parse_confidence(text: str) -> float:
     return float(number)
 
 
+def parse_ratio(text: str, option: str) -> float:
+    """Return a ratio of costs."""
+    number = _number(text)
+    if number is None or not 1 <= number < math.inf:
+        raise InvalidInput(f"{option} {text!r} is not a number >= 1. Pass a ratio such as 1.05.")
+    return float(number)
+
+
 def parse_bytes(text: str) -> int:
     """Return a number of bytes: ``500MB``, ``4GB``, ``1.5GiB``."""
     found = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())

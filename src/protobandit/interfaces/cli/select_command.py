@@ -47,6 +47,7 @@ def select(
     method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
     param: Annotated[list[str] | None, listed("--param")] = None,
     effort: Annotated[str | None, listed("--effort")] = None,
+    certified: Annotated[str | None, listed("--certified")] = None,
     search: SearchOptions,
     checkpoint: Annotated[bool, listed("--checkpoint")] = False,
     checkpoint_every: Annotated[str | None, listed("--checkpoint-every")] = None,
@@ -91,6 +92,7 @@ def select(
         fixed=parsing.parse_names(fixed, "--fixed"),
         at_least=parsing.parse_quotas(at_least, "--at-least"),
         at_most=parsing.parse_quotas(at_most, "--at-most"),
+        certified=None if certified is None else parsing.parse_ratio(certified, "--certified"),
     )
     if dry_run:
         _print_plan(arguments, as_json=as_json, is_quiet=quiet)
@@ -181,6 +183,7 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "method": selection.method,
         "metric": selection.metric_name,
         "status": selection.status,
+        "warnings": [warning.message for warning in selection.warnings],
         "certificate": selection.certificate,
         "out": str(written.folder),
         "files": written.files,

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from protobandit._select import select
-from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.read_options import Notify
 from protobandit.result.report.gallery import gallery
@@ -91,39 +90,18 @@ def run_demo(k: int, *, seed: int, notify: Notify) -> Demo:
 
 def select_digits(digits: Any, k: int, *, method: str, seed: int) -> ScoredSelection:
     """Select by one method, measure the time, and score the selection."""
-    from sklearn.metrics import pairwise_distances_argmin
-
     started = perf_counter()
     selection = select(digits.data, k=k, method=method, random_state=seed)
     seconds = perf_counter() - started
-    nearest = selection.assign(digits.data).labels
-    labels = digits.target[selection.indices]
-    centres = barycentres(digits.data, nearest, digits.data[selection.indices])
-    by_centre = labels[pairwise_distances_argmin(digits.data, centres)]
     score = DemoScore(
         cost=selection.cost,
         cost_error=selection.cost_error,
         evaluations=selection.evaluations,
         seconds=seconds,
-        by_nearest=float(np.mean(labels[nearest] == digits.target)),
-        by_barycentre=float(np.mean(by_centre == digits.target)),
+        by_nearest=selection.nearest_accuracy(digits.target),
+        by_barycentre=selection.barycentric_accuracy(digits.target),
     )
     return ScoredSelection(selection, score)
-
-
-def barycentres(rows: Floats, nearest: Ids, prototypes: Floats) -> Doubles:
-    """Return the mean of the rows nearest to each prototype; the prototype if there are none.
-
-    These are the images of the prototypes under the transport plan that sends every row to its
-    nearest prototype.
-    """
-    n_rows = np.bincount(nearest, minlength=len(prototypes))
-    sums = np.zeros(prototypes.shape)
-    np.add.at(sums, nearest, rows)
-    means: Doubles = np.where(
-        n_rows[:, None] > 0, sums / np.maximum(n_rows, 1)[:, None], prototypes
-    )
-    return means
 
 
 def average(scores: list[DemoScore]) -> DemoScore:

@@ -21,6 +21,7 @@ from protobandit.interfaces.jobs.read_options import (
 )
 from protobandit.metrics.metrics import metric
 from protobandit.problem.constraints import Constraints
+from protobandit.problem.goals import Certified
 from protobandit.problem.limits import Limits
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
@@ -37,7 +38,8 @@ class SelectArguments:
     No ``targets`` means that the source is also the target. ``k`` may be a fraction of the source
     rows or "auto". ``metric`` None chooses a metric by the kind of rows. ``fixed`` holds row
     numbers, or ids if the read options name a column of ids. ``at_least`` and ``at_most`` are one
-    number for all groups, or a number per group. The rest is as in `protobandit.select`.
+    number for all groups, or a number per group. ``certified`` is the ratio of `Certified`. The
+    rest is as in `protobandit.select`.
     """
 
     sources: tuple[str, ...]
@@ -52,6 +54,7 @@ class SelectArguments:
     fixed: tuple[str, ...] = ()
     at_least: int | Mapping[str, int] | None = None
     at_most: int | Mapping[str, int] | None = None
+    certified: float | None = None
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     n_jobs: int | None = None
@@ -109,6 +112,7 @@ class OpenedProblem:
             ),
             "method": self.method,
             "constraints": self._constraints(),
+            "until": None if arguments.certified is None else Certified(arguments.certified),
             "by": self._classes(),
             "n_jobs": arguments.n_jobs,
             "limits": arguments.limits,

@@ -124,7 +124,8 @@ class SelectJob:
     def certify(self, problem: OpenedProblem, selection: Selection, notify: Notify) -> SavedResult:
         """Add a certificate if requested, and the record of the run."""
         arguments = self.arguments
-        if self.has_certificate and not self.interrupt.is_set():
+        is_wanted = self.has_certificate and selection.certificate is None
+        if is_wanted and not self.interrupt.is_set():
             notify("Computing the certificate …")
             with self._skipped_on_ctrl_c():
                 selection = selection.certified(

@@ -74,7 +74,7 @@ def page(report: ReportData) -> str:
             "data": script_json(script_data(report)),
             "title": _title(summary),
             "lead": _lead(summary),
-            "status": escape(summary.status),
+            "status": _status(summary),
             "facts": _facts(report),
             "details": _details(summary),
             "command": _command(summary),
@@ -124,6 +124,14 @@ def _lead(summary: SelectionSummary) -> str:
     seconds = format_duration(summary.selection.seconds)
     how = f"by {summary.method}, {summary.metric} distance, in {seconds}"
     return escape(f"Chosen{origin} {how}.")
+
+
+def _status(summary: SelectionSummary) -> str:
+    """Return the status, with its warnings emphasised."""
+    status = escape(summary.status)
+    for warning in map(escape, summary.warnings):
+        status = status.replace(warning, f'<strong class="warning">{warning}</strong>')
+    return status
 
 
 def _facts(report: ReportData) -> str:

@@ -40,6 +40,7 @@ class SelectionSummary:
     classes: str
     spent: str
     status: str
+    warnings: tuple[str, ...]
     guarantee: str
     certificate: str
     certified: float | None
@@ -80,6 +81,7 @@ def summarize(
         classes=_classes(selection.prototype_labels),
         spent=_spent(selection),
         status=clean(selection.status),
+        warnings=tuple(clean(warning) for warning in selection.warnings),
         guarantee=_text(selection.guarantee),
         certificate=_text(certificate),
         certified=_bound(certificate),

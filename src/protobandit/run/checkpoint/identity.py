@@ -27,6 +27,7 @@ def identity_of(
     return {
         "protobandit": __version__,
         **fingerprints,
+        "stream": "none" if problem.stream is None else "read as needed",
         "weights": digest(problem.weights),
         "k": problem.k,
         "metric": _words((name, dict(metric.parameters))),

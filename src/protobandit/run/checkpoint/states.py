@@ -13,7 +13,7 @@ from protobandit.oracle.counts import Counts
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.control import Clock, SavedState, StateStore, StopReason
 from protobandit.search.drivers.race.schedule import Rung
-from protobandit.search.methods.method import Schedule
+from protobandit.search.methods.method import Reduction, Schedule
 
 _MOST_BYTES = 2 << 30  # a larger state is not saved
 
@@ -60,7 +60,8 @@ class SavedStates(StateStore):
         saved = self._record.schedule
         if saved is not None:
             rungs = tuple(Rung(**rung) for rung in saved["rungs"])
-            return Schedule(**{**saved, "rungs": rungs})
+            reductions = tuple(Reduction(**each) for each in saved["reductions"])
+            return Schedule(**{**saved, "rungs": rungs, "reductions": reductions})
         schedule = make()
         self._record.schedule = _as_json(asdict(schedule))
         self._file.save()
@@ -94,6 +95,11 @@ class SavedStates(StateStore):
 
     def drop(self, name: str) -> None:
         self._record.states.pop(name, None)
+
+    def keep(self) -> None:
+        """Keep what is saved: a second search of this run saves and restores nothing."""
+        self.is_active = False
+        self._to_restore.clear()
 
     def stop(self, reason: StopReason) -> None:
         if not reason.is_repeatable:

@@ -11,7 +11,7 @@ Rules
    rows are discarded. So survivors are never judged on the rows that made them survive.
 3. The moments are those of the arm since the current order began.
 4. An arm is never extended beyond ``terms.population`` rows. There ``count == population`` and its
-   mean is exact.
+   mean is exact. A population of `ENDLESS` has no end that a strategy could reach.
 """
 
 from __future__ import annotations

@@ -21,15 +21,18 @@ from protobandit.search.arms.pac import Pac, hoeffding_rows
 class Uniform(Pac):
     """Pull every arm on the same m rows and choose the best means.
 
-    Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best.
+    Guarantee: with probability ``1 - delta`` every chosen arm is within ``nu`` of the r-th best,
+    and one of them is within ``nu`` of the best.
     Cost: ``m * n`` pulls for n arms and r picks, m = ceil(2 / nu**2 * ln(r * (n - r) / delta)),
     never more than one pass over the target, where the choice is exact.
 
-    Proof. Suppose that a bad arm, one more than ``nu`` below the r-th best, is chosen. Then one of
-    the r best is not chosen, so the mean of the bad arm is at least the mean of that one. On m
-    shared rows their paired differences lie in [-1, 1] and have a mean below ``-nu``. By Hoeffding
-    (1963; Theorem 4 covers rows without replacement) such a sum reaches 0 with probability at most
-    ``exp(-m * nu**2 / 2) <= delta / (r * (n - r))``, and there are at most r (n - r) such pairs.
+    Proof. Consider pairs of an arm i of the r best and an arm j of the others that is more than
+    ``nu`` below i. On m shared rows their paired differences lie in [-1, 1] and have a mean below
+    ``-nu``. By Hoeffding (1963; Theorem 4 covers rows without replacement) such a sum reaches 0
+    with probability at most ``exp(-m * nu**2 / 2) <= delta / (r * (n - r))``, and there are at most
+    r (n - r) such pairs. If none does, and i is not chosen, then an arm that is not one of the r
+    best is chosen, and each such arm, having at least the mean of i on the rows, is within ``nu``
+    of i. For i any of the r best this is the first statement, for i the best arm the second.
 
     Parameters
     ----------

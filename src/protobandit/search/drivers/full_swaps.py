@@ -31,12 +31,15 @@ _CHUNK_ENTRIES = 1 << 23
 class Pass:
     """The number of swaps of a pass over the arms, and whether no other swap lowers the cost.
 
-    ``n_unchanged`` is the number of arms that have been computed since the last swap.
+    ``n_unchanged`` is the number of arms that have been computed since the last swap. After the
+    last pass no single swap lowers the cost by more than the share ``gain_bound`` of it, where that
+    is known.
     """
 
     n_swaps: int
     is_last: bool
     n_unchanged: int = 0
+    gain_bound: float | None = None
 
 
 def eager_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pass]:
@@ -55,7 +58,7 @@ def eager_passes(medoids: Medoids, *, last: Pass | None = None) -> Iterator[Pass
             n_swaps += n_made
             n_unchanged = 0 if n_made else n_unchanged + chunk.stop - chunk.start
             if n_unchanged >= medoids.n_arms:
-                yield Pass(n_swaps, is_last=True)
+                yield Pass(n_swaps, is_last=True, gain_bound=medoids.gain_bound)
                 return
         yield Pass(n_swaps, is_last=False, n_unchanged=n_unchanged)
 
@@ -97,7 +100,8 @@ def best_passes(
                 swapped.append(slot)
             if len(swapped) == n_swaps:
                 break
-        yield Pass(len(swapped), is_last=not swapped)
+        gain_bound = None if swapped else medoids.gain_bound
+        yield Pass(len(swapped), is_last=not swapped, gain_bound=gain_bound)
         if not swapped:
             return
 

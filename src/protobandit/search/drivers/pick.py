@@ -13,12 +13,15 @@ class SwapPasses:
     """The number of swaps and passes of a run, and what ended them before convergence.
 
     ``ended_by`` names a limit, an interruption or a parameter; None if no other swap lowered the
-    cost.
+    cost. No single swap lowers the cost by more than the share ``gain_bound`` of it, except with
+    probability ``delta``; None if that is not known.
     """
 
     n_swaps: int
     n_passes: int
     ended_by: str | None = None
+    gain_bound: float | None = None
+    delta: float = 0.0
 
     def __str__(self) -> str:
         end = f", ended by {self.ended_by} before convergence" if self.ended_by else ""

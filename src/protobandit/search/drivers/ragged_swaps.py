@@ -25,18 +25,24 @@ _AT_ONCE = 8  # arms computed in one product: more share the product, but more m
 
 
 def refine_eagerly(
-    swap_state: SwapState, ragged: RaggedTable, *, passes: int, control: SearchControl | None = None
+    swap_state: SwapState,
+    ragged: RaggedTable,
+    *,
+    passes: int,
+    most: int | None = None,
+    control: SearchControl | None = None,
 ) -> tuple[int, Doubles]:
     """Make every swap that lowers the cost, the best first, and return how many were made.
 
     A pass computes the best swap of every arm, then tries those that would lower the cost, best
     first, each with the current prototypes. Also returned are the changes of the cost by the best
-    swap of each arm in the last pass, infinite for prototypes. If ``control`` is interrupted, the
-    passes end between two swaps.
+    swap of each arm in the last pass, infinite for prototypes. The passes end when the distances of
+    ``most`` arms have been computed, or, between two swaps, if ``control`` is interrupted.
 
     Reference: Schubert, Rousseeuw (2021), FasterPAM.
     """
     n_swaps, changes = 0, np.zeros(len(ragged))
+    n_left = len(ragged) * passes if most is None else most
     control = control or SearchControl()
     for _ in range(passes):
         least = least_change(swap_state)
@@ -44,33 +50,35 @@ def refine_eagerly(
         queue = np.flatnonzero(changes < least)
         before = n_swaps
         with suppress(Halt):  # raised before the next swaps, never within one
-            while len(queue) and not control.is_interrupted():
-                n_made, queue = _swap_some(swap_state, ragged, queue, least)
-                n_swaps += n_made
-        if n_swaps == before or control.is_interrupted():
+            while len(queue) and n_left > 0 and not control.is_interrupted():
+                n_at_once = min(_AT_ONCE, n_left)
+                n_made, n_tried, queue = _swap_some(swap_state, ragged, queue, least, n_at_once)
+                n_swaps, n_left = n_swaps + n_made, n_left - n_tried
+        if n_swaps == before or n_left <= 0 or control.is_interrupted():
             break
     return n_swaps, changes
 
 
 def _swap_some(
-    swap_state: SwapState, ragged: RaggedTable, arms: Ids, least: float
-) -> tuple[int, Ids]:
-    """Make the best swaps of these arms, one per slot; return how many, and the remaining arms.
+    swap_state: SwapState, ragged: RaggedTable, arms: Ids, least: float, most: int
+) -> tuple[int, int, Ids]:
+    """Make the best swaps of these arms, one per slot and at most ``most``.
 
-    Swaps of different slots seldom affect each other, so their distances are computed together.
+    Return how many were made, how many were tried, and the arms that remain. Swaps of different
+    slots seldom affect each other, so their distances are computed together.
     """
     changes, slots = swap_state.changes(ragged, arms)
     improving = np.flatnonzero(changes < least)
     improving = improving[np.argsort(changes[improving], kind="stable")]
     _, firsts = np.unique(slots[improving], return_index=True)
-    firsts = np.sort(firsts)[:_AT_ONCE]
+    firsts = np.sort(firsts)[:most]
     chosen, n_swaps = arms[improving[firsts]], 0
     for arm, row in zip(chosen, ragged.distances(chosen), strict=True):
         change, slot = swap_state.change(ragged, int(arm))
         if change < least:
             swap_state.exchange(slot, int(arm), row)
             n_swaps += 1
-    return n_swaps, arms[np.sort(np.delete(improving, firsts))]
+    return n_swaps, len(chosen), arms[np.sort(np.delete(improving, firsts))]
 
 
 def changes_of_others(swap_state: SwapState, ragged: RaggedTable) -> Doubles:

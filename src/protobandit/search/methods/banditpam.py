@@ -23,6 +23,7 @@ from protobandit.search.drivers.bandit_swaps import bandit_swaps
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
 from protobandit.search.objectives.prefixes import PrefixCoverage, Prefixes
 from protobandit.search.objectives.swap_state import SwapState
@@ -47,6 +48,10 @@ class _Found:
 class BanditPAM(Method):
     """PAM, with each step decided by successive elimination on sampled target rows (BanditPAM).
 
+    It is a heuristic: its confidence intervals use estimated standard deviations and assume tails
+    like those of a normal distribution, so that nothing is proven unless every step has read the
+    whole target. `Refined` with ``swaps="pac"`` proves its last step.
+
     All steps read the target rows in the same random order, from its beginning. Distances that have
     been computed are kept, so that later steps mostly look them up (BanditPAM++). A swap is made
     only if it lowers the cost on the whole target, so the result is never worse than that of BUILD.
@@ -64,7 +69,7 @@ class BanditPAM(Method):
         Number of target rows that all arms read first; by default 100 (as in the paper), or 10 k if
         that is more. With |T| or more, every step is that of PAM.
     delta
-        Probability of error of one search, divided among its arms (the paper uses 0.001).
+        Nominal probability of error of one search, divided among its arms (the paper uses 0.001).
     max_iter
         Largest number of searches for a swap; 0 returns the result of BUILD.
 
@@ -76,6 +81,7 @@ class BanditPAM(Method):
 
     name: ClassVar[str] = "banditpam"
     supports: ClassVar[frozenset[str]] = frozenset()
+    may_overlook_far_rows: ClassVar[bool] = True
     batch: int | None = None
     delta: float = 0.001
     max_iter: int = 300
@@ -195,9 +201,14 @@ class BanditPAM(Method):
         columns = min((1 + _SWAPS) * problem.k, n_source) * n_target
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
         members = _members_bytes(problem, itemsize)
-        room = max(limits.room() - members, 0)  # for prefixes
+        room = max(limits.memory_budget - members, 0)  # for prefixes
         kept = min(evaluations * itemsize, room)
-        return Schedule(evaluations=evaluations, memory=members + kept, n_prefix_bytes=room)
+        return Schedule(
+            evaluations=evaluations,
+            is_rough=True,
+            memory=members + kept + working_bytes(problem),
+            n_prefix_bytes=room,
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.is_proven:

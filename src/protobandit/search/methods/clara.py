@@ -19,7 +19,8 @@ from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.subsample import CandidateSet, ValidationRows, subsample
 from protobandit.search.drivers.table_greedy import order_by_gain
-from protobandit.search.methods.method import Method, Schedule
+from protobandit.search.methods.memory import working_bytes
+from protobandit.search.methods.method import Method, Schedule, reductions
 
 _MOST_VALIDATION_ROWS = 1 << 16  # a larger target is sampled
 _STATE = "samples"
@@ -53,6 +54,7 @@ class Clara(Method):
 
     name: ClassVar[str] = "clara"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     n_samples: int = 5
     sample_size: int | None = None
 
@@ -113,7 +115,13 @@ class Clara(Method):
         samples = _in_sample(problem, size, 0)
         samples += (self.n_samples - 1) * _in_sample(problem, size, problem.k)
         in_memory = max(2 * problem.k * n_validation, _in_sample(problem, size, problem.k))
-        return Schedule(evaluations=samples, memory=in_memory * itemsize, n_validation=n_validation)
+        wanted = _n_validation(problem, itemsize, replace(limits, memory=None))
+        return Schedule(
+            evaluations=samples,
+            memory=in_memory * itemsize + working_bytes(problem),
+            n_validation=n_validation,
+            reductions=reductions(validation_rows=(n_validation, wanted)),
+        )
 
 
 def _save(control: SearchControl, best: CandidateSet, n_done: int) -> None:
@@ -141,5 +149,5 @@ def _in_sample(problem: Problem, size: int, n_kept: int) -> int:
 
 def _n_validation(problem: Problem, itemsize: int, limits: Limits) -> int:
     """Return the number of target rows on which sets of prototypes are compared."""
-    room = limits.room() // (2 * problem.k * itemsize)
-    return min(len(problem.target), _MOST_VALIDATION_ROWS, max(room, 40 + 2 * problem.k))
+    n_rows = limits.memory_budget // (2 * problem.k * itemsize)
+    return min(len(problem.target), _MOST_VALIDATION_ROWS, max(n_rows, 40 + 2 * problem.k))

@@ -18,6 +18,7 @@ from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.drivers.random_swaps import BLOCK, ColumnCache, random_swaps
 from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Schedule, require_memory
 from protobandit.search.objectives.swap_state import SwapState
 
@@ -55,6 +56,7 @@ class Clarans(Method):
 
     name: ClassVar[str] = "clarans"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed"})
+    may_overlook_far_rows: ClassVar[bool] = True
     numlocal: int = 2
     maxneighbor: int | None = None
 
@@ -120,9 +122,11 @@ class Clarans(Method):
         n_drawn = self.numlocal * (problem.k + _TRIED * self.patience(problem))
         if capacity == n_source:  # each is computed only when it is first drawn
             n_drawn = n_source * -np.expm1(-n_drawn / n_source)
+        n_kept = min(capacity, round(n_drawn))
         return Schedule(
             evaluations=round(n_drawn) * n_target,
-            memory=(capacity + 2 * problem.k) * n_target * itemsize,
+            is_rough=True,
+            memory=(n_kept + 2 * problem.k) * n_target * itemsize + working_bytes(problem),
             n_columns=capacity,
         )
 
@@ -150,5 +154,5 @@ def _capacity(problem: Problem, itemsize: int, limits: Limits) -> int:
         contents="the distances of a few prototypes to the whole target",
         instead="Use method='clara'.",
     )
-    n_rows = limits.room() // row_bytes - 2 * k  # beside the best and the current prototypes
+    n_rows = limits.memory_budget // row_bytes - 2 * k  # beside the best and the current prototypes
     return min(n_source, max(n_rows, least))

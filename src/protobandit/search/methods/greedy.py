@@ -29,6 +29,7 @@ from protobandit.search.methods.greedy_bounds import (
     require_epsilon,
     subset_size,
 )
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
 from protobandit.search.objectives.coverage import ExactCoverage
 
@@ -42,6 +43,7 @@ class _ExactGains(Method):
     """The part that greedy methods on exact gains have in common."""
 
     memoize: Memoize
+    is_lazy: ClassVar[bool] = False  # the data determine how many gains are computed
 
     @property
     def rows_per_iteration(self) -> int:
@@ -59,10 +61,17 @@ class _ExactGains(Method):
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_target = len(problem.target)
         n_terms, n_pairs = self.n_terms(problem), len(problem.source) * n_target
-        n_bytes = n_pairs * problem.distance_dtype.itemsize
-        if self.memoize is True or (self.memoize == "auto" and n_bytes <= limits.room()):
-            return Schedule(evaluations=min(n_pairs, n_terms), memory=n_bytes, keeps_matrix=True)
-        return Schedule(evaluations=n_terms + problem.k * n_target, memory=0)
+        n_bytes, beside = n_pairs * problem.distance_dtype.itemsize, working_bytes(problem)
+        if self.memoize is True or (self.memoize == "auto" and n_bytes <= limits.memory_budget):
+            return Schedule(
+                evaluations=min(n_pairs, n_terms),
+                most_evaluations=n_pairs,
+                memory=n_bytes + beside,
+                keeps_matrix=True,
+            )
+        return Schedule(
+            evaluations=n_terms + problem.k * n_target, is_rough=self.is_lazy, memory=beside
+        )
 
     def picks(
         self,
@@ -136,8 +145,8 @@ class SpotGreedy(_ExactGreedy):
     r
         Number of rows per iteration.
     memoize
-        Whether to keep all dissimilarities. "auto" keeps them if they fit into half the free
-        memory.
+        Whether to keep all dissimilarities. "auto" keeps them if they fit into 4 GiB, or into
+        ``Limits(memory)``.
 
     References
     ----------
@@ -173,6 +182,7 @@ class LazyGreedy(_ExactGreedy):
     """
 
     name: ClassVar[str] = "lazygreedy"
+    is_lazy: ClassVar[bool] = True
     share: ClassVar[float] = _LAZY_SHARE
     r: int = 1
     memoize: Memoize = "auto"
@@ -203,6 +213,7 @@ class StochasticGreedy(_ExactGains):
 
     name: ClassVar[str] = "stochasticgreedy"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.1
     memoize: Memoize = "auto"
 
@@ -254,6 +265,7 @@ class ThresholdGreedy(_ExactGains):
     """
 
     name: ClassVar[str] = "thresholdgreedy"
+    is_lazy: ClassVar[bool] = True
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
     epsilon: float = 0.1
     memoize: Memoize = "auto"

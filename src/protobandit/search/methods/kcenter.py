@@ -15,6 +15,7 @@ from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.farthest import farthest_first
 from protobandit.search.drivers.pick import Pick
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule
 
 
@@ -55,7 +56,13 @@ class KCenter(Method):
         return _per_iteration(problem)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        return Schedule(evaluations=problem.k * _per_iteration(problem), memory=0)
+        is_same = problem.target is problem.source
+        evaluations = problem.k * _per_iteration(problem)
+        return Schedule(
+            evaluations=evaluations,
+            most_evaluations=evaluations if is_same else None,
+            memory=working_bytes(problem),
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         if not outcome.feasibility.is_free:

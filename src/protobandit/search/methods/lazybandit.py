@@ -13,6 +13,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
+from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import (
@@ -27,10 +28,12 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl, StopKind, StopReason
 from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.race.memory import race_memory
 from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
+    most_evaluations,
     planned_evaluations,
     rungs_for,
 )
@@ -42,7 +45,8 @@ from protobandit.search.drivers.race.state import (
 )
 from protobandit.search.drivers.table_greedy import order_by_gain
 from protobandit.search.methods.greedy_bounds import exact_guarantee
-from protobandit.search.methods.method import Method, Outcome, Schedule
+from protobandit.search.methods.memory import prepared_bytes, row_bytes
+from protobandit.search.methods.method import Method, Outcome, Schedule, reductions
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
 _EXPENSIVE_EFFORT = 0.6  # factor of the effort if the metric is the user's own function
@@ -50,6 +54,12 @@ _AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one r
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
 _ENDLESS = 1 << 62  # rows
 _UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
+_HEAVY = 2.0  # in units of the mean weight: few rows can have a weight above it and matter
+_LIMITED_SEARCH = RunWarning(
+    WarningKind.LIMITED_SEARCH,
+    "the limit of evaluations was too low for a complete search for small clusters far from all "
+    "other target rows; one may have been overlooked. Allow more evaluations.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +70,24 @@ class LazyBandit(Method):
     fewer source rows and reads more target rows. The result is ordered by greedy gain, so that its
     first prototypes are a good smaller selection.
 
-    Evaluations: |S| (100 + 2 k) effort on the first rung, and one to three times as many on all
-    later rungs together (six times for k up to 12). This does not depend on |T|. If |S||T| is small
-    or less than that, all dissimilarities are computed and the start is exact greedy selection.
-    Memory: the distances of the first rung, and a part of those of later rungs.
+    Evaluations: F = |S| max(k + 1, (100 + 2 k) effort) on the first rung, and about one to three
+    times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
+    total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|.
+    ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
+    a user's own function) or less than planned, all dissimilarities are computed and the start is
+    exact greedy selection. Memory: the distances of the first rung, and about as many of later
+    rungs, with their columns (`race_memory`); the plan stays within 4 GiB, or within
+    ``Limits(memory)``, by leaving out random source rows, and the run then warns.
 
     Parameters
     ----------
     effort
         "fast" (1), "balanced" (2.5), "thorough" (6), or a number: the number of target rows on the
-        first rung in units of 100 + 2 k; everything else is in proportion. From 5 on, and if |S||T|
-        is at most 65,536, the distances of the 18 k source rows that are closest to an improvement
-        are computed at all rows of the last rung, and forced swaps among them improve on results
-        that no single swap improves.
+        first rung in units of 100 + 2 k; everything else is in proportion. From 5 on, the distances
+        of the 18 k source rows that are closest to an improvement are computed at all rows of the
+        last rung, and forced swaps among them improve on results that no single swap improves. If
+        all dissimilarities are computed, swaps from other starts do so at any effort, without
+        further evaluations; more effort tries more starts and is never worse.
     """
 
     name: ClassVar[str] = "lazybandit"
@@ -91,6 +106,10 @@ class LazyBandit(Method):
     def level(self) -> float:
         """Return the effort as a number."""
         return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
+
+    def with_more_effort(self) -> LazyBandit:
+        larger = [name for name, level in EFFORTS.items() if level > self.level]
+        return replace(self, effort=larger[0] if larger else 2 * self.level)
 
     def picks(
         self,
@@ -112,8 +131,14 @@ class LazyBandit(Method):
     def stream_rows(
         self, *, n_source: int, k: int, is_expensive: bool, limits: Limits
     ) -> int | None:
-        rungs = _rungs(n_source, _ENDLESS, k, is_expensive, 8, limits, self.level)
-        return rungs[-1].n_rows
+        size = _Size(
+            n_source=n_source,
+            n_target=_ENDLESS,
+            k=k,
+            is_expensive=is_expensive,
+            itemsize=8,
+        )
+        return _affordable_rungs(size, limits, self.level)[-1].n_rows
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None
@@ -145,7 +170,12 @@ def run_race(
             control=control,
         )
         result = _last_result(results, rungs, control)
-    remark, state = _remark(oracle, result, control.stopped), result.swap_state
+    if not result.is_searched:
+        control.warn(_LIMITED_SEARCH)
+    remark, state = "", result.swap_state
+    if control.stopped is not None:
+        n_rows = result.rung.n_rows
+        remark = f"The race was stopped at {n_rows:,} target rows by {control.stopped}."
     is_whole = result.rung.n_rows == len(oracle.problem.target)
     table = FullTable(oracle=oracle, arms=result.prototypes, matrix=state.matrix)
     slots = np.arange(len(result.prototypes))
@@ -183,36 +213,77 @@ def _last_result(
 
 def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
     """Return the schedule of a race on this problem."""
-    itemsize = problem.distance_dtype.itemsize
-    n_source, n_target = len(problem.source), len(problem.target)
-    is_expensive = problem.metric.is_expensive
-    rungs = _rungs(n_source, n_target, problem.k, is_expensive, itemsize, limits, effort)
-    first, last = rungs[0], rungs[-1]
-    return Schedule(
-        evaluations=planned_evaluations(rungs, problem.k),
-        memory=(first.n_arms * first.n_rows + last.n_finalists * last.n_rows) * (itemsize + 4),
-        rungs=tuple(rungs),
-    )
-
-
-def _rungs(
-    n_source: int,
-    n_target: int,
-    k: int,
-    is_expensive: bool,
-    itemsize: int,
-    limits: Limits,
-    effort: float,
-) -> list[Rung]:
-    return rungs_for(
+    n_source, k = len(problem.source), problem.k
+    size = _Size(
         n_source=n_source,
-        n_target=n_target,
+        n_target=len(problem.target),
         k=k,
-        effort=effort * (_EXPENSIVE_EFFORT if is_expensive else 1.0),
-        at_once=_AT_ONCE_IF_EXPENSIVE if is_expensive else _AT_ONCE,
-        entries=limits.room() // 2 // (itemsize + 4),
-        evaluations=limits.evaluations,
+        is_expensive=problem.metric.is_expensive,
+        itemsize=problem.distance_dtype.itemsize,
+        row_bytes=row_bytes(problem.target),
+        beside=prepared_bytes(problem),
     )
+    wanted, rungs = size.rungs(effort), _affordable_rungs(size, limits, effort)
+    return Schedule(
+        evaluations=planned_evaluations(rungs, k, size.n_target, limits.evaluations),
+        most_evaluations=most_evaluations(
+            rungs, k, size.n_target, can_repeat=problem.weights is not None
+        ),
+        memory=size.memory(rungs),
+        rungs=tuple(rungs),
+        reductions=reductions(
+            source_rows=(rungs[0].n_arms, n_source),
+            target_rows=(rungs[-1].n_rows, wanted[-1].n_rows),
+            finalists=(rungs[-1].n_finalists, wanted[-1].n_finalists),
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Size:
+    """The size of a problem, as far as the rungs of a race depend on it."""
+
+    n_source: int
+    n_target: int
+    k: int
+    is_expensive: bool
+    itemsize: int
+    row_bytes: float = 0.0
+    beside: int = 0  # bytes that do not depend on the rungs
+
+    def rungs(
+        self, effort: float, *, entries: int = _ENDLESS, evaluations: int | None = None
+    ) -> list[Rung]:
+        return rungs_for(
+            n_source=self.n_source,
+            n_target=self.n_target,
+            k=self.k,
+            effort=effort * (_EXPENSIVE_EFFORT if self.is_expensive else 1.0),
+            at_once=_AT_ONCE_IF_EXPENSIVE if self.is_expensive else _AT_ONCE,
+            entries=entries,
+            evaluations=evaluations,
+        )
+
+    def memory(self, rungs: Sequence[Rung]) -> int:
+        needed = race_memory(rungs, self.k, itemsize=self.itemsize, row_bytes=self.row_bytes)
+        return needed + self.beside
+
+
+def _affordable_rungs(size: _Size, limits: Limits, effort: float) -> list[Rung]:
+    """Return the rungs of the race that the limits allow.
+
+    The number of kept dissimilarities is the largest whose rungs need no more memory than allowed.
+    """
+    rungs = size.rungs(effort, evaluations=limits.evaluations)
+    if size.memory(rungs) <= limits.memory_budget:
+        return rungs
+    low, high = 0, sum(rung.n_arms * rung.n_rows for rung in rungs)
+    while high - low > 1 + low // 1000:
+        entries = (low + high) // 2
+        rungs = size.rungs(effort, entries=entries, evaluations=limits.evaluations)
+        is_within = size.memory(rungs) <= limits.memory_budget
+        low, high = (entries, high) if is_within else (low, entries)
+    return size.rungs(effort, entries=low, evaluations=limits.evaluations)
 
 
 def _order(
@@ -223,16 +294,13 @@ def _order(
     n, weights = len(problem.target), problem.weights
     if n_rows[0] == n or problem.fresh is not None:
         return RowOrder(), weights
-    is_uneven = weights is not None and weights.sum() ** 2 < _UNEVEN * n * (weights @ weights)
-    if weights is not None and is_uneven and n_rows[-1] < n:
+    if weights is not None and _is_uneven(weights) and n_rows[-1] < n:
         return WeightedOrder(WeightedSampler(weights), random), None
     return RandomOrder(n, random), weights
 
 
-def _remark(oracle: Oracle, result: RungResult, stopped: StopReason | None) -> str:
-    parts = []
-    if stopped is not None:
-        parts.append(f"The race was stopped at {result.rung.n_rows:,} target rows by {stopped}.")
-    if result.n_started < len(oracle.problem.source):
-        parts.append(f"Because of the limits, {result.n_started:,} random source rows took part.")
-    return " ".join(parts)
+def _is_uneven(weights: Doubles) -> bool:
+    """Return whether rows should be drawn by weight: the order must not miss heavy rows."""
+    n, total = len(weights), weights.sum()
+    is_heavy = weights.max() > _HEAVY * total / n
+    return bool(is_heavy or total**2 < _UNEVEN * n * (weights @ weights))

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.memory import shown_bytes
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
-from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.objective import Objective
 
@@ -24,7 +25,7 @@ from protobandit.search.objectives.objective import Objective
 class Outcome:
     """The outcome of a run, from which a method derives its guarantee.
 
-    ``cost`` and ``k`` are those of the result.
+    ``cost`` and ``k`` are those of the result, ``passes`` are its passes of swaps, if any.
     """
 
     problem: Problem
@@ -32,6 +33,7 @@ class Outcome:
     is_proven: bool
     cost: float
     k: int
+    passes: SwapPasses | None = None
 
     @property
     def feasibility(self) -> Feasibility:
@@ -39,18 +41,48 @@ class Outcome:
         return self.problem.feasibility
 
 
+SOURCE_ROWS = "source rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """One number that the limits have reduced: what it counts, what is planned, what was wanted."""
+
+    of: str
+    planned: int
+    wanted: int
+
+
+def reductions(**counts: tuple[int, int]) -> tuple[Reduction, ...]:
+    """Return the reductions among ``name=(planned, wanted)``."""
+    return tuple(
+        Reduction(of=name.replace("_", " "), planned=planned, wanted=wanted)
+        for name, (planned, wanted) in counts.items()
+        if planned < wanted
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """What a search plans to do.
 
-    A schedule is made once, from the problem and the limits. `plan` shows it, the search follows
-    it, the progress display compares with it, and a checkpoint keeps it, so that a resumed run
-    follows the same schedule even if the amount of free memory has changed.
+    A schedule is made once, from the problem and the limits alone: neither the clock nor the free
+    memory affects it. `plan` shows it, the search follows it, the progress display compares with
+    it, and a checkpoint keeps it.
 
     Attributes
     ----------
-    evaluations, memory
-        The expected number of evaluations, and bytes of kept dissimilarities.
+    evaluations
+        The expected number of evaluations.
+    most_evaluations
+        The number of evaluations that is never exceeded, or None if no such number is known.
+    is_rough
+        Whether the number of evaluations depends on the data, so that it may well be wrong by more
+        than a factor of 1.5.
+    memory
+        The expected growth of the resident memory at its peak, in bytes.
+    reductions
+        What the limits have reduced.
     keeps_matrix
         Whether every dissimilarity that is computed is kept.
     rungs
@@ -61,15 +93,26 @@ class Schedule:
         The number of source rows whose distances to the whole target are kept.
     n_prefix_bytes
         The bytes for distances to the first target rows of an order.
+    n_sampled
+        The largest number of target rows of a sample.
     """
 
     evaluations: int
     memory: int
+    most_evaluations: int | None = None
+    is_rough: bool = False
+    reductions: tuple[Reduction, ...] = ()
     keeps_matrix: bool = False
     rungs: tuple[Rung, ...] = ()
     n_validation: int = 0
     n_columns: int = 0
     n_prefix_bytes: int = 0
+    n_sampled: int = 0
+
+    @property
+    def n_left_out(self) -> int:
+        """Return the number of source rows that take no part."""
+        return sum(each.wanted - each.planned for each in self.reductions if each.of == SOURCE_ROWS)
 
 
 class Method:
@@ -83,10 +126,19 @@ class Method:
         The constraints and goals that the method supports: a subset of {"fixed", "groups",
         "costs", "until"}. A call that needs another one is refused before the search starts.
         "until" requires picks whose objective is the exact coverage of the target.
+    may_overlook_far_rows
+        Whether the search may miss a small cluster of target rows far from all others, because it
+        samples rows and does not look for such clusters. The run then warns if few far rows carry
+        much of the cost.
+    draws_from_stream
+        Whether the search draws the rows of a stream as it needs them (``Problem.stream``), and
+        does not need to read its target first.
     """
 
     name: ClassVar[str]
     supports: ClassVar[frozenset[str]] = frozenset()
+    may_overlook_far_rows: ClassVar[bool] = False
+    draws_from_stream: ClassVar[bool] = False
 
     @property
     def is_exact_greedy(self) -> bool:
@@ -97,6 +149,10 @@ class Method:
     def has_own_kernel(self) -> bool:
         """Return whether the method calls a kernel that is the user's own function."""
         return False
+
+    def with_more_effort(self) -> Method | None:
+        """Return the method with the next larger effort, or None if it has no effort."""
+        return None
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         """Return the schedule of a run; this computes no dissimilarity."""
@@ -141,10 +197,9 @@ def _plain(value: Any) -> Any:
 
 
 def require_memory(n_bytes: int, limits: Limits, *, user: str, contents: str, instead: str) -> None:
-    """Raise unless ``n_bytes`` may be used; ``instead`` is the advice of the message."""
-    room = limits.room()
-    if n_bytes > room:
+    """Raise if ``Limits(memory)`` is less than ``n_bytes``; ``instead`` is the advice."""
+    if limits.memory is not None and n_bytes > limits.memory:
         raise InvalidInput(
-            f"{user} needs {n_bytes / 1e9:.1f} GB for {contents} but {room / 1e9:.1f} GB may be "
-            f"used. {instead}"
+            f"{user} needs {shown_bytes(n_bytes)} for {contents}, more than "
+            f"Limits(memory={limits.memory}) allows. {instead}"
         )

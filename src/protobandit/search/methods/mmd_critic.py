@@ -18,6 +18,7 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.kernel_methods import KernelMethod, embedded
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Schedule
 from protobandit.search.objectives.discrepancy import Discrepancy
 
@@ -137,7 +138,8 @@ class MMDCritic(KernelMethod):
         n_source = len(problem.source)
         picks = n_source + problem.k * n_source
         return Schedule(
-            evaluations=self._set_up(problem) + picks + self._for_criticisms(problem), memory=0
+            evaluations=self._set_up(problem) + picks + self._for_criticisms(problem),
+            memory=working_bytes(problem),
         )
 
     def _set_up(self, problem: Problem) -> int:

@@ -20,6 +20,7 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.full_swaps import eager_passes
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.subsample import greedy_medoids, sample_target
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Schedule, require_memory
 from protobandit.search.methods.swap_passes import improve
 from protobandit.search.objectives.medoids import nearest_rows
@@ -57,6 +58,7 @@ class OneBatch(Method):
 
     name: ClassVar[str] = "onebatch"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
     batch_size: int | None = None
     weighting: str = "auto"
     max_iter: int = 100
@@ -117,7 +119,8 @@ class OneBatch(Method):
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_pairs = len(problem.source) * self.n_rows(problem)
         n_bytes = n_pairs * problem.distance_dtype.itemsize
-        return Schedule(evaluations=n_pairs, memory=n_bytes)
+        memory = n_bytes + working_bytes(problem)
+        return Schedule(evaluations=n_pairs, most_evaluations=n_pairs, memory=memory)
 
 
 def _replace_self_distances(table: FullTable, rows: Ids) -> None:

@@ -27,11 +27,12 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.greedy_bounds import (
-    GREEDY_SHARE,
+    bandit_share,
     conditions_of,
     require_epsilon,
     subset_size,
 )
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
@@ -44,9 +45,17 @@ _SCALE_ROWS = 256  # source rows and target rows from which an unknown scale is 
 class ProtoBandit(Method):
     """Stochastic greedy selection with a bandit search at every iteration (the paper's algorithm).
 
+    The result carries the guarantee of the paper, E[f] >= (1 - 1/e - epsilon) f* - nu - delta, with
+    f = 1 - cost / C. `bandit_share` has the proof and the share for ``r`` > 1. It is stated for
+    min(d, C) in place of d, because distances above C count as C. With quotas nothing is proven:
+    the proof of greedy compares each pick with one row of the best set, which a random subset need
+    not contain. At the default ``nu_step`` the guarantee is vacuous for more than about ten
+    prototypes; pass ``nu`` for one that is not.
+
     Evaluations do not depend on |T|: an iteration that samples N target rows needs at most
     N (|R| + |M|), where |R| = |S| / k ln(1 / epsilon), and never more than the exact gains of R.
-    Memory: a few numbers per source row and per sampled target row.
+    Memory: a few numbers per source row and per sampled target row. From a `Stream`, each iteration
+    draws new rows as it needs them.
 
     Parameters
     ----------
@@ -56,7 +65,8 @@ class ProtoBandit(Method):
         Tolerance of one iteration, in units of ``scale`` (0.05 or 0.09 in the figures of the
         paper). The default is 0.05 unless ``nu`` is given.
     nu
-        Tolerance of the whole run: nu_step = nu / (k (1 - 1/e - epsilon)).
+        Tolerance of the whole run: nu_step = nu / (k (1 - 1/e - epsilon)); for ``r`` > 1,
+        nu / (k (1 - exp(-(1 - epsilon) / r))).
     delta
         Probability that any of the searches fails.
     search
@@ -64,6 +74,9 @@ class ProtoBandit(Method):
         "sequential-halving".
     early_stop
         For "kl-lucb": also stop at an optimistic threshold, which has no guarantee.
+    first_batch
+        For "kl-lucb": the number of target rows that every arm of an iteration reads at first. By
+        default it follows from the other parameters (see `KLLUCB`).
     scale
         C, an upper bound of the dissimilarity. The default is the bound of the metric. If there is
         none, it is the largest of a sample, and larger distances are clipped to it.
@@ -77,12 +90,15 @@ class ProtoBandit(Method):
 
     name: ClassVar[str] = "protobandit"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    draws_from_stream: ClassVar[bool] = True
+    may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.2
     nu_step: float | None = None
     nu: float | None = None
     delta: float = 0.05
     search: str = "kl-lucb"
-    early_stop: bool = True
+    early_stop: bool = False
+    first_batch: int | None = None
     scale: float | None = None
     r: int = 1
 
@@ -108,6 +124,12 @@ class ProtoBandit(Method):
                 f"early_stop={self.early_stop!r:.60} is not allowed. Use True or False."
             )
         require_choice(self.search, "search", SEARCHES)
+        require_integer(self.first_batch, "first_batch", allows_none=True)
+        if self.first_batch is not None and self.search != "kl-lucb":
+            raise InvalidInput(
+                f"first_batch={self.first_batch} is not allowed with search={self.search!r}, which "
+                f"computes its number of rows. Pass first_batch=None, or search='kl-lucb'."
+            )
         if self.r > 1 and self.search not in _SUBSET_SEARCHES:
             raise InvalidInput(
                 f"r={self.r} is not allowed with search={self.search!r}, which finds one row at a "
@@ -116,7 +138,7 @@ class ProtoBandit(Method):
 
     def steps(self, k: int) -> tuple[float, float]:
         """Return the tolerance of one iteration and of the whole run."""
-        whole = k * (GREEDY_SHARE - self.epsilon)
+        whole = k * bandit_share(self.epsilon, self.r)
         if self.nu is not None:
             return self.nu / whole, self.nu
         assert self.nu_step is not None
@@ -147,46 +169,54 @@ class ProtoBandit(Method):
         return subset_size(problem, self.epsilon)
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        # Rare rewards are separated to within nu after about rate / nu rows (see `KLLUCB`).
+        # KL-LUCB reads little more than its first batch if rewards are rare.
         k, n_arms = problem.k, subset_size(problem, self.epsilon)
         nu_step, _ = self.steps(k)
-        rate = (2 if self.early_stop else 4) * math.log(k / self.delta)
-        rows = min(1.2 * rate / nu_step, len(problem.target))
-        return Schedule(evaluations=round(k * rows * (n_arms + k / 2)), memory=0)
+        search = KLLUCB(nu=nu_step, delta=self.delta / k, batch=self.first_batch)
+        rows = max(search.first_batch(n_arms), search.rows_to_prove(n_arms))
+        rows = min(rows, problem.population)
+        return Schedule(
+            evaluations=round(k * rows * (n_arms + k / 2)),
+            is_rough=True,
+            memory=working_bytes(problem),
+        )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.is_proven or self.r > 1 or outcome.feasibility.has_quotas:
+        if not outcome.is_proven or outcome.feasibility.has_quotas:
             return None
         assert outcome.objective is not None
         clipping = outcome.objective.clipping
         assert clipping is not None, "sampled pulls have a scale"
         nu_step, nu = self.steps(outcome.k)
+        share = bandit_share(self.epsilon, self.r)
+        exponent = (1 - self.epsilon) / self.r
+        shown = f"1 - 1/e - {self.epsilon:g}" if self.r == 1 else f"1 - exp(-{exponent:g})"
+        # The cost is that of d. That of min(d, C) may be lower, but it is not computed.
         reached = 1 - outcome.cost / clipping.scale
         conditions = [*conditions_of(outcome.feasibility)]
         bound = outcome.problem.metric.bound
         if bound is None or clipping.scale < bound:
-            clipped = f"{clipping.n_clipped} pulls were clipped to it"
             conditions.append(
-                f"every dissimilarity is at most C = {clipping.scale:.6g} ({clipped})"
+                f"d above C = {clipping.scale:.6g} counts as C ({clipping.n_clipped} pulls were "
+                f"clipped)"
             )
         return Guarantee(
             method=self.name,
-            statement=(
-                f"E[f] >= (1 - 1/e - {self.epsilon:g}) f* - {nu:.4g} - {self.delta:g}, "
-                f"f in units of C"
-            ),
+            statement=f"E[f] >= ({shown}) f* - {nu:.4g} - {self.delta:g}, f in units of C",
             epsilon=self.epsilon,
             nu=nu,
             delta=self.delta,
             nu_step=nu_step,
             scale=clipping.scale,
-            vacuous=nu + self.delta >= (GREEDY_SHARE - self.epsilon) * reached,
+            vacuous=nu + self.delta >= share * reached,
             conditions=tuple(conditions),
         )
 
 
 SEARCHES: dict[str, Callable[[ProtoBandit, float, float], Strategy]] = {
-    "kl-lucb": lambda m, nu, delta: KLLUCB(nu=nu, delta=delta, early_stop=m.early_stop),
+    "kl-lucb": lambda m, nu, delta: KLLUCB(
+        nu=nu, delta=delta, early_stop=m.early_stop, batch=m.first_batch
+    ),
     "uniform": lambda m, nu, delta: Uniform(nu=nu, delta=delta),
     "aggressive-elimination": lambda m, nu, delta: AggressiveElimination(nu=nu, delta=delta),
     "median-elimination": lambda m, nu, delta: MedianElimination(nu=nu, delta=delta),

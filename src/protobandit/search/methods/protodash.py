@@ -16,6 +16,7 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.kernel_methods import KernelMethod, embedded
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Schedule, require_memory
 from protobandit.search.objectives.mixture import Mixture
 
@@ -96,7 +97,7 @@ class ProtoDash(KernelMethod):
         n_picks = problem.k * len(problem.source)
         return Schedule(
             evaluations=self.embedding_evaluations(problem) + n_picks,
-            memory=self._kept_bytes(problem),
+            memory=self._kept_bytes(problem) + working_bytes(problem),
         )
 
     def _kept_bytes(self, problem: Problem) -> int:

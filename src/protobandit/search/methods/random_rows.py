@@ -15,6 +15,7 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import given_pick
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.random_rows import random_rows
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Schedule
 from protobandit.search.objectives.sampled_coverage import SampledCoverage
 
@@ -28,9 +29,10 @@ class Random(Method):
 
     name: ClassVar[str] = "random"
     supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    may_overlook_far_rows: ClassVar[bool] = True
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        return Schedule(evaluations=0, memory=0)
+        return Schedule(evaluations=0, most_evaluations=0, memory=working_bytes(problem))
 
     def picks(
         self,

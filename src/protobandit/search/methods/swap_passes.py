@@ -29,6 +29,8 @@ from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.table_greedy import order_by_gain
 from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.initial_rows import BUILD, as_init, initial_rows, require_init
+from protobandit.search.methods.locality import with_locality
+from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory
 from protobandit.search.objectives.coverage import ExactCoverage
 from protobandit.search.objectives.medoids import Medoids
@@ -108,15 +110,24 @@ class SwapPassMethod(Method, ABC):
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
         n_pairs = len(problem.source) * len(problem.target)
         n_bytes = n_pairs * problem.distance_dtype.itemsize
-        return Schedule(evaluations=n_pairs, memory=n_bytes, keeps_matrix=True)
+        return Schedule(
+            evaluations=n_pairs,
+            most_evaluations=n_pairs,
+            memory=n_bytes + working_bytes(problem),
+            keeps_matrix=True,
+        )
 
     def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * len(problem.target)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        """Return what is proven about greedy selection, since no swap makes its result worse."""
+        """Return what is proven about greedy selection and about the swaps.
+
+        No swap makes the result of greedy selection worse.
+        """
         is_exact_greedy = self.init == BUILD and self.rows_per_iteration == 1
-        return exact_guarantee(self.name, outcome.feasibility) if is_exact_greedy else None
+        built = exact_guarantee(self.name, outcome.feasibility) if is_exact_greedy else None
+        return with_locality(built, self.name, outcome)
 
 
 def improve(
@@ -136,6 +147,8 @@ def improve(
     with oracle.during("swap"):
         made = _run(medoids, passes, control, max_iter, name) if max_iter else SwapPasses(0, 0)
     is_whole, n_left = len(medoids.weights) == len(oracle.problem.target), medoids.k
+    if not is_whole:
+        made = replace(made, gain_bound=None)
     for pick in order_by_gain(
         medoids.table, medoids.members, medoids.weights, random, is_whole=is_whole
     ):
@@ -152,7 +165,7 @@ def _run(
         control.report(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
         if done is not None:
             if done.is_last:
-                return SwapPasses(n_swaps, n_passes)
+                return SwapPasses(n_swaps, n_passes, gain_bound=done.gain_bound)
             if not control.allows():
                 return SwapPasses(n_swaps, n_passes, str(control.stopped))
             if n_passes == max_iter:

@@ -84,6 +84,14 @@ class Medoids:
         removal = float(self.losses.sum() / self._total)
         return -(_LEAST_IMPROVEMENT * self.cost + _ROUNDING * removal)
 
+    @property
+    def gain_bound(self) -> float:
+        """Return the share of the cost that a swap may save although `least_change` forbids it.
+
+        Twice the threshold, because a change that is computed is itself rounded.
+        """
+        return -2 * self.least_change / self.cost if self.cost > 0 else 0.0
+
     def changes(self, arms: slice, *, is_pairwise: bool = False) -> tuple[Doubles, Ids]:
         """Return the change of the cost by the best swap of each arm, and its slot.
 

@@ -33,6 +33,7 @@ from protobandit.search.objectives.objective import (
 )
 
 _KEPT_ROWS = 2 * CHUNK
+_SHARED_ROWS = 8 * CHUNK  # of a stream, whose rows cannot be read again
 
 
 class SeenRows:
@@ -121,7 +122,8 @@ class SampledCoverage(Objective):
     def of(cls, oracle: Oracle, *, scale: float) -> SampledCoverage:
         """Return the coverage of the problem without prototypes."""
         weights = oracle.problem.weights
-        return cls(
+        kind = cls if oracle.problem.stream is None else StreamedCoverage
+        return kind(
             oracle=oracle,
             scale=scale,
             prototypes=np.empty(0, dtype=np.int64),
@@ -131,7 +133,7 @@ class SampledCoverage(Objective):
 
     @property
     def population(self) -> int:
-        return len(self.oracle.problem.target)
+        return self.oracle.problem.population
 
     @property
     def clipping(self) -> Clipping:
@@ -160,11 +162,42 @@ class SampledCoverage(Objective):
         return self.seen.nearest(ids, targets, self.prototypes)
 
     def state(self) -> dict[str, Any]:
-        return {"clipped": np.array([sum(self.clipped)]), **self.seen.state()}
+        own = {"clipped": sum(self.clipped), "pulls": self.oracle.counts.pulls}
+        return {**{name: np.array([n]) for name, n in own.items()}, **self.seen.state()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         self.clipped[:] = arrays["clipped"].tolist()
+        self.oracle.counts.pulls = int(arrays["pulls"][0])
         self.seen.restore(arrays)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StreamedCoverage(SampledCoverage):
+    """The same reward on rows that are drawn from a stream, each of them in one round only."""
+
+    def open(self, arms: Ids, random: np.random.Generator) -> Round:
+        return StreamRound(self, arms, random)
+
+    def draw(self, n: int) -> tuple[Operand, Floats]:
+        """Return the next ``n`` rows of the stream, and their distances to the prototypes."""
+        stream, oracle = self.oracle.problem.stream, self.oracle
+        assert stream is not None
+        targets = oracle.operand(stream.draw(n))
+        if len(self.prototypes) == 0:
+            return targets, np.full(n, self.scale, dtype=oracle.dtype)
+        first = np.zeros(n, dtype=np.int64)
+        return targets, oracle.nearest_since(oracle.sources(self.prototypes), targets, first)
+
+    def state(self) -> dict[str, Any]:
+        stream = self.oracle.problem.stream
+        assert stream is not None
+        return {**super().state(), "rows_read": np.array([stream.n_read])}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        super().restore(arrays)
+        stream = self.oracle.problem.stream
+        assert stream is not None
+        stream.skip_to(int(arrays["rows_read"][0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +230,9 @@ class _SampledRound:
             self._sums.clear()
             self._restart()
         slots = self._sums.slots(pull.arms)
+        n_before = int(self._sums.count[slots].sum())
         advance(self._sums.count, slots, pull.n, self._coverage.population, self._add)
+        self._coverage.oracle.counts.pulls += int(self._sums.count[slots].sum()) - n_before
         return self._sums.moments(slots)
 
     def _restart(self) -> None:
@@ -239,6 +274,47 @@ class PermutationRound(_SampledRound):
         ids = self._order.read(start, stop)
         targets = self._coverage.oracle.targets(ids)
         return RowRange(start, stop, targets, self._coverage.nearest(ids, targets))
+
+
+class StreamRound(PermutationRound):
+    """Rows of a stream, in order of arrival; a round reads no row of another round.
+
+    All arms share the first 16,384 rows of the round, which are kept until it ends. After
+    them, every group of arms that are pulled together reads rows of its own, which are dropped at
+    once. So the memory of a round does not depend on how many rows it reads.
+
+    Guarantees hold as for one shared order. They need, for each arm and each fixed number s, that
+    the mean of the first s rewards of the arm is bounded like that of s independent draws. The
+    kept rows are the same for all arms, whenever they are read, so rewards on them are independent
+    draws. A later row is read by nobody before its arms are pulled on it, so given everything
+    before, its reward is a new draw; the exponential moments of both parts multiply. Whether a
+    position has a kept row depends on the position alone, never on rewards. Strategies that compare
+    arms in pairs pull them together, and so on the same rows.
+    """
+
+    def __init__(self, coverage: StreamedCoverage, arms: Ids, random: np.random.Generator) -> None:
+        self._streamed = coverage
+        super().__init__(coverage, arms, random)
+
+    def _restart(self) -> None:
+        self._ranges = []
+
+    def _read(self, start: int, stop: int) -> Iterator[RowRange]:
+        for rows in self._ranges:
+            if rows.start < stop and rows.stop > start:
+                yield rows.between(start, stop)
+        start = max(start, self._ranges[-1].stop if self._ranges else 0)
+        while start < stop:
+            end = _SHARED_ROWS if start < _SHARED_ROWS else stop
+            rows = self._new_range(start, min(start + CHUNK, stop, end))
+            if start < _SHARED_ROWS:
+                self._ranges.append(rows)
+            yield rows
+            start = rows.stop
+
+    def _new_range(self, start: int, stop: int) -> RowRange:
+        targets, nearest = self._streamed.draw(stop - start)
+        return RowRange(start, stop, targets, nearest)
 
 
 class WeightedRound(_SampledRound):

@@ -113,10 +113,7 @@ class SwapState:
 
         A swap removes one prototype, so arms beyond the fourth matter only after several swaps.
         """
-        if len(self.members) <= _REACH:
-            return np.full(len(self.D), np.inf, dtype=self.D.dtype)
-        limits: Floats = np.partition(self.matrix, _REACH - 1, axis=0)[_REACH - 1]
-        return limits
+        return reach(self.matrix)
 
     def exchange(self, slot: int, arm: int, distances: Floats) -> None:
         """Replace the prototype in ``slot`` by ``arm``, which has these distances."""
@@ -179,3 +176,11 @@ class SwapState:
 
     def _update_losses(self) -> None:
         ragged_swaps_kernels.removal_losses(self.near, self.D, self.E, self.weights, self.losses)
+
+
+def reach(matrix: Floats) -> Floats:
+    """Return the fourth smallest distance of each column; infinite if there are not more."""
+    if len(matrix) <= _REACH:
+        return np.full(matrix.shape[1], np.inf, dtype=matrix.dtype)
+    limits: Floats = np.partition(matrix, _REACH - 1, axis=0)[_REACH - 1]
+    return limits

@@ -7,6 +7,7 @@ import pytest
 
 import brute
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import RaggedTable
 from protobandit.oracle.target_orders import RandomOrder, RowOrder, WeightedOrder, WeightedSampler
 from protobandit.problem.posing import pose
 from protobandit.search.drivers.race import race as race_file
@@ -22,6 +23,12 @@ PERTURBED = [*RUNGS[:-1], replace(RUNGS[-1], n_finalists=14, n_trials=40)]
 
 laid_out = pytest.mark.parametrize("rungs", [RUNGS, PERTURBED], ids=["plain", "perturbed"])
 weighted = pytest.mark.parametrize("is_weighted", [False, True], ids=["even", "weighted"])
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """Do not search for far rows, which test_far_rows.py tests."""
+    monkeypatch.setattr(race_file, "_with_far_rows", lambda race_state, *_: race_state)
 
 
 def weights_of(is_weighted):
@@ -42,6 +49,7 @@ def by_columns(matrix):
 # -- every result ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 @laid_out
 @pytest.mark.parametrize("seed", range(5))
@@ -65,6 +73,7 @@ def test_a_result_has_the_distances_of_its_prototypes_to_all_rows(is_weighted, r
         assert result.n_started == N_SOURCE
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 def test_swaps_lower_the_cost_over_the_rows_of_the_rung(monkeypatch, is_weighted):
     costs = []
@@ -85,6 +94,7 @@ def test_swaps_lower_the_cost_over_the_rows_of_the_rung(monkeypatch, is_weighted
     assert all(after < before for before, after in costs)
 
 
+@pytest.mark.usefixtures("no_search")
 def test_the_first_prototypes_are_those_of_greedy_on_the_first_rows():
     order = RandomOrder(N_TARGET, np.random.default_rng(0))
     (result,) = results_of(watched(D)[0], [Rung(40, 20, 0, 0)], order=order)
@@ -150,6 +160,7 @@ def test_a_result_does_not_change_when_the_race_goes_on():
 # -- finalists -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 @weighted
 @pytest.mark.parametrize("seed", range(6))
 def test_finalists_need_their_rows_and_never_raise_the_cost(is_weighted, seed):
@@ -209,13 +220,14 @@ def test_finalists_of_a_single_rung_need_no_evaluations():
     assert metric.pairs.total() == 2 * 40 * N_TARGET
 
 
+@pytest.mark.usefixtures("no_search")
 def test_the_limit_determines_the_number_of_finalists(monkeypatch):
     """Independently of the number of arms that are kept."""
-    monkeypatch.setattr(race_file, "_n_affordable", lambda *_: _[3].n_arms)
+    monkeypatch.setattr(race_file, "_n_affordable", lambda *_: _[2].n_arms)
     plain = watched(D)[0]
     results_of(plain)
     spent = plain.evaluations.total()
-    for left in (-100, 0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
+    for left in (0, 49, 50, 149, 150, 8 * 50 - 1, 8 * 50, 10_000):
         oracle, metric = watched(D)
         *_, result = results_of(oracle, PERTURBED, evaluations=spent + left)
         n_more = min(max(left, 0) // 50, 14 - K)
@@ -250,6 +262,7 @@ def test_evaluations_are_counted_by_phase(rungs):
     assert len(results) == 3
 
 
+@pytest.mark.usefixtures("no_search")
 def test_without_swaps_no_pair_is_computed_twice():
     """Distances of prototypes to new rows are computed when cells are assigned, and only then."""
     oracle, metric = watched(D)
@@ -324,6 +337,7 @@ def test_one_prototype_and_all_source_rows(k, n_finalists):
         assert results[-1].prototypes[0] == D[rows].mean(axis=0).argmin()
 
 
+@pytest.mark.usefixtures("no_search")
 @laid_out
 @pytest.mark.parametrize("distance", [0.0, 0.3])
 def test_identical_rows_are_not_swapped(rungs, distance):
@@ -339,6 +353,7 @@ def test_identical_rows_are_not_swapped(rungs, distance):
 # -- weights ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 def test_rows_drawn_by_weight_need_no_weights():
     weights = uneven(N_TARGET) ** 3
     random = np.random.default_rng(0)
@@ -397,3 +412,53 @@ def test_one_rung_with_all_rows_is_exact(is_weighted):
     plain = np.ones(N_TARGET) if weights is None else weights
     greedy = brute.cost(D, plain, brute.greedy(D, plain, K))
     assert brute.cost(D, plain, result.prototypes) <= greedy + 1e-12
+
+
+# -- the budget of home cells ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_home_cells_stay_within_their_budget(seed):
+    random = np.random.default_rng(seed)
+    n_arms, n_cells, k = 200, 5, 30
+    sizes = np.sort(random.pareto(0.5, k) * 10).astype(np.int64)[::-1]
+    homes = np.array([random.permutation(k)[:n_cells] for _ in range(n_arms)])
+    homes[random.random(homes.shape) < 0.2] = -1
+    order, is_member = random.normal(size=n_arms), np.zeros(n_arms, dtype=bool)
+    is_member[random.permutation(n_arms)[:k]] = True
+
+    def cost(is_kept, homes):
+        costs = np.append(sizes, 0)[homes].sum(axis=1)
+        return costs[is_kept & ~is_member].sum()
+
+    everything = cost(np.ones(n_arms, dtype=bool), homes)
+    for share in (0.0, 0.01, 0.1, 0.5, 0.9, 1.0):
+        most = int(share * everything)
+        is_kept, fewer = race_file._within_budget(homes, sizes, order, is_member, most)
+        assert cost(is_kept, fewer) <= most
+        assert is_kept[is_member].all()
+        assert (fewer == homes[:, : fewer.shape[1]]).all()
+        assert fewer.shape[1] == n_cells or fewer.shape[1] >= 2
+        left_out = np.flatnonzero(~is_kept)
+        per_arm = np.append(sizes, 0)[fewer].sum(axis=1)
+        assert (per_arm[left_out] > most / n_arms).all(), "inexpensive arms stay"
+        expensive = np.flatnonzero(is_kept & ~is_member & (per_arm > most / n_arms))
+        if len(left_out) and len(expensive):
+            assert order[expensive].max() < order[left_out].min(), "the best of the others stay"
+    assert is_kept.all()
+    assert fewer.shape[1] == n_cells
+
+
+def test_swaps_stay_within_their_budget(monkeypatch):
+    """However many arms look better, only as many are tried as the rung may compute."""
+    calls = []
+
+    def counted(self, arms):
+        calls.append(len(arms))
+        return distances(self, arms)
+
+    distances = RaggedTable.distances
+    monkeypatch.setattr(RaggedTable, "distances", counted)
+    monkeypatch.setattr(race_file, "most_for_swaps", lambda first, rung, k: 3 * rung.n_rows)
+    results_of(watched(D)[0])
+    assert 0 < sum(calls) <= 3 * 2 * len(RUNGS)

@@ -12,13 +12,13 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder
 from protobandit.problem.posing import pose
 from protobandit.search.drivers.race.race import race
-from protobandit.search.drivers.race.schedule import _SMALL as SMALL
 from protobandit.search.drivers.race.schedule import (
     Rung,
     least_evaluations,
-    planned_evaluations,
+    most_evaluations,
     rungs_for,
 )
+from protobandit.search.drivers.race.schedule import planned_evaluations as planned
 
 PLENTY = 10**15
 lawful = settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -85,9 +85,10 @@ def test_kept_entries_fit_into_memory(size):
 @given(size=sizes())
 def test_finalists_are_more_than_prototypes_and_fit_into_memory(size):
     rungs = rungs_for(**size)
-    first, last = rungs[0], rungs[-1]
+    last = rungs[-1]
     if last.n_finalists:
-        assert size["effort"] >= 5 or first.n_arms * size["n_target"] <= SMALL
+        assert size["effort"] >= 5
+        assert last.n_reads == 0
         assert 1 < size["k"] < last.n_finalists <= min(last.n_arms, 18 * size["k"])
         assert last.n_finalists * last.n_rows <= size["entries"]
         assert last.n_trials > 0
@@ -100,7 +101,7 @@ def test_finalists_are_more_than_prototypes_and_fit_into_memory(size):
 def test_a_race_never_needs_more_evaluations_than_all_pairs(size):
     """Unless memory is insufficient for all pairs, or too few arms are allowed."""
     rungs = rungs_for(**(size | {"entries": PLENTY}))
-    assert planned_evaluations(rungs, size["k"]) <= rungs[0].n_arms * size["n_target"]
+    assert planned(rungs, size["k"], size["n_target"]) <= rungs[0].n_arms * size["n_target"]
 
 
 @lawful
@@ -109,7 +110,8 @@ def test_the_plan_respects_every_limit_from_the_least_on(size):
     rungs = rungs_for(**size)
     least = least_evaluations(**{name: size[name] for name in ("n_source", "n_target", "k")})
     if size["evaluations"] is not None:
-        assert planned_evaluations(rungs, size["k"]) <= max(size["evaluations"], least)
+        limit = size["evaluations"]
+        assert planned(rungs, size["k"], size["n_target"], limit) <= max(limit, least)
 
 
 # -- efforts and limits ----------------------------------------------------------------------------
@@ -123,14 +125,14 @@ def test_an_effort_of_one_reads_100_plus_2k_rows():
 
 
 def test_more_effort_reads_more_rows_with_more_evaluations():
-    costs = [planned_evaluations(plan(effort=effort), 20) for effort in (0.1, 0.5, 1, 3, 10, 30)]
+    costs = [planned(plan(effort=effort), 20, 100_000) for effort in (0.1, 0.5, 1, 3, 10, 30)]
     assert costs == sorted(set(costs))
 
 
 def test_small_problems_have_one_rung():
     (rung,) = plan(n_target=3000, at_once=5000 * 3000)
     assert (rung.n_arms, rung.n_rows) == (5000, 3000)
-    assert planned_evaluations([rung], 20) == 5000 * 3000
+    assert planned([rung], 20, 3000) == 5000 * 3000
     assert len(plan(n_target=3000, at_once=5000 * 3000 - 1)) > 1
 
 
@@ -138,8 +140,9 @@ def test_a_race_that_needs_all_evaluations_has_one_rung():
     expensive = {"n_source": 2000, "n_target": 14_000, "k": 500, "effort": 12.0}
     (rung,) = plan(**expensive)
     assert (rung.n_arms, rung.n_rows) == (2000, 14_000)
-    assert planned_evaluations([rung], 500) == 2000 * 14_000
-    assert (rung.n_finalists, rung.n_trials) == (2000, 12 * 250)
+    assert planned([rung], 500, 14_000) == 2000 * 14_000
+    assert (rung.n_finalists, rung.n_trials) == (0, 0)
+    assert rung.n_reads > 0
     assert len(plan(**expensive | {"effort": 4.0})) > 1
     assert len(plan(**expensive, entries=2000 * 14_000 - 1)) > 1  # that does not fit into memory
 
@@ -171,14 +174,29 @@ def test_arms_can_use_all_cells(monkeypatch, cells):
     assert {rung.n_cells for rung in plan(k=20)[1:]} == {min(cells, 20)}
 
 
-def test_the_smallest_problems_have_finalists_at_any_effort():
-    tiny = {"n_source": 256, "n_target": 256, "k": 7, "effort": 0.1, "at_once": 1 << 20}
-    assert tiny["n_source"] * tiny["n_target"] == SMALL
-    assert plan(**tiny) == plan(**tiny | {"effort": 6.0})
-    last = plan(**tiny)[-1]
-    assert (last.n_finalists, last.n_trials) == (126, 126), "each is tried once, without chance"
-    assert plan(**tiny | {"effort": 30.0})[-1].n_trials == 210
-    assert plan(**tiny | {"n_target": 257})[-1].n_finalists == 0
+def test_a_single_rung_has_restarts_that_grow_with_the_effort():
+    for n_target in (1, 100, 4000):
+        reads = [
+            plan(n_source=1000, n_target=n_target, effort=effort, at_once=1 << 24)[0].n_reads
+            for effort in (0.5, 1.0, 2.5, 6.0)
+        ]
+        assert all(after >= 1.9 * before > 0 for before, after in pairwise(reads))
+        passes = [n / (1000 * n_target) for n in reads]
+        if n_target == 4000:
+            assert passes[2] == pytest.approx(2.5 * 0.45 * 20**0.5, rel=0.1)
+    assert all(rung.n_reads == 0 for rung in plan(effort=6.0))
+
+
+@pytest.mark.parametrize("effort", [1.0, 2.5, 6.0])
+def test_restarts_become_no_fewer_at_any_size(effort):
+    """The entries read grow with the table, and never jump."""
+    sizes = [(n, n) for n in range(10, 4000, 7)] + [(256, n) for n in (255, 256, 257)]
+    sizes.sort(key=np.prod)
+    reads = [
+        plan(n_source=n, n_target=m, k=5, effort=effort, at_once=1 << 24)[0].n_reads
+        for n, m in sizes
+    ]
+    assert all(0 < before <= after < 1.5 * before for before, after in pairwise(reads))
 
 
 def test_finalists_need_an_effort_of_five():
@@ -210,15 +228,15 @@ def test_the_plan_includes_finalists():
     """At all rows except those of the first rung, without the prototypes."""
     rungs = plan(effort=6.0)
     plain = [*rungs[:-1], replace(rungs[-1], n_finalists=0)]
-    more = planned_evaluations(rungs, 20) - planned_evaluations(plain, 20)
+    more = planned(rungs, 20, 100_000) - planned(plain, 20, 100_000)
     assert more == (18 * 20 - 20) * (rungs[-1].n_rows - rungs[0].n_rows)
 
 
 def test_a_limit_that_finalists_would_exceed_lowers_the_effort():
-    whole = planned_evaluations(plan(effort=6.0), 20)
+    whole = planned(plan(effort=6.0), 20, 100_000)
     for share in (0.99, 0.5, 0.1):
         rungs = plan(effort=6.0, evaluations=round(share * whole))
-        assert planned_evaluations(rungs, 20) <= share * whole
+        assert planned(rungs, 20, 100_000, round(share * whole)) <= share * whole
 
 
 def test_less_memory_means_fewer_arms():
@@ -229,7 +247,7 @@ def test_less_memory_means_fewer_arms():
 
 def test_a_sufficient_limit_changes_nothing():
     whole = plan()
-    assert plan(evaluations=2 * planned_evaluations(whole, 20)) == whole
+    assert plan(evaluations=2 * planned(whole, 20, 100_000)) == whole
     assert plan(evaluations=PLENTY) == whole
 
 
@@ -241,7 +259,7 @@ def test_a_limit_of_all_pairs_allows_all_pairs():
 
 
 def test_lower_limits_reduce_rows_and_then_arms():
-    whole = planned_evaluations(plan(), 20)
+    whole = planned(plan(), 20, 100_000)
     plans = [plan(evaluations=round(share * whole)) for share in (0.9, 0.65, 0.3, 0.1, 0.01)]
     rows = [rungs[0].n_rows for rungs in plans]
     assert rows == sorted(rows, reverse=True)
@@ -250,7 +268,7 @@ def test_lower_limits_reduce_rows_and_then_arms():
     assert arms == sorted(arms, reverse=True)
     assert arms[-1] < 1000
     used = [
-        planned_evaluations(rungs, 20) / (share * whole)
+        planned(rungs, 20, 100_000, round(share * whole)) / (share * whole)
         for rungs, share in zip(plans, (0.9, 0.65, 0.3, 0.1, 0.01), strict=True)
     ]
     assert min(used) > 0.7
@@ -262,6 +280,26 @@ def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
     least = least_evaluations(**sized)
     (rung,) = plan(**sized, evaluations=1)
     assert rung.n_arms * rung.n_rows == least
+
+
+# -- the bound ------------------------------------------------------------------------------------
+
+
+@lawful
+@given(size=sizes())
+def test_the_bound_of_the_documentation_holds(size):
+    """README and the docstring of `LazyBandit` state these multiples."""
+    size |= {"at_once": 0, "entries": PLENTY, "evaluations": None}
+    n_source, n_target, k = size["n_source"], size["n_target"], size["k"]
+    rungs = rungs_for(**size)
+    first = n_source * max(k + 1, round(size["effort"] * (100 + 2 * k)))
+    multiple = 13 if k < 100 else 4
+    if size["effort"] >= 5:
+        multiple = 14 if k < 100 else 11
+    most = most_evaluations(rungs, k, n_target)
+    search = k * (min(n_target, 72_128) + 1280) + 32 * n_source + 160_000
+    assert planned(rungs, k, n_target) <= most
+    assert most <= multiple * first + search
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -278,7 +316,7 @@ def spent(rungs, n_source, n_target, k, rows):
 def test_a_plan_of_one_rung_is_exact():
     rows = np.random.default_rng(0).normal(size=(600, 4))
     rungs = plan(n_source=200, n_target=400, k=5, at_once=80_000)
-    assert spent(rungs, 200, 400, 5, rows) == planned_evaluations(rungs, 5) == 80_000
+    assert spent(rungs, 200, 400, 5, rows) == planned(rungs, 5, 400) == 80_000
 
 
 @pytest.mark.parametrize("k", [1, 4, 15, 60])
@@ -293,6 +331,6 @@ def test_plans_are_about_right(k, shape, n_finalists):
     rungs = plan(n_source=n_source, n_target=n_target, k=k, effort=0.6)
     rungs[-1] = replace(rungs[-1], n_finalists=n_finalists, n_trials=10)
     assert len(rungs) > 2
-    ratio = spent(rungs, n_source, n_target, k, rows) / planned_evaluations(rungs, k)
+    ratio = spent(rungs, n_source, n_target, k, rows) / planned(rungs, k, n_target)
     # In clusters an arm has fewer home cells than planned.
     assert (1 / 1.5 if shape == "round" else 1 / 2.5) < ratio < 1.5

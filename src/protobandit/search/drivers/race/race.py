@@ -18,8 +18,14 @@ ignored at that row: it could become nearest only after several swaps. Every lat
    improvement, so a swap is never worse than estimated. Before it is made, the distances of the arm
    to all rows are computed.
 
+Steps 3 and 4 have a fixed number of evaluations (`most_in_homes`, `most_swaps`), so no data can
+make a race more expensive than `most_evaluations`. If the rows clump together in a few cells, home
+cells cost more than on average. Then fewer of them are used, those with the least promise first,
+and of the arms whose home cells are still expensive only the best are kept.
+
 If the last rung has finalists, the distances of the best arms to all rows read so far are computed,
-and forced swaps among them (`perturb`) improve the prototypes further.
+and forced swaps among them (`perturb`) improve the prototypes further. If the only rung has all
+distances, other starts (`improve_by_restarts`) do so, without further evaluations.
 
 So the number of evaluations is the number of arms times a few rows, plus a multiple of k times the
 rows read. It does not depend on the size of the target.
@@ -28,17 +34,27 @@ rows read. It does not depend on the size of the target.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
-from protobandit.oracle.target_orders import TargetOrder
+from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SearchControl
+from protobandit.search.drivers.race.far_rows import Budget, FarRowSearch, most_evaluations
 from protobandit.search.drivers.race.perturbation import perturb
-from protobandit.search.drivers.race.schedule import SWAPS_PER_RUNG, Rung
+from protobandit.search.drivers.race.restarts import improve_by_restarts
+from protobandit.search.drivers.race.schedule import (
+    SWAPS_PER_RUNG,
+    Rung,
+    most_for_swaps,
+    most_in_homes,
+)
 from protobandit.search.drivers.race.state import (
     RaceState,
     RungResult,
@@ -51,6 +67,8 @@ from protobandit.search.drivers.table_greedy import greedy_on_table
 from protobandit.search.objectives.swap_state import SwapState
 
 _TINY_WEIGHT = 1e-100
+_FEWEST_CELLS = 2  # home cells of an arm before arms are left out
+_FAR_PASSES = 2  # of swaps on the first rung with far rows
 
 
 def race(
@@ -79,30 +97,42 @@ def race(
     race_state = restore_state(control, oracle, order)
     if race_state is None:
         race_state = _first_state(oracle, order, rungs, k, weights, random, start, control)
+        with suppress(Halt), oracle.during("swap"):
+            race_state = _with_far_rows(
+                race_state, order, rungs, weights, random, evaluations, control
+            )
     while True:
         rung, ragged, swap_state = rungs[race_state.place], race_state.ragged, race_state.swap_state
         result = RungResult(
-            rung, ragged.arms, swap_state, race_state.n_swaps, first.n_arms, is_exact
+            rung,
+            ragged.arms,
+            swap_state,
+            race_state.n_swaps,
+            first.n_arms,
+            is_exact,
+            race_state.is_searched,
         )
         if control.is_interrupted():
             yield result
             return
         if len(rungs) > 1:
-            save_state(control, race_state)
+            save_state(control, race_state, order)
         with oracle.during("swap"):
             n_finalists = _n_affordable_finalists(ragged, rung, k, evaluations)
             if n_finalists > k:
                 result = _perturbed(result, ragged, race_state.changes, n_finalists, random)
+            if rung.n_reads:
+                result = _restarted(result, ragged.table, random, control)
             yield result
             if rung is rungs[-1]:
                 return
             following = rungs[race_state.place + 1]
-            n_arms = _n_affordable(swap_state, ragged, race_state.changes, following, evaluations)
+            n_arms = _n_affordable(race_state, rung, following, evaluations)
             if n_arms < min(2 * k, following.n_arms):
                 return
             kept = _best_arms(swap_state, race_state.changes, n_arms)
-            batch = _read_rows(oracle, order, ragged.n_rows, following.n_rows, weights)
-            race_state = _next_state(race_state, kept, batch, following, control)
+            batch = _next_rows(race_state, oracle, order, rung, following, weights)
+            race_state = _next_state(race_state, kept, batch, rungs, evaluations, control)
 
 
 def _first_state(
@@ -117,7 +147,7 @@ def _first_state(
 ) -> RaceState:
     """Return all arms on the rows of the first rung, and the prototypes found there or given."""
     first, *others = rungs
-    batch = _read_rows(oracle, order, 0, first.n_rows, weights)
+    batch = _batch(oracle, order.read(0, first.n_rows), 0, weights)
     table = FullTable.of(oracle, _first_arms(oracle, first.n_arms, start, random), batch.targets)
     if start is None:
         feasibility = oracle.problem.feasibility.among(table.arms)
@@ -129,6 +159,59 @@ def _first_state(
     with oracle.during("swap"):
         n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, control=control)
     return RaceState(0, ragged, swap_state, changes, n_swaps)
+
+
+def _with_far_rows(
+    race_state: RaceState,
+    order: TargetOrder,
+    rungs: Sequence[Rung],
+    weights: Doubles | None,
+    random: np.random.Generator,
+    evaluations: int | None,
+    control: SearchControl,
+) -> RaceState:
+    """Return the state of the first rung with the far rows that matter, after swaps."""
+    ragged, swap_state = race_state.ragged, race_state.swap_state
+    oracle, n_target = ragged.oracle, len(ragged.oracle.problem.target)
+    if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
+        return race_state
+    n_searched = None if isinstance(order, WeightedOrder) else n_target
+    most = most_evaluations(len(ragged), n_searched, len(swap_state.members))
+    budget = Budget(oracle, most, evaluations)
+    search = FarRowSearch(
+        oracle,
+        order,
+        ragged.arms,
+        swap_state,
+        weights=weights,
+        is_whole=rungs[-1].n_rows == n_target,
+        budget=budget,
+    )
+    far = search.find(random)
+    if far is None:
+        return replace(race_state, is_searched=not budget.is_exceeded)
+    start, own = ragged.n_rows, far.strata.weights_on(rungs[0].n_rows)
+    batch = RowBatch(start, far.targets, own[start:], far.rows)
+    arms, columns, values = far.entries()
+    wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
+    matrix = np.hstack([swap_state.matrix, far.matrix])
+    wide = SwapState(swap_state.members, matrix, wider.weights)
+    n_swaps, changes = refine_eagerly(
+        wide,
+        wider,
+        passes=_FAR_PASSES,
+        most=_n_affordable_swaps(wider, rungs[0], rungs[0], len(wide.members), evaluations),
+        control=control,
+    )
+    return RaceState(
+        0,
+        wider,
+        wide,
+        changes,
+        race_state.n_swaps + n_swaps,
+        far.strata,
+        is_searched=not budget.is_exceeded,
+    )
 
 
 def _perturbed(
@@ -155,6 +238,22 @@ def _perturbed(
     return replace(result, arms=table.arms, swap_state=improved)
 
 
+def _restarted(
+    result: RungResult, table: FullTable, random: np.random.Generator, control: SearchControl
+) -> RungResult:
+    """Return the best of this result and those of other starts; the table has all distances."""
+    improved = improve_by_restarts(
+        table,
+        result.swap_state,
+        table.oracle.problem.feasibility.among(table.arms),
+        least=-least_change(result.swap_state),
+        n_reads=result.rung.n_reads,
+        random=random,
+        control=control,
+    )
+    return replace(result, swap_state=improved)
+
+
 def _forced_arms(n_arms: int, n_trials: int, random: np.random.Generator) -> Ids:
     """Return the arms to swap in by force: all in turn if there are enough trials, or random."""
     if n_trials >= n_arms:
@@ -167,12 +266,13 @@ def _first_arms(oracle: Oracle, n: int, start: Ids | None, random: np.random.Gen
     n_source, feasibility = len(oracle.problem.source), oracle.problem.feasibility
     if n == n_source:
         return np.arange(n)
-    drawn = random.choice(n_source, n, replace=False)
+    drawn: Ids = random.choice(n_source, n, replace=False)
     needed = np.empty(0, dtype=np.int64) if start is None else start
     if start is None and not feasibility.is_free:
         # With these there is a feasible selection, whatever else was drawn.
         needed = random_rows(feasibility, oracle.problem.k, random)
-    return np.unique(np.concatenate([drawn, needed]))
+    others = drawn[~np.isin(drawn, needed)][: n - len(needed)]
+    return np.sort(np.concatenate([others, needed]))
 
 
 def _best_arms(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
@@ -184,23 +284,20 @@ def _best_arms(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
     return np.sort(np.argpartition(changes, n - 1)[:n])
 
 
-def _n_affordable(
-    swap_state: SwapState,
-    ragged: RaggedTable,
-    changes: Doubles,
-    rung: Rung,
-    evaluations: int | None,
-) -> int:
+def _n_affordable(race_state: RaceState, before: Rung, rung: Rung, evaluations: int | None) -> int:
     """Return the number of arms that a rung can keep, given how the rows are spread over cells."""
     if evaluations is None:
         return rung.n_arms
-    k, new = len(swap_state.members), rung.n_rows - ragged.n_rows
-    kept = _best_arms(swap_state, changes, rung.n_arms)
-    shares = np.bincount(swap_state.near, minlength=k) / ragged.n_rows
+    ragged, swap_state = race_state.ragged, race_state.swap_state
+    k, new = len(swap_state.members), rung.n_rows - before.n_rows
+    kept = _best_arms(swap_state, race_state.changes, rung.n_arms)
+    n_far = 0 if race_state.strata is None else len(ragged.batches[1].targets)
+    near = np.delete(swap_state.near, slice(ragged.batches[0].stop, ragged.batches[0].stop + n_far))
+    shares = np.bincount(near, minlength=k) / len(near)
     homes = swap_state.homes(ragged, kept, rung.n_cells)
     per_arm = new * float(np.where(homes < 0, 0.0, shares[homes]).sum(axis=1).mean())
     left = evaluations - ragged.oracle.evaluations.total()
-    left_for_arms = left - k * new - SWAPS_PER_RUNG * k * rung.n_rows
+    left_for_arms = left - k * new - SWAPS_PER_RUNG * k * (rung.n_rows + n_far)
     return min(rung.n_arms, int(0.95 * left_for_arms / max(per_arm, 1.0)))
 
 
@@ -216,14 +313,23 @@ def _n_affordable_finalists(
 
 
 def _next_state(
-    race_state: RaceState, kept: Ids, batch: RowBatch, rung: Rung, control: SearchControl
+    race_state: RaceState,
+    kept: Ids,
+    batch: RowBatch,
+    rungs: Sequence[Rung],
+    evaluations: int | None,
+    control: SearchControl,
 ) -> RaceState:
     """Return the arms ``kept`` and the prototypes with more target rows, after swaps."""
-    ragged, swap_state = race_state.ragged, race_state.swap_state
+    rung = rungs[race_state.place + 1]
+    ragged, swap_state, strata = race_state.ragged, race_state.swap_state, race_state.strata
+    if strata is not None:
+        ragged = ragged.reweighted(strata.weights_on(rung.n_rows))
+    oracle, n_new = ragged.oracle, len(batch.targets)
     k, limits = len(swap_state.members), swap_state.limits
     homes = swap_state.homes(ragged, kept, rung.n_cells)
-    block = np.empty((k, len(batch.targets)), dtype=swap_state.matrix.dtype)
-    ragged.oracle.tabulate(ragged.arms[swap_state.members], batch.targets, block)
+    block = np.empty((k, n_new), dtype=swap_state.matrix.dtype)
+    oracle.tabulate(ragged.arms[swap_state.members], batch.targets, block)
     cells = block.argmin(axis=0)
     by_cell = np.argsort(cells, kind="stable")
     batch = RowBatch(
@@ -231,18 +337,82 @@ def _next_state(
     )
     cell_starts = np.searchsorted(cells[by_cell], np.arange(k + 1))
     # The distances of prototypes to the batch are known.
-    is_measured = ~np.isin(kept, swap_state.members)
-    wider = ragged.extended(kept, batch, cell_starts, homes, is_measured, limits)
+    is_member = np.isin(kept, swap_state.members)
+    most = most_in_homes(rung, n_new, k)
+    if evaluations is not None:
+        most = min(most, evaluations - oracle.evaluations.total())
+    order = np.where(is_member, -np.inf, race_state.changes[kept])
+    is_kept, homes = _within_budget(homes, np.diff(cell_starts), order, is_member, most)
+    kept, homes, is_member = kept[is_kept], homes[is_kept], is_member[is_kept]
+    wider = ragged.extended(kept, batch, cell_starts, homes, ~is_member, limits)
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
-    n_swaps, changes = refine_eagerly(wide, wider, passes=rung.passes, control=control)
-    return RaceState(race_state.place + 1, wider, wide, changes, n_swaps)
+    n_swaps, changes = refine_eagerly(
+        wide,
+        wider,
+        passes=rung.passes,
+        most=_n_affordable_swaps(wider, rungs[0], rung, k, evaluations),
+        control=control,
+    )
+    return RaceState(
+        race_state.place + 1, wider, wide, changes, n_swaps, strata, race_state.is_searched
+    )
 
 
-def _read_rows(
-    oracle: Oracle, order: TargetOrder, start: int, stop: int, weights: Doubles | None
+def _within_budget(
+    homes: Ids, sizes: Ids, order: Doubles, is_member: Any, most: int
+) -> tuple[Any, Ids]:
+    """Return which arms are kept and their home cells, so that ``most`` evaluations suffice.
+
+    ``sizes`` are the new rows of each cell. Every arm uses the same number of home cells, the most
+    promising first, but at least `_FEWEST_CELLS`. If that is still too much, the arms that cost no
+    more than an equal share of ``most`` are kept, and those that cost more as long as evaluations
+    are left, in ascending ``order``. Prototypes cost nothing.
+    """
+    costs = np.append(sizes, 0)[homes]  # a missing home is -1
+    costs[is_member] = 0
+    if costs.sum() <= most:
+        return np.ones(len(homes), dtype=bool), homes
+    if homes.shape[1] < len(sizes):
+        n_cells = int(np.searchsorted(np.cumsum(costs.sum(axis=0)), most, side="right"))
+        n_cells = max(n_cells, min(_FEWEST_CELLS, homes.shape[1]))
+        homes, costs = np.ascontiguousarray(homes[:, :n_cells]), costs[:, :n_cells]
+    per_arm = costs.sum(axis=1)
+    is_kept = is_member | (per_arm <= most / len(homes))
+    others = np.flatnonzero(~is_kept)
+    others = others[np.argsort(order[others], kind="stable")]
+    is_kept[others] = np.cumsum(per_arm[others]) <= most - per_arm[is_kept].sum()
+    return is_kept, homes
+
+
+def _n_affordable_swaps(
+    ragged: RaggedTable, first: Rung, rung: Rung, k: int, evaluations: int | None
+) -> int:
+    """Return the number of arms whose distances may be computed to try swaps."""
+    most = most_for_swaps(first, rung, k)
+    if evaluations is not None:
+        most = min(most, evaluations - ragged.oracle.evaluations.total())
+    return max(0, most // (ragged.n_rows - first.n_rows))
+
+
+def _next_rows(
+    race_state: RaceState,
+    oracle: Oracle,
+    order: TargetOrder,
+    rung: Rung,
+    following: Rung,
+    weights: Doubles | None,
 ) -> RowBatch:
-    rows = order.read(start, stop)
+    """Return the rows that the following rung adds, without far rows, which it has already."""
+    rows = order.read(rung.n_rows, following.n_rows)
+    if race_state.strata is not None:
+        positions = race_state.strata.positions
+        is_new = (positions >= rung.n_rows) & (positions < following.n_rows)
+        rows = np.delete(rows, positions[is_new] - rung.n_rows)
+    return _batch(oracle, rows, race_state.ragged.n_rows, weights)
+
+
+def _batch(oracle: Oracle, rows: Ids, start: int, weights: Doubles | None) -> RowBatch:
     own = np.ones(len(rows)) if weights is None else weights[rows]
     if weights is not None and not own.any():
         # All rows have weight 0. With equal tiny weights they can still be compared, until a row

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from protobandit.search.drivers.race import far_rows
 
 _CELLS = 8  # home cells of an arm
 _ALL_CELLS = 12  # up to this many cells it is faster to use all of them
@@ -14,12 +16,16 @@ _LAST_PASSES = 6
 _GROWTH = 3.0  # of the rows from rung to rung
 _SPAN = 32  # of the rows from the first rung to the last
 _PERTURBED_EFFORT = 5  # the least effort with finalists and forced swaps
-_SMALL = 1 << 16  # dissimilarities; forced swaps among so few take milliseconds
+_READS = 1 << 19  # entries that restarts read at an effort of 1, in addition to passes
+_READ_PASSES = 0.285  # over the table per unit of effort, times the root of effort * k
 _FINALISTS = 18  # in units of k
 _MOST_TRIALS = 250  # per unit of effort; k if that is less
 _ALL_ARMS = 0.5  # the effort below which a limit leaves out arms rather than rows (measured)
 _SAFETY = 0.85  # of a limit: the number of swaps is not known beforehand
-SWAPS_PER_RUNG = 0.4  # swaps on a rung, in units of k (measured; for predictions only)
+_MOST_IN_HOMES = 1.1  # in units of what homes cost where all cells have the same number of rows
+_IN_HOMES = 0.82  # the same, of various data on average (for predictions only)
+_MORE_SWAPS = 16  # a rung tries about k + this many swaps at most, and fewer for small k
+SWAPS_PER_RUNG = 0.6  # swaps tried on a rung, in units of k (measured; for predictions only)
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Rung:
     """The number of arms, rows and home cells per arm on a rung, and its passes of swaps.
 
     After the swaps, the distances of ``n_finalists`` arms to all rows are computed, and
-    ``n_trials`` forced swaps among them are tried.
+    ``n_trials`` forced swaps among them are tried. If the table of the rung is complete, restarts
+    read ``n_reads`` of its entries instead.
     """
 
     n_arms: int
@@ -36,6 +43,7 @@ class Rung:
     passes: int
     n_finalists: int = 0
     n_trials: int = 0
+    n_reads: int = 0
 
 
 def rungs_for(
@@ -55,8 +63,8 @@ def rungs_for(
     n_source, n_target, k
         The problem.
     effort
-        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, and
-        on the smallest problems, the last rung has finalists.
+        1 reads 100 + 2 k rows on the first rung; everything else is in proportion. From 5 on, the
+        last of several rungs has finalists.
     at_once
         The number of dissimilarities up to which all are computed on one rung.
     entries
@@ -70,13 +78,13 @@ def rungs_for(
         first = min(max(k + 1, round(level * (100 + 2 * k))), n_target)
         raced = _rungs_from(first, n_arms, n_target, k, entries, level)
         # A race that computes as many dissimilarities as there are has no advantage.
-        most = max(n_at_once, min(planned_evaluations(raced, k), entries))
+        most = min(max(n_at_once, planned_evaluations(raced, k, n_target)), entries)
         if n_arms * n_target > most:
             return raced
-        if n_arms * n_target > _SMALL:
-            return _rungs_from(n_target, n_arms, n_target, k, entries, level)
-        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, max(level, _PERTURBED_EFFORT))
-        return [replace(only, n_trials=max(only.n_trials, only.n_finalists))]
+        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, level)
+        n_passes = _READ_PASSES * math.sqrt(level * k)
+        n_reads = round(level * (_READS + n_passes * n_arms * n_target))
+        return [replace(only, n_finalists=0, n_trials=0, n_reads=n_reads)]
 
     def lowered(level: float) -> list[Rung]:
         """Return the rungs with fewer rows, then with fewer arms too."""
@@ -85,14 +93,14 @@ def rungs_for(
         return rungs(level if share == 1 else share * min(effort, _ALL_ARMS), n_arms)
 
     planned = rungs(effort, n_source, at_once)
-    if evaluations is None or _is_within(planned, k, evaluations):
+    if evaluations is None or _is_within(planned, k, n_target, evaluations):
         return planned
     low, high = 0.0, effort
     for _ in range(30):
         level = (low + high) / 2
-        is_within = _is_within(lowered(level), k, evaluations)
+        is_within = _is_within(lowered(level), k, n_target, evaluations)
         low, high = (level, high) if is_within else (low, level)
-    return _shortened(lowered(low), k, evaluations)
+    return _shortened(lowered(low), k, n_target, evaluations)
 
 
 def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
@@ -100,15 +108,16 @@ def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
     return min(n_source, 2 * k) * min(n_target, k + 1)
 
 
-def _is_within(rungs: Sequence[Rung], k: int, evaluations: int) -> bool:
+def _is_within(rungs: Sequence[Rung], k: int, n_target: int, evaluations: int) -> bool:
     """Return whether a race is planned to stay within a limit; one rung needs no safety margin."""
-    return planned_evaluations(rungs, k) <= evaluations * (_SAFETY if len(rungs) > 1 else 1)
+    allowed = evaluations * (_SAFETY if len(rungs) > 1 else 1)
+    return planned_evaluations(rungs, k, n_target, evaluations) <= allowed
 
 
-def _shortened(rungs: list[Rung], k: int, evaluations: int) -> list[Rung]:
+def _shortened(rungs: list[Rung], k: int, n_target: int, evaluations: int) -> list[Rung]:
     """Return as many rungs as the limit allows; if there is only one, fewer arms and rows."""
     n_rungs = len(rungs)
-    while n_rungs > 1 and not _is_within(rungs[:n_rungs], k, evaluations):
+    while n_rungs > 1 and not _is_within(rungs[:n_rungs], k, n_target, evaluations):
         n_rungs -= 1
     last = replace(rungs[n_rungs - 1], passes=_LAST_PASSES)
     if n_rungs == 1:
@@ -155,12 +164,87 @@ def _with_finalists(last: Rung, k: int, level: float, entries: int) -> Rung:
     return replace(last, n_finalists=n_finalists, n_trials=round(level * min(k, _MOST_TRIALS)))
 
 
-def planned_evaluations(rungs: Sequence[Rung], k: int) -> int:
-    """Return the approximate number of dissimilarities that the race computes."""
+def planned_evaluations(
+    rungs: Sequence[Rung], k: int, n_target: int, evaluations: int | None = None
+) -> int:
+    """Return about how many dissimilarities the race computes, within the limit ``evaluations``."""
+    return _evaluations(
+        rungs,
+        k,
+        for_far_rows=far_rows.expected_evaluations(rungs[0].n_rows, n_target, k, evaluations),
+        in_homes=expected_in_homes,
+        for_swaps=lambda first, rung, k: SWAPS_PER_RUNG * k * (rung.n_rows - first.n_rows),
+        n_far=0,
+    )
+
+
+def most_evaluations(
+    rungs: Sequence[Rung], k: int, n_target: int, *, can_repeat: bool = False
+) -> int:
+    """Return the number of dissimilarities that the race never exceeds.
+
+    ``can_repeat`` is whether the target order may have a row several times.
+
+    Proof. The first rung computes ``n_arms * n_rows``. The search for far rows has its own budget,
+    and so have the swaps after it. A later rung computes the distances of the k prototypes to its
+    new rows, those of arms in home cells, which are at most `most_in_homes`, and those of arms to
+    all rows but the first rung's to try swaps, at most `most_for_swaps`. Finalists are computed at
+    the same rows; prototypes are known there. The race enforces these numbers, whatever the data.
+    """
+    n_searched = None if can_repeat else n_target
+    return _evaluations(
+        rungs,
+        k,
+        for_far_rows=far_rows.most_evaluations(rungs[0].n_arms, n_searched, k),
+        in_homes=most_in_homes,
+        for_swaps=most_for_swaps,
+        n_far=0 if rungs[-1].n_rows == n_target else far_rows.MOST_FAR_ROWS,
+    )
+
+
+def _evaluations(
+    rungs: Sequence[Rung],
+    k: int,
+    *,
+    for_far_rows: float,
+    in_homes: Callable[[Rung, int, int], float],
+    for_swaps: Callable[[Rung, Rung, int], float],
+    n_far: int,
+) -> int:
     first, last = rungs[0], rungs[-1]
     total = float(first.n_arms * first.n_rows)
+    if len(rungs) > 1 and 1 < k < first.n_arms:
+        total += for_far_rows + for_swaps(first, first, k)
     for before, rung in pairwise(rungs):
-        new = rung.n_rows - before.n_rows
-        total += new * (k + rung.n_arms * rung.n_cells / k) + SWAPS_PER_RUNG * k * rung.n_rows
+        n_new = rung.n_rows - before.n_rows
+        total += k * n_new + in_homes(rung, n_new, k) + for_swaps(first, rung, k)
     # The distances of prototypes, and of all finalists to the rows of the first rung, are known.
-    return round(total + max(last.n_finalists - k, 0) * (last.n_rows - first.n_rows))
+    if last.n_finalists > k and len(rungs) > 1:
+        total += (last.n_finalists - k) * (last.n_rows + n_far - first.n_rows)
+    return round(total)
+
+
+def most_in_homes(rung: Rung, n_new: int, k: int) -> int:
+    """Return how many distances of arms to ``n_new`` rows in home cells a rung computes at most.
+
+    If the rows clump together in few cells, fewer home cells are used and then fewer arms are kept.
+    """
+    if rung.n_cells == k:
+        return n_new * rung.n_arms  # every cell is a home
+    return n_new * max(k, round(_MOST_IN_HOMES * rung.n_arms * rung.n_cells / k))
+
+
+def expected_in_homes(rung: Rung, n_new: int, k: int) -> float:
+    """Return about how many distances of arms to new rows in home cells a rung computes."""
+    expected = n_new * rung.n_arms * rung.n_cells / k
+    return expected if rung.n_cells == k else _IN_HOMES * expected
+
+
+def most_for_swaps(first: Rung, rung: Rung, k: int) -> int:
+    """Return how many distances a rung computes at most to try swaps.
+
+    They are those of a few more than k arms to all rows but those of the first rung, where they are
+    known; far rows, which join the sample on the first rung, are new.
+    """
+    n_arms = min(k + min(k + 4, _MORE_SWAPS), rung.n_arms)
+    return n_arms * (rung.n_rows - first.n_rows + far_rows.MOST_FAR_ROWS)

@@ -7,7 +7,7 @@ earlier rung.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
+from protobandit.search.drivers.race.far_rows import Strata
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.swap_state import SwapState
 
@@ -30,7 +31,8 @@ class RungResult:
     """The prototypes after a rung.
 
     ``n_started`` is the number of arms on the first rung. ``is_exact`` is whether the greedy
-    selection read all source rows and all of the target.
+    selection read all source rows and all of the target. ``is_searched`` is whether the evaluations
+    allowed a complete search for far rows.
     """
 
     rung: Rung
@@ -39,6 +41,7 @@ class RungResult:
     n_swaps: int
     n_started: int
     is_exact: bool
+    is_searched: bool = True
 
     @property
     def prototypes(self) -> Ids:
@@ -48,17 +51,23 @@ class RungResult:
 
 @dataclass(frozen=True, eq=False)
 class RaceState:
-    """What the next rung needs: the number of this rung, its table, and the changes by swaps."""
+    """What the next rung needs: the number of this rung, its table, and the changes by swaps.
+
+    ``strata`` are the weights of the first rows, if far rows are among them. ``is_searched`` is
+    whether the evaluations allowed a complete search for far rows.
+    """
 
     place: int
     ragged: RaggedTable
     swap_state: SwapState
     changes: Doubles
     n_swaps: int
+    strata: Strata | None = None
+    is_searched: bool = True
 
 
-def save_state(control: SearchControl, race_state: RaceState) -> None:
-    """Save the state of a race, if there is a checkpoint."""
+def save_state(control: SearchControl, race_state: RaceState, order: TargetOrder) -> None:
+    """Save the state of a race and its target order, if there is a checkpoint."""
     if not control.states.is_active:
         return
     ragged = race_state.ragged
@@ -74,7 +83,15 @@ def save_state(control: SearchControl, race_state: RaceState) -> None:
     for i, batch in enumerate(ragged.batches):
         arrays[f"rows {i}"], arrays[f"weights {i}"] = batch.rows, batch.weights
         arrays[f"order {i}"] = batch.order
-    values = {"place": race_state.place, "n_swaps": race_state.n_swaps}
+    if isinstance(order, WeightedOrder):
+        arrays["draws"] = order.drawn
+    if race_state.strata is not None:
+        arrays |= {f"strata {name}": array for name, array in vars(race_state.strata).items()}
+    values = {
+        "place": race_state.place,
+        "n_swaps": race_state.n_swaps,
+        "is_searched": race_state.is_searched,
+    }
     control.states.save(_STATE, SavedState(values, arrays))
 
 
@@ -90,7 +107,7 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         return None
     batches = _batches(saved, oracle)
     if isinstance(order, WeightedOrder):
-        order.restore(np.concatenate([batch.rows for batch in batches]))
+        order.restore(saved.arrays["draws"])
     arrays = saved.arrays
     ragged = RaggedTable(
         table=FullTable.of(oracle, arrays["first arms"], batches[0].targets),
@@ -100,16 +117,28 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         columns=arrays["columns"],
         values=arrays["values"],
     )
-    swap_state = SwapState.restored(
-        {
-            name.removeprefix("swap_state "): array
-            for name, array in arrays.items()
-            if name.startswith("swap_state ")
-        }
-    )
+    swap_state = SwapState.restored(_named(arrays, "swap_state "))
+    strata = _named(arrays, "strata ")
     control.states.rewind(saved)  # the table has been counted again
     values = saved.values
-    return RaceState(values["place"], ragged, swap_state, arrays["changes"], values["n_swaps"])
+    return RaceState(
+        values["place"],
+        ragged,
+        swap_state,
+        arrays["changes"],
+        values["n_swaps"],
+        Strata(**strata) if strata else None,
+        values["is_searched"],
+    )
+
+
+def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the arrays whose names have this prefix, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _batches(saved: SavedState, oracle: Oracle) -> list[RowBatch]:
@@ -134,6 +163,7 @@ def save_result(control: SearchControl, result: RungResult, rungs: Sequence[Rung
         "n_swaps": result.n_swaps,
         "n_started": result.n_started,
         "is_exact": result.is_exact,
+        "is_searched": result.is_searched,
         "is_short": control.stopped is not None,
     }
     arrays = {"prototypes": result.prototypes, **result.swap_state.state()}
@@ -156,4 +186,5 @@ def restore_result(control: SearchControl, rungs: Sequence[Rung]) -> RungResult 
         values["n_swaps"],
         values["n_started"],
         values["is_exact"],
+        values["is_searched"],
     )

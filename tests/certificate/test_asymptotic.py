@@ -1,0 +1,72 @@
+"""Asymptotic certificates: nominal coverage where few rows matter, and stated conditions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from benchmarks import certificate_coverage as study
+from protobandit.certificate import asymptotic
+
+N, N_TARGET, CONFIDENCE = 50, 4000, 0.9
+BUDGET_ROWS = 1200
+FAMILIES = ("binary", "1 in 100", "1 in 1,000", "heavy-tailed", "uneven weights")
+
+
+def wrong(family, n=N):
+    """Return how many certificates of small problems claim too much."""
+    count = 0
+    for seed in range(n):
+        case = study.instance(family, seed, n_target=N_TARGET)
+        kind = "asymptotic, estimated" if seed % 4 < 2 else "asymptotic, known"
+        n_source = case.selection.problem.n_source
+        found = study.certificate(
+            case,
+            kind,
+            seed,
+            confidence=CONFIDENCE,
+            evaluations=BUDGET_ROWS * (n_source + case.selection.k),
+        )
+        assert found.kind == "asymptotic"
+        assert found.cost_ratio >= 1
+        assert found.cost_bound <= found.cost + found.cost_margin
+        assert "never drawn" in str(found) or math.isinf(found.cost_ratio)
+        count += study.is_wrong(case, found)
+    return count
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_certificates_hold_with_their_confidence(family):
+    assert wrong(family) <= binom.ppf(0.999, N, 1 - CONFIDENCE)
+
+
+def test_the_test_detects_a_bet_that_a_far_row_can_lose(monkeypatch):
+    """Where 1 + b X would be negative, rounding it up makes the lower bound too high."""
+
+    def value_function(unit, bet):
+        return lambda gaps, cut: np.log1p(np.maximum(0.45 * gaps / unit, -0.9)) / 0.45
+
+    def least_mean(bound, bet, penalty):
+        return math.expm1(0.45 * bound - penalty) / 0.45
+
+    monkeypatch.setattr(asymptotic, "value_function", value_function)
+    monkeypatch.setattr(asymptotic, "least_mean", least_mean)
+    assert wrong("1 in 100") > binom.ppf(0.999, N, 1 - CONFIDENCE)
+
+
+def test_a_known_cost_shows_that_an_outlier_was_missed():
+    """The estimated cost cannot show it; the conditions of the certificate say so."""
+    misled = 0
+    for seed in range(8):
+        case = study.instance("unseen", seed)
+        options = {"evaluations": 400 * case.selection.problem.n_source}
+        assert not study.is_wrong(
+            case, study.certificate(case, "asymptotic, known", seed, **options)
+        )
+        found = study.certificate(case, "asymptotic, estimated", seed, **options)
+        misled += study.is_wrong(case, found)
+        assert "an outlier that was never drawn cannot be seen" in " ".join(found.conditions)
+    assert misled > 0

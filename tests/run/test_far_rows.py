@@ -1,0 +1,79 @@
+"""The warning that few far rows carry much of the cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import protobandit as pb
+from protobandit.foundation.run_warning import WarningKind
+from protobandit.run.assessment import FarRows
+
+SAMPLING = ["protobandit", "onebatch", "clara", "clarans", "random", "stochasticgreedy"]
+
+
+def with_far_cluster(share: float, distance: float, n: int = 20_000) -> np.ndarray:
+    random = np.random.default_rng(5)
+    rows = random.normal(size=(n, 3))
+    rows[: round(share * n)] += distance
+    return random.permutation(rows)
+
+
+def test_equal_distances_have_no_far_rows() -> None:
+    assert FarRows.among(np.ones(1000), np.ones(1000)) == FarRows(0.0, 0.0)
+    assert FarRows.among(np.zeros(1000), np.ones(1000)) == FarRows(0.0, 0.0)
+
+
+def test_far_rows_are_measured_by_weight() -> None:
+    nearest = np.append(np.ones(990), np.full(10, 99.0))
+    far = FarRows.among(nearest, np.ones(1000))
+    assert (far.row_share, far.cost_share) == pytest.approx((0.01, 0.5))
+    nearest, weights = np.append(np.ones(999), 99.0), np.append(np.full(999, 1.0), 999 / 99)
+    far = FarRows.among(nearest, weights)
+    assert (far.row_share, far.cost_share) == pytest.approx((0.01, 0.5))
+
+
+def test_one_far_row_among_rows_of_distance_zero_carries_everything() -> None:
+    far = FarRows.among(np.append(np.zeros(999), 1.0), np.ones(1000))
+    assert (far.row_share, far.cost_share) == pytest.approx((0.001, 1.0))
+
+
+def test_distances_that_are_merely_spread_out_carry_little() -> None:
+    for seed in range(20):
+        nearest = np.random.default_rng(seed).exponential(size=4096)
+        assert FarRows.among(nearest, np.ones(4096)).cost_share < 0.08
+
+
+@pytest.mark.parametrize("method", SAMPLING)
+def test_a_sampling_method_warns_if_it_overlooked_a_far_cluster(method: str) -> None:
+    rows = with_far_cluster(0.005, 3000.0)
+    found = pb.select(rows[:2000], rows, k=5, method=method, random_state=0)
+    best = pb.select(rows[:2000], rows, k=5, method="lazygreedy").cost
+    kinds = [warning.kind for warning in found.warnings]
+    if found.cost > 1.1 * best:
+        assert kinds == [WarningKind.FAR_ROWS]
+        assert "lazybandit" in found.status
+    else:
+        assert kinds == []
+
+
+def test_ordinary_rows_cause_no_warning() -> None:
+    rows = with_far_cluster(0.0, 0.0, n=6000)
+    for method in SAMPLING:
+        found = pb.select(rows[:300], rows, k=5, method=method, random_state=0)
+        assert found.warnings == ()
+
+
+def test_warnings_are_saved_and_shown() -> None:
+    rows = with_far_cluster(0.005, 3000.0)
+    found = pb.select(rows[:2000], rows, k=5, method="random", random_state=0)
+    (warning,) = found.warnings
+    assert str(warning) in found.status
+    assert pb.Selection.from_json(found.to_json()).warnings == found.warnings
+
+
+def test_warnings_of_classes_name_the_class() -> None:
+    rows = with_far_cluster(0.005, 3000.0)
+    by = np.array(["a", "b"])[np.arange(len(rows)) % 2]
+    found = pb.select(rows, k=4, by=by, method="random", random_state=0)
+    assert {warning.message[:6] for warning in found.warnings} == {"in 'a'", "in 'b'"}
