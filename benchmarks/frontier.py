@@ -183,7 +183,7 @@ def _plot(axes: Any, figures: dict[str, Any]) -> None:
         ylabel="loss of f against exact greedy, %",
         title=(
             f"MNIST, |S| = {figures['n_source']:,}, |T| = {figures['n_target']:,}, "
-            f"k = {figures['k']}, mean of {figures['seeds']} seeds"
+            f"k = {figures['k']}, seeds: {figures['seeds']}"
         ),
     )
     ticks = (1e6, 3e6, 1e7, 3e7, 1e8)

@@ -335,14 +335,14 @@ def frontier(folder: str) -> Iterator[str]:
             point["curve"],
             point["setting"],
             scientific(point["evaluations"]),
-            _percent(point["loss"], point["deviation"] or 0.0),
+            _percent(point["loss"], point["deviation"]),
         ]
         for point in figures["points"]
     ]
     yield table(["", "setting", "evaluations", "loss of f"], rows)
     yield ""
     remark = (
-        f" Means of {figures['seeds']} seeds; evaluations include the "
+        f" Means over seeds ({figures['seeds']}); evaluations include the "
         f"{figures['judging_evaluations']:,} that measure the cost of the result."
     )
     yield _data_line(folder, "frontier.json", measurement.session, remark)
@@ -453,11 +453,13 @@ def _share(n: float, whole: float) -> str:
     return "0" if n == 0 else "all" if n == whole else f"1/{float(f'{whole / n:.3g}'):,.0f}"
 
 
-def _percent(mean: float, deviation: float) -> str:
+def _percent(mean: float, deviation: float | None) -> str:
+    """Return a share in percent, with its standard deviation if that is known."""
     if mean == deviation == 0:
         return "0"
     sign = "−" if mean < 0 else ""
-    return f"{sign}{100 * abs(mean):.2f} ± {100 * deviation:.2f} %"
+    spread = "" if deviation is None else f" ± {100 * deviation:.2f}"
+    return f"{sign}{100 * abs(mean):.2f}{spread} %"
 
 
 if __name__ == "__main__":

@@ -143,3 +143,4 @@ def test_losses_with_sign_and_deviation():
     assert readme._percent(0.0022, 0.00087) == "0.22 ± 0.09 %"
     assert readme._percent(-0.0007, 0.0007) == "−0.07 ± 0.07 %"
     assert readme._percent(0.0, 0.0) == "0"
+    assert readme._percent(0.01, None) == "1.00 %"
