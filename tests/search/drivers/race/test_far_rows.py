@@ -197,7 +197,7 @@ def test_a_scan_finds_exactly_the_rows_beyond_the_limit(k, limit):
     d[::50] += 5
     oracle, metric = watched(d)
     prototypes = np.random.default_rng(k).choice(40, k, replace=False)
-    scan = far_file._Scan(oracle, prototypes, d[:60, prototypes].T.copy(), limit)
+    scan = far_file.FarRowScan(oracle, prototypes, d[:60, prototypes].T.copy(), limit)
     rows = np.arange(60, 700)
     places, matrix = scan.beyond(oracle.targets(rows))
     truth = d[np.ix_(rows, prototypes)]
@@ -215,7 +215,7 @@ def test_near_rows_need_few_evaluations():
     rows = centres[random.integers(20, size=3000)] + random.normal(size=(3000, 5))
     d = distances(centres, rows)
     oracle, _ = watched(d)
-    scan = far_file._Scan(oracle, np.arange(20), d[:100].T.copy(), 12.0)
+    scan = far_file.FarRowScan(oracle, np.arange(20), d[:100].T.copy(), 12.0)
     places, _ = scan.beyond(oracle.targets(np.arange(100, 3000)))
     assert len(places) == 0
     assert oracle.evaluations.total() < 6 * 2900

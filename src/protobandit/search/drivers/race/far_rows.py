@@ -308,7 +308,7 @@ class FarRowSearch:
         k = len(self._prototypes)
         rows = self._order.read(start, stop)
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
-        scan = _Scan(self._oracle, self._prototypes, self._state.matrix, limit)
+        scan = FarRowScan(self._oracle, self._prototypes, self._state.matrix, limit)
         most = _LIMITED_BLOCK_ROWS if self._budget.is_limited else _BLOCK_ROWS
         for cut in cuts(len(rows), min(most, max(_LIMITED_BLOCK_ROWS, _BLOCK_ENTRIES // k))):
             others = self._unseen(rows[cut])
@@ -382,7 +382,7 @@ def _joined(parts: list[_Found]) -> _Found:
     )
 
 
-class _Scan:
+class FarRowScan:
     """Find rows beyond a limit from all prototypes, with few evaluations for the others.
 
     ``matrix`` has the distances of the prototypes to the rows of the first rung.
