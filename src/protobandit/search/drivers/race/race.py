@@ -175,6 +175,8 @@ def _with_far_rows(
     """Return the state of the first rung with the far rows that matter, after swaps."""
     ragged, swap_state = race_state.ragged, race_state.swap_state
     oracle, n_target = ragged.oracle, len(ragged.oracle.problem.target)
+    # A single prototype has no second, so an arm must be known at all rows; and it stays with the
+    # many rows. If every arm is a prototype, there is nothing to find.
     if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
         return race_state
     n_searched = None if isinstance(order, WeightedOrder) else n_target
