@@ -10,7 +10,7 @@ problems; "known" and "estimated" say whether the cost of the selection was exac
 "unseen" the condition of the asymptotic kind does not hold: one row, which is often not drawn,
 carries a third of the cost or more, and the selection does not serve it.
 
-It takes about two minutes on two idle cores.
+It takes a few minutes on two cores.
 
 ``summary`` writes the page from the figures without computing anything. The seeds of the published
 problems start at 10,000; constants were chosen with seeds below 1,000.

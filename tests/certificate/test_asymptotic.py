@@ -81,6 +81,24 @@ def test_the_test_detects_a_bet_that_a_far_row_can_lose(monkeypatch):
     assert wrong_without_far_rows() == 8
 
 
+def test_an_estimated_cost_is_measured_on_the_whole_target_where_that_is_cheap():
+    """One row of 2,000, which is rarely drawn, carries most of the cost."""
+    target = np.random.default_rng(0).normal(size=(N_TARGET, 2))
+    target[0] += 5000
+    made = pb.select(target[:200], target, k=2, method="random", random_state=0)
+    cost = made.cost
+    selection = replace(made, cost_error=cost / 100)
+    whole, least = 2 * N_TARGET, 16 * 200
+    assert selection.certify(kind="asymptotic", evaluations=whole + least).kind == "asymptotic"
+    for seed in range(3):
+        found = selection.certify(kind="asymptotic", evaluations=2 * whole, random_state=seed)
+        assert (found.kind, found.conditions) == ("rigorous", ())
+        assert found.cost == pytest.approx(cost)
+        assert whole < found.evaluations <= 2 * whole
+    known = made.certify(kind="asymptotic", evaluations=2 * whole, random_state=0)
+    assert known.kind == "asymptotic"
+
+
 def test_a_known_cost_shows_that_an_outlier_was_missed():
     """The estimated cost cannot show it; the conditions of the certificate say so."""
     misled = 0
