@@ -219,6 +219,10 @@ def page(records: list[Coverage], made: list[sessions.Session]) -> str:
         "states this condition; if the cost is only estimated, its certificates can be wrong here. "
         "The rigorous kind compares every row with the prototypes and needs no such condition.",
         "",
+        "An asymptotic certificate with an estimated cost becomes rigorous where the whole target "
+        "costs no more than the drawn rows. Here that is the case for k = 1 and at least four "
+        "source rows, in about two problems of nine.",
+        "",
         "Data: [coverage.csv](coverage.csv), [sessions.json](sessions.json). "
         "`python -m benchmarks.certificate_coverage summary` writes this page from them.",
         "",
