@@ -426,3 +426,34 @@ def test_a_counting_metric_agrees_with_the_count(counted):
     _, after = grown(oracle)
     after.distances(np.array([1]))
     assert counting.calls == oracle.evaluations["build"] == 12 + 13 + 9
+
+
+# -- far rows --------------------------------------------------------------------------------------
+
+
+def test_more_rows_with_some_distances():
+    oracle, metric = watched(D)
+    held = first_patchwork(oracle, [3, 6, 7], [5, 1, 9])
+    before = [entries_of(held, arm) for arm in range(3)]
+    metric.pairs.clear()
+    more = RowBatch(3, oracle.targets(np.array([2, 8])), np.array([0.5, 0.25]), np.array([2, 8]))
+    arms, columns = np.array([0, 0, 2]), np.array([3, 4, 4])
+    wider = held.with_entries(more, arms, columns, np.array([D[2, 3], D[8, 3], D[8, 7]]))
+    assert wider.n_rows == 5
+    assert entries_of(wider, 0) == before[0] | {3: D[2, 3], 4: D[8, 3]}
+    assert entries_of(wider, 1) == before[1]
+    assert entries_of(wider, 2) == before[2] | {4: D[8, 7]}
+    assert metric.pairs.total() == 0
+    np.testing.assert_array_equal(wider.distances(np.array([1]))[0], D[[5, 1, 9, 2, 8], 6])
+    assert wider.weights[3:].tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_other_weights_of_the_first_rows(n):
+    oracle, _ = watched(D)
+    held = first_patchwork(oracle, [3, 6], [5, 1, 9])
+    more = RowBatch(3, oracle.targets(np.array([2, 8])), np.array([0.5, 0.25]), np.array([2, 8]))
+    none = np.empty(0, dtype=np.int64)
+    wider = held.with_entries(more, none, none, np.empty(0))
+    weights = np.arange(10.0, 10.0 + n)
+    assert wider.reweighted(weights).weights.tolist() == [*weights, *wider.weights[n:]]

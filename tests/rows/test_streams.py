@@ -188,6 +188,8 @@ def test_a_stream_that_ends_is_all_of_the_target(n_batches):
     assert f"ended after {100 * n_batches} rows; all of them are the target" in warning.message
     assert chosen.rows_read == 100 * n_batches
     assert "the rows of the stream that were read" in str(chosen.guarantee)
+    (condition,) = chosen.certify(random_state=0).conditions
+    assert f"the first {100 * n_batches} rows that were read from the stream" in condition
 
 
 def test_a_stream_that_ends_within_the_fresh_rows_is_all_target():
@@ -207,7 +209,7 @@ def test_certificates_and_members_refer_to_the_rows_read():
     assert sum(len(chosen.members(i)) for i in range(5)) == 500
     certificate = chosen.certify(random_state=0)
     assert certificate.cost_ratio >= 1
-    condition = "the target is the 500 rows that were read from the stream"
+    condition = "the target is the first 500 rows that were read from the stream"
     assert certificate.conditions == (condition,)
     assert str(certificate).endswith(f"provided that {condition}")
     assert pb.Selection.from_json(chosen.to_json()).status == chosen.status

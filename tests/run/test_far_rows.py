@@ -20,8 +20,8 @@ def with_far_cluster(share: float, distance: float, n: int = 20_000) -> np.ndarr
 
 
 def test_equal_distances_have_no_far_rows() -> None:
-    assert FarRows.among(np.ones(1000), np.ones(1000)) == FarRows(0.0, 0.0)
-    assert FarRows.among(np.zeros(1000), np.ones(1000)) == FarRows(0.0, 0.0)
+    assert FarRows.among(np.ones(1000), np.ones(1000)) == FarRows(1000, 0.0, 0.0)
+    assert FarRows.among(np.zeros(1000), np.ones(1000)) == FarRows(1000, 0.0, 0.0)
 
 
 def test_far_rows_are_measured_by_weight() -> None:
@@ -55,6 +55,15 @@ def test_a_sampling_method_warns_if_it_overlooked_a_far_cluster(method: str) -> 
         assert "lazybandit" in found.status
     else:
         assert kinds == []
+
+
+@pytest.mark.parametrize("method", ["protobandit", "clara", "random"])
+def test_a_cluster_that_is_missing_in_the_rows_judged_is_found(method: str) -> None:
+    """4,096 rows contain none of 5 in 10,000 rows with a probability of 13 %."""
+    rows = with_far_cluster(0.0005, 50_000.0, n=40_000)
+    for seed in range(12):
+        found = pb.select(rows[:300], rows, k=3, method=method, random_state=seed)
+        assert [warning.kind for warning in found.warnings] == [WarningKind.FAR_ROWS]
 
 
 def test_ordinary_rows_cause_no_warning() -> None:

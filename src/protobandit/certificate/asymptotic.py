@@ -7,20 +7,26 @@ to the selection are computed. They give tau, the largest of these distances, an
 mean. On the *guides* every source row is evaluated; a guess at M* there gives the bet b. On the
 *rows* every source row is evaluated, and the bet is made.
 
-*The lower bound needs no condition.* Let A_j = min(D_j, tau) and X_j = (W_j - A_j) / u. X_j >=
--tau / u for every row of the target, also for those that were never drawn, because W_j >= 0. With
-b <= 0.9 u / tau, the bound (1) of `protobandit.certificate.betting` holds, and b does not depend on
-the rows that it is used on. So with probability 1 - delta the best set costs at least E A + u m.
+*The bet needs no condition.* Let A_j = min(D_j, tau) and X_j = (W_j - A_j) / u. X_j >= -tau / u for
+every row of the target, also for those that were never drawn, because W_j >= 0. With b <= 0.9 u /
+tau, the bound (1) of `protobandit.certificate.betting` holds for any data, and b does not depend on
+the rows that it is used on. So with the probability asked for, the mean m of X is at least the
+bound, and the best set costs E A + u m.
+
+*The lower bound needs the first condition.* E A is not known. It is bounded from below by the mean
+over the rows and the normal distribution, so the probability is approximate. Outliers that were
+never drawn make E A larger than estimated; they make the lower bound loose, never wrong. (If the
+cost is known, E A is the cost minus R, which the next paragraph bounds; then they matter here too.)
 
 (A bet that does not respect the largest distance must round 1 + b X up where it would be negative.
 That raises the lower bound exactly at the rows that matter most, and the bound is then wrong
 however many rows are drawn.)
 
-*The ratio needs one.* The cost of the selection is E A + R, where R = E max(D - tau, 0) is what
-rows beyond tau add. The ratio is at most (E A + R) / (E A + u m), which decreases with E A. E A is
-bounded from below and R from above by their means over the rows and the normal distribution. If no
-drawn row is farther than tau, R is estimated as 0: an outlier that was never drawn cannot be seen.
-The certificate names this condition. If the cost is known, E A = cost - R; a cost that is higher
+*The ratio needs the second one too.* The cost of the selection is E A + R, where R = E max(D - tau,
+0) is what rows beyond tau add. The ratio is at most (E A + R) / (E A + u m), which decreases with
+E A. R is bounded from above by its mean over the rows and the normal distribution. If no drawn row
+is farther than tau, R is estimated as 0: an outlier that was never drawn cannot be seen. The
+certificate names this condition. If the cost is known, E A = cost - R; a cost that is higher
 than the rows can explain shows that outliers were missed, and R is then the difference.
 """
 

@@ -29,8 +29,8 @@ class Certificate:
     kind
         "exact": every dissimilarity was computed, and the confidence is 1. "rigorous": target rows
         were drawn, and the confidence holds for any data and any number of rows. "asymptotic": the
-        same without reading the whole target, so that the ratio holds only under the
-        ``conditions``.
+        same without reading the whole target, so that the bound and the ratio hold approximately,
+        and only under the ``conditions``.
     confidence
         The probability with which the bound holds.
     cost, cost_margin

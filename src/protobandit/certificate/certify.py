@@ -143,7 +143,9 @@ def _proof(solution: Solution, kind: str, budget: int | None) -> _Proof:
     if kind == "auto" and budget is None and is_cheap:
         return everything
     # Drawn rows cannot show that a selection costs 0.
-    is_asymptotic = kind == "asymptotic" and solution.cost > 0
+    is_asymptotic = (
+        kind == "asymptotic" and solution.cost > 0 and not _is_cheaply_measured(solution, budget)
+    )
     proof = (_asymptotic if is_asymptotic else _rigorous)(solution, budget)
     spent = proof.n_rows * n_source + (proof.n_scouts or n_target) * solution.k
     if spent >= n_pairs if budget is None else budget >= n_pairs:
@@ -154,6 +156,18 @@ def _proof(solution: Solution, kind: str, budget: int | None) -> _Proof:
 def _default_rows(solution: Solution) -> int:
     many = _MANY_ROWS + _ROWS_PER_PROTOTYPE * solution.k
     return max(_FEW_ROWS, min(solution.problem.n_target // 4, many))
+
+
+def _is_cheaply_measured(solution: Solution, budget: int | None) -> bool:
+    """Return whether an unknown cost is measured on the whole target for no more than the rows.
+
+    Then there is no outlier that was never drawn, and the rigorous proof needs no condition.
+    """
+    if solution.is_exact:
+        return False
+    n_source, whole = solution.problem.n_source, solution.k * solution.problem.n_target
+    rows = _default_rows(solution) * n_source if budget is None else budget - whole
+    return max(whole, _LEAST_ROWS * n_source) <= rows
 
 
 def _rigorous(solution: Solution, budget: int | None) -> _Proof:
@@ -201,10 +215,15 @@ def _certificate(bound: Bound, solution: Solution, evaluations: int) -> Certific
 
 
 def _stream_conditions(solution: Solution) -> tuple[str, ...]:
-    """Return what a certificate about a stream refers to: nothing is known of unread rows."""
-    if solution.problem.fresh is None:
+    """Return what a certificate about a stream refers to: nothing is known of other rows.
+
+    A guarantee may assume that rows of a stream are draws from one distribution. A certificate does
+    not use that: it compares costs on the rows that were kept.
+    """
+    if not solution.problem.conditions:
         return ()
-    return (f"the target is the {solution.problem.n_target:,} rows that were read from the stream",)
+    n_target = solution.problem.n_target
+    return (f"the target is the first {n_target:,} rows that were read from the stream",)
 
 
 def _budget_too_small(solution: Solution, kind: str, confidence: float, budget: int) -> Certificate:

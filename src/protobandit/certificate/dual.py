@@ -171,6 +171,9 @@ def solve_dual(
     weights, sums = table.weights, _Sums(oracle, table)
     patience = _PATIENCE[table.values.size <= _FEW_CELLS]
     caps = table.values[:, -1].astype(np.float64)
+    # Every set has at least the mean of the least values. They have the unit of the bound; the
+    # distances of the table may have another one.
+    enough = _TOLERANCE * float(weights @ np.minimum(table.values[:, 0], 0.0))
     no_direction = np.zeros(len(weights))
     prices = best_prices = np.minimum(0.0 if start is None else start, caps)
     best, n_stale, direction, best_opened = -np.inf, 0, no_direction, np.arange(k)
@@ -189,7 +192,7 @@ def solve_dual(
             continue
         direction = _MOMENTUM * direction + (1 - sums.n_serving(prices, opened))
         length = float(weights @ direction**2)
-        if length == 0 or bound >= -_TOLERANCE * table.cost:
+        if length == 0 or bound >= enough:
             break
         prices = np.minimum(prices - step * bound / length * direction, caps)
     return DualSolution(min(best, 0.0), best_prices, best_opened)

@@ -270,10 +270,10 @@ class Selection(Plots):
             computes every dissimilarity, one to five times, in blocks; the bound holds for certain.
             "rigorous" compares the whole target with the prototypes, then draws rows in proportion
             to their distance; the bound holds with the given probability for any data. "asymptotic"
-            only reads rows that it draws. Its lower bound on the best cost holds for any data; the
-            ratio assumes that the mean distance of these rows is close to normal and that no
-            outlier matters that was never drawn. "rigorous" and "asymptotic" become exact where
-            that costs no more.
+            only reads rows that it draws. It assumes that the mean distance of these rows is close
+            to normal and that no outlier matters that was never drawn. "rigorous" and "asymptotic"
+            become exact where that costs no more. If the cost is an estimate, "asymptotic" becomes
+            "rigorous" where the whole target costs no more than the drawn rows.
         evaluations
             The largest number of dissimilarities to compute. By default as many as an exact
             certificate needs, or, if rows are drawn, a quarter of all or fewer and those of the

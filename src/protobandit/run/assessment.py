@@ -10,21 +10,31 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.slices import cuts
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
+from protobandit.search.drivers.race.far_rows import FarRowScan
 
 ASSESSED_ROWS = 4096  # fresh rows on which the result of a sampled method is judged
 _FAR = 5.0  # times the mean distance of the other rows
 _FEW = 0.02  # of the weight; far rows are at most that many
+_SCANNED_ROWS = 20_000  # more rows in which very far ones are looked for
+_VERY_FAR = 15.0  # times the mean distance of the nearest rows
+_NEAREST = 0.95  # share of rows whose distances are typical
+_EVALUATIONS_PER_SCAN = 32  # of an expensive metric: so many of the search allow one more row
+_VIEWED_ROWS = 256  # whose distances to all prototypes guide the scan
+_SCANNED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class FarRows:
     """The rows that lie much farther from their prototype than nearly all others.
 
-    ``row_share`` is their share of the weight, ``cost_share`` their share of the cost.
+    ``row_share`` is their share of the weight, ``cost_share`` their share of the cost, measured on
+    ``n_rows`` rows.
     """
 
+    n_rows: int
     row_share: float
     cost_share: float
 
@@ -40,16 +50,16 @@ class FarRows:
         share = np.cumsum(weight) / weight.sum()
         carried = np.cumsum(distances * weight)
         if not carried[-1] > 0 or not np.isfinite(carried[-1]):
-            return FarRows(0.0, 0.0)
+            return FarRows(len(nearest), 0.0, 0.0)
         rest = weight.sum() * (1 - share)
         left = np.maximum(carried[-1] - carried, 0.0)
         mean_of_rest = np.divide(left, rest, out=np.full(len(rest), np.inf), where=rest > 0)
         # With the farthest m rows left out, how do these compare with the mean of the rest?
         is_far = (distances > _FAR * mean_of_rest) & (share <= _FEW)
         if not is_far.any():
-            return FarRows(0.0, 0.0)
+            return FarRows(len(nearest), 0.0, 0.0)
         last = int(np.flatnonzero(is_far)[-1])
-        return FarRows(float(share[last]), float(carried[last] / carried[-1]))
+        return FarRows(len(nearest), float(share[last]), float(carried[last] / carried[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +84,15 @@ def assess(
     n_rows: int,
     random: np.random.Generator,
     is_endless: bool = False,
+    seeks_far_rows: bool = False,
 ) -> Assessment:
     """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
 
-    All rows of an endless target are a sample too.
+    All rows of an endless target are a sample too. With ``seeks_far_rows``, 20,000 more rows are
+    searched for rows very far from all prototypes: a cluster so small that it has no row in the
+    sample matters only if it is very far.
 
-    Cost: k evaluations per row, under the phase "assign".
+    Cost: k evaluations per row, under the phase "assign", and one to five per row searched.
     """
     problem = oracle.problem
     is_sample = n_rows < len(problem.target)
@@ -90,18 +103,25 @@ def assess(
     weights = weights_or_ones(None if is_sample else problem.weights, len(ids))
     parts: dict[int, tuple[Doubles, Doubles]] = {}
     nearest = np.empty(len(ids))
+    viewed: list[Floats] = []
 
     def visit(block: Floats, cut: slice) -> None:
         labels = block.argmin(axis=0)
         mass = np.bincount(labels, weights[cut], len(prototypes)).astype(np.float64)
         running = np.minimum.accumulate(block, axis=0).astype(np.float64)
         nearest[cut] = running[-1]
+        if cut.start == 0:
+            viewed.append(block[:, :_VIEWED_ROWS].copy())
         parts[cut.start] = running @ weights[cut], mass
 
     with oracle.during("assign"):
         oracle.each_chunk(prototypes, visit, ids if is_sample else None)
     sums, mass = (np.sum([parts[at][i] for at in sorted(parts)], axis=0) for i in (0, 1))
     costs = np.minimum.accumulate(sums / weights.sum())  # equal sums may round differently
+    far = FarRows.among(nearest, weights)
+    if seeks_far_rows and is_sample:
+        beyond = _very_far_rows(oracle, prototypes, nearest, viewed[0], random)
+        far = max(far, beyond, key=lambda each: each.cost_share)
     return Assessment(
         costs=costs,
         mass=mass / mass.sum(),
@@ -109,7 +129,7 @@ def assess(
             nearest, math.inf if is_endless else len(problem.target), problem.weights is None
         ),
         n_rows=len(ids),
-        far=FarRows.among(nearest, weights),
+        far=far,
     )
 
 
@@ -120,9 +140,17 @@ def assess_or_refuse(
     n_rows: int,
     random: np.random.Generator,
     is_endless: bool = False,
+    seeks_far_rows: bool = False,
 ) -> Assessment:
     """Judge prototypes on target rows; raise `InvalidInput` if distances overflow."""
-    result = assess(oracle, prototypes, n_rows=n_rows, random=random, is_endless=is_endless)
+    result = assess(
+        oracle,
+        prototypes,
+        n_rows=n_rows,
+        random=random,
+        is_endless=is_endless,
+        seeks_far_rows=seeks_far_rows,
+    )
     if not np.isfinite(result.costs).all():
         raise InvalidInput(
             f"metric={oracle.problem.metric.name!r} overflows {oracle.dtype} on these rows. "
@@ -138,6 +166,40 @@ def assess_prefix(
     n_rows = len(oracle.problem.target) if is_exact else ASSESSED_ROWS
     with oracle.at_work():
         return assess_or_refuse(oracle, prototypes, n_rows=n_rows, random=random)
+
+
+def _very_far_rows(
+    oracle: Oracle,
+    prototypes: Ids,
+    nearest: Doubles,
+    viewed: Floats,
+    random: np.random.Generator,
+) -> FarRows:
+    """Return the very far rows among those judged, with these distances, and more that are drawn.
+
+    ``viewed`` are the distances of the prototypes to some of the rows judged.
+    """
+    problem = oracle.problem
+    n_more = min(_SCANNED_ROWS, len(problem.target))
+    if problem.metric.is_expensive:
+        n_more = min(n_more, oracle.evaluations.total() // _EVALUATIONS_PER_SCAN)
+    smallest = np.sort(nearest)[: max(1, round(_NEAREST * len(nearest)))]
+    limit = _VERY_FAR * float(smallest.mean())
+    if not np.isfinite(limit):
+        return FarRows(len(nearest), 0.0, 0.0)
+    scan = FarRowScan(oracle, prototypes, viewed, limit)
+    rows = draw_rows(len(problem.target), problem.weights, n_more, random)
+    with oracle.during("assign"):
+        found = [
+            scan.beyond(oracle.targets(rows[cut]))[1].min(axis=0).astype(np.float64)
+            for cut in cuts(n_more, _SCANNED_AT_ONCE)
+        ]
+    is_far = nearest > limit
+    distances = np.concatenate([nearest[is_far], *found])
+    n = len(nearest) + n_more
+    share, carried = len(distances) / n, float(distances.sum()) / n
+    rest = float(nearest[~is_far].mean()) * (1 - share)
+    return FarRows(n, share, carried / (carried + rest) if carried > 0 else 0.0)
 
 
 def _standard_error(nearest: Doubles, population: float, is_without_replacement: bool) -> float:

@@ -475,7 +475,13 @@ class _SearchRun:
             return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target, far=far)
         has_read_all = objective is not None and objective.has_read_target
         n_rows = n_target if has_read_all else ASSESSED_ROWS
-        return assess_or_refuse(self.oracle, indices, n_rows=n_rows, random=random)
+        return assess_or_refuse(
+            self.oracle,
+            indices,
+            n_rows=n_rows,
+            random=random,
+            seeks_far_rows=self.method.may_overlook_far_rows,
+        )
 
     def _warn_of_far_rows(self, assessment: Assessment) -> None:
         """Warn if few far rows carry much of the cost and the method may have overlooked them."""
@@ -487,7 +493,7 @@ class _SearchRun:
         self.control.warn(
             RunWarning(
                 WarningKind.FAR_ROWS,
-                f"{far.row_share:.2%} of the target, measured on {assessment.n_rows:,} rows, lies "
+                f"{far.row_share:.2%} of the target, measured on {far.n_rows:,} rows, lies "
                 f"far from all prototypes and carries {far.cost_share:.0%} of the cost. "
                 f"{self.method.name} may have overlooked a small cluster; compare with "
                 f"method={better!r}, which looks for such clusters.",

@@ -426,7 +426,7 @@ def test_without_a_seed_the_generator_of_the_first_run_is_restored(is_own, tmp_p
 def test_a_resumed_run_follows_the_schedule_of_the_first(
     method, room, is_own, tmp_path, monkeypatch
 ):
-    """Less memory may be free when it is resumed."""
+    """The budget of a later version may be smaller."""
     counting = Counting()
     arguments, path = {**call("random"), "method": method}, tmp_path / "search"
     if method == "clarans":  # it keeps the distances of at least 256 rows
@@ -440,7 +440,7 @@ def test_a_resumed_run_follows_the_schedule_of_the_first(
     else:
         _stopped_before_the_end(arguments, path)
     room = 2 * room if is_own else room  # distances of a user's metric are float64
-    monkeypatch.setattr(pb.Limits, "room", lambda limits: room)
+    monkeypatch.setattr("protobandit.problem.limits.MEMORY_BUDGET", room)
     assert outcome(pb.select(**arguments)) != outcome(whole), "else this shows nothing"
     assert outcome(resumed(arguments, path)) == outcome(whole)
 

@@ -89,9 +89,9 @@ OPTIONS = {
         "--confidence P": "Probability that the bound holds. Default: 0.95.",
         "--kind auto|exact|rigorous|asymptotic": "exact computes every dissimilarity and holds for "
         "certain; rigorous draws rows and holds with the given probability for any data; "
-        "asymptotic does not read the whole target, and holds only if no outlier that was never "
-        "drawn matters. auto is exact up to 2e8 dissimilarities (source rows times target rows) "
-        "without --evaluations, otherwise rigorous. Default: auto.",
+        "asymptotic need not read the whole target, holds with about that probability, and only if "
+        "no outlier that was never drawn matters. auto is exact up to 2e8 dissimilarities (source "
+        "rows times target rows) without --evaluations, otherwise rigorous. Default: auto.",
         "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
     },
     LIMITS: {

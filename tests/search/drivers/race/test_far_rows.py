@@ -197,7 +197,7 @@ def test_a_scan_finds_exactly_the_rows_beyond_the_limit(k, limit):
     d[::50] += 5
     oracle, metric = watched(d)
     prototypes = np.random.default_rng(k).choice(40, k, replace=False)
-    scan = far_file._Scan(oracle, prototypes, d[:60, prototypes].T.copy(), limit)
+    scan = far_file.FarRowScan(oracle, prototypes, d[:60, prototypes].T.copy(), limit)
     rows = np.arange(60, 700)
     places, matrix = scan.beyond(oracle.targets(rows))
     truth = d[np.ix_(rows, prototypes)]
@@ -215,7 +215,7 @@ def test_near_rows_need_few_evaluations():
     rows = centres[random.integers(20, size=3000)] + random.normal(size=(3000, 5))
     d = distances(centres, rows)
     oracle, _ = watched(d)
-    scan = far_file._Scan(oracle, np.arange(20), d[:100].T.copy(), 12.0)
+    scan = far_file.FarRowScan(oracle, np.arange(20), d[:100].T.copy(), 12.0)
     places, _ = scan.beyond(oracle.targets(np.arange(100, 3000)))
     assert len(places) == 0
     assert oracle.evaluations.total() < 6 * 2900
@@ -260,7 +260,7 @@ def test_chances_are_in_proportion_and_at_most_one():
 
 
 def test_many_far_rows_are_thinned_without_bias(monkeypatch):
-    monkeypatch.setattr(far_file, "_MOST_FAR_ROWS", 30)
+    monkeypatch.setattr(far_file, "MOST_FAR_ROWS", 30)
     random = np.random.default_rng(0)
     source, target = rows_with_pocket(200)
     target[-200:] += 200 * random.random((200, 1))
@@ -272,7 +272,7 @@ def test_many_far_rows_are_thinned_without_bias(monkeypatch):
         weights = found.strata.weights[30:]
         sums.append(weights @ found.matrix.min(axis=0))
         kept.append(len(found.rows))
-    monkeypatch.setattr(far_file, "_MOST_FAR_ROWS", 10**6)
+    monkeypatch.setattr(far_file, "MOST_FAR_ROWS", 10**6)
     search, _ = search_of(oracle, prototypes=np.arange(20))
     everything = search.find(np.random.default_rng(0))
     whole = everything.matrix.min(axis=0).sum()
@@ -355,7 +355,7 @@ def test_a_search_that_was_cut_short_is_a_warning(monkeypatch):
     source, target = rows_with_pocket()
     limits = pb.Limits(evaluations=9_000)
     found = pb.select(source, target, k=K, limits=limits, random_state=0)
-    assert [warning.kind for warning in found.warnings] == [WarningKind.LIMITED_SEARCH]
+    assert WarningKind.LIMITED_SEARCH in {warning.kind for warning in found.warnings}
     assert found.evaluations <= 9_000 + K * N_TARGET
     assert "Allow more evaluations" in found.status
     assert pb.select(source, target, k=K, random_state=0).warnings == ()

@@ -29,6 +29,7 @@ distances to all prototypes are probably alike, so they are drawn less often aft
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -165,13 +166,13 @@ class _Found:
 
 
 class Budget:
-    """The evaluations that the search for far rows may use: ``most``, or a share of the limit."""
+    """The evaluations that the search for far rows may use: ``most``, and a share of the limit."""
 
-    def __init__(self, oracle: Oracle, most: int, evaluations: int | None) -> None:
+    def __init__(self, oracle: Oracle, evaluations: int | None, most: int | None = None) -> None:
         self._oracle = oracle
         self.is_exceeded = False
         spent = oracle.evaluations.total()
-        self._most: float = spent + most
+        self._most = math.inf if most is None else spent + most
         if evaluations is not None:
             self._most = min(self._most, spent + _BUDGET * (evaluations - spent))
 
@@ -307,7 +308,7 @@ class FarRowSearch:
         k = len(self._prototypes)
         rows = self._order.read(start, stop)
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
-        scan = _Scan(self._oracle, self._prototypes, self._state.matrix, limit)
+        scan = FarRowScan(self._oracle, self._prototypes, self._state.matrix, limit)
         most = _LIMITED_BLOCK_ROWS if self._budget.is_limited else _BLOCK_ROWS
         for cut in cuts(len(rows), min(most, max(_LIMITED_BLOCK_ROWS, _BLOCK_ENTRIES // k))):
             others = self._unseen(rows[cut])
@@ -381,7 +382,7 @@ def _joined(parts: list[_Found]) -> _Found:
     )
 
 
-class _Scan:
+class FarRowScan:
     """Find rows beyond a limit from all prototypes, with few evaluations for the others.
 
     ``matrix`` has the distances of the prototypes to the rows of the first rung.

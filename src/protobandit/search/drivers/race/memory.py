@@ -19,7 +19,7 @@ _STILL_WITHIN = 0.6  # of the distances in home cells, those that the next rung 
 _COPIES = 3.0  # of the prototypes' distances while a rung is extended
 _ROW_COPIES = 3.0  # of the new target rows: as read, by cell, and in patches
 _BLOCK_ENTRIES = 1 << 20  # of the blocks that tasks compute at the same time
-_BYTES_PER_BLOCK_ENTRY = 12
+_BYTES_PER_BLOCK_ENTRY = 18
 _BYTES_PER_HOME = 48  # of one home cell of one arm, in the arrays that list and order them
 
 

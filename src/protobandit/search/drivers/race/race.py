@@ -4,8 +4,10 @@ Theory of operation
 -------------------
 All arms read the same random order of the target rows, from its beginning. On the first rung the
 distances of all arms to a few rows are computed. Greedy selection finds k prototypes on them and
-swaps improve these. From then on an arm that is farther from a row than its fourth prototype is
-ignored at that row: it could become nearest only after several swaps. Every later rung adds rows:
+swaps improve these. Then target rows far from all prototypes are searched (`far_rows`), since the
+arms near them would leave the race. From then on an arm that is farther from a row than its fourth
+prototype is ignored at that row: it could become nearest only after several swaps. Every later rung
+adds rows:
 
 1. The prototypes are kept, and the arms whose best swap was closest to an improvement when it was
    last computed.
@@ -173,11 +175,13 @@ def _with_far_rows(
     """Return the state of the first rung with the far rows that matter, after swaps."""
     ragged, swap_state = race_state.ragged, race_state.swap_state
     oracle, n_target = ragged.oracle, len(ragged.oracle.problem.target)
+    # A single prototype has no second, so an arm must be known at all rows; and it stays with the
+    # many rows. If every arm is a prototype, there is nothing to find.
     if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
         return race_state
     n_searched = None if isinstance(order, WeightedOrder) else n_target
     most = most_evaluations(len(ragged), n_searched, len(swap_state.members))
-    budget = Budget(oracle, most, evaluations)
+    budget = Budget(oracle, evaluations, most)
     search = FarRowSearch(
         oracle,
         order,
