@@ -295,8 +295,8 @@ def certificate(folder: str) -> Iterator[str]:
     yield table(header, rows)
     yield ""
     remark = (
-        f" The prototypes are those of `{figures['method']}`; ratios are medians of "
-        f"{figures['seeds']} seeds, with 95 % confidence."
+        f" The prototypes are those of `{figures['method']}`; ratios are medians over seeds "
+        f"({figures['seeds']}), with 95 % confidence."
     )
     yield _data_line(folder, "certificate.json", measurement.session, remark)
 
