@@ -92,13 +92,10 @@ def test_evaluations_do_not_depend_on_the_size_of_the_target(name, n_few):
 
 def test_random_selection_from_a_large_target_evaluates_only_its_assessment():
     selection, target = run(10_000_000, "random")
-    assert selection.evaluations_by_phase == {
-        "build": 0,
-        "swap": 0,
-        "assign": 20 * 4096,
-        "certify": 0,
-    }
-    assert target.n_read < 10_000
+    counts = dict(selection.evaluations_by_phase)
+    assert 20_000 <= counts.pop("assign") - 20 * 4096 <= 20 * 20_000  # the scan for far rows
+    assert counts == {"build": 0, "swap": 0, "certify": 0}
+    assert target.n_read < 30_000
 
 
 def test_an_assessment_on_a_sample_is_reported_and_close_to_the_true_cost():

@@ -165,12 +165,15 @@ def test_a_limit_of_all_pairs_changes_nothing():
     assert short.guarantee is None
 
 
+LIMITED = {WarningKind.ROWS_LEFT_OUT, WarningKind.SMALLER_PLAN}
+
+
 def test_the_run_warns_of_source_rows_left_out():
     source, target = rows_of("round", 3000), rows_of("round", 9000, seed=1)
     limits = pb.Limits(evaluations=20_000)
     chosen = pb.select(source, target, k=5, method=METHOD, limits=limits, random_state=0)
     planned = pb.plan(source, target, k=5, method=METHOD, limits=limits)
-    rows, sample = chosen.warnings
+    rows, sample = (each for each in chosen.warnings if each.kind in LIMITED)
     assert rows.kind is WarningKind.ROWS_LEFT_OUT
     assert sample.kind is WarningKind.SMALLER_PLAN
     words = f"Limits(evaluations=20000) left out {planned.left_out:,} of 3,000 source rows"
@@ -223,7 +226,8 @@ def test_a_tiny_time_limit_ends_the_race_after_its_first_rung():
     chosen = pb.select(source, target, k=10, method=method, limits=limits, random_state=0)
     assert len(set(chosen.indices.tolist())) == 10
     assert chosen.evaluations_by_phase["build"] == 300 * 3000
-    assert chosen.evaluations_by_phase["swap"] == 0
+    searched = 9000  # rows, for far ones: one to five evaluations each
+    assert 0 < chosen.evaluations_by_phase["swap"] < 5 * searched
     assert "The race was stopped at 300 target rows by the limit of 1e-09 seconds." in chosen.status
     assert chosen.guarantee is None
     whole = pb.select(source, target, k=10, method=method, random_state=0)

@@ -116,7 +116,8 @@ class _Trials:
         self.n_trials += n
         self._count(int(n_reads.sum()))
         self.n_reads += n * _TRIAL_READS
-        best = int(costs.argmin())
+        # Of equal costs, which rounding may tell apart, take the first.
+        best = int((costs <= costs.min() + self.least).argmax())
         if costs[best] < self.cost - self.least:
             self.members, self.cost = starts[best], float(costs[best])
 
@@ -146,7 +147,8 @@ class _Trials:
         work = _PASSES * len(starts) * math.prod(self._shape)
         self.table.oracle.share(improve, range(len(starts)), work)
         self._count(int(n_reads.sum()))
-        best = costs.reshape(-1, _STARTS).argmin(axis=1)
+        grouped = costs.reshape(-1, _STARTS)
+        best = (grouped <= grouped.min(axis=1, keepdims=True) + self.least).argmax(axis=1)
         chosen = best + _STARTS * np.arange(len(best))
         return np.array([starts[number].members for number in chosen])
 
