@@ -347,10 +347,10 @@ def test_repeated_calls_do_not_leak(name):
     tracemalloc.start()
     try:
         # Something may be loaded or compiled once; a leak grows every time.
-        grown = min(_growth(lambda: run(30)) for _ in range(2))
+        grown = min(_growth(lambda: run(12)) for _ in range(2))
     finally:
         tracemalloc.stop()
-    assert grown < 50_000, "30 calls, each with 96 kB of distances"
+    assert grown < 50_000, "12 calls, each with 96 kB of distances"
 
 
 def _growth(work):
