@@ -68,14 +68,15 @@ class LazyBandit(Method):
 
     On the first rung all source rows are compared on a few target rows. Every later rung keeps
     fewer source rows and reads more target rows. After the first rung, target rows far from all
-    prototypes are searched, so that no small far cluster is lost (from 0.05 % of the weight on).
+    prototypes are searched, so that small far clusters are found (from 0.05 % of the weight on, if
+    k > 1).
     The result is ordered by greedy gain, so that its first prototypes are a good smaller selection.
 
     Evaluations: F = |S| max(k + 1, (100 + 2 k) effort) on the first rung, and about one to three
     times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
     total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|. The
     search for far rows adds one to five for each of up to 24,000 target rows; if it finds rows that
-    matter, it reads up to 72,000 rows and adds up to 32 |S|.
+    matter, it reads up to 72,000 rows and adds up to max(64, 2 k) |S|.
     ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
     a user's own function) or less than planned, all dissimilarities are computed and the start is
     exact greedy selection. Memory: the distances of the first rung, and about as many of later

@@ -324,7 +324,7 @@ def test_entries_are_distances_of_arms_to_far_rows():
 def test_one_cluster_needs_few_draws():
     source, target = rows_with_pocket(30)
     search, _ = search_of(watched(distances(source, target))[0], prototypes=np.arange(20))
-    assert len(search.find(np.random.default_rng(0)).drawn) == 1
+    assert len(search.find(np.random.default_rng(0)).drawn) <= 3
 
 
 def test_far_rows_that_cannot_be_improved_are_not_drawn_for_long():

@@ -297,7 +297,8 @@ def test_the_bound_of_the_documentation_holds(size):
     if size["effort"] >= 5:
         multiple = 14 if k < 100 else 11
     most = most_evaluations(rungs, k, n_target)
-    search = k * (min(n_target, 72_128) + 1280) + 32 * n_source + 160_000
+    draws = max(32, 2 * k)
+    search = k * (min(n_target, 72_128) + 1280) + 64 * n_source + draws * (n_source + 5000)
     assert planned(rungs, k, n_target) <= most
     assert most <= multiple * first + search
 

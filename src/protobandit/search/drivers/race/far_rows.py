@@ -14,7 +14,8 @@ then its arms look useless and leave the race. So, after the first rung:
    judged by the distances to the pivots. The order has no effect on which rows are far.
 2. **Evidence.** If the far rows have a negligible share of the cost, nothing else happens. If very
    far rows have a share, more rows are read, so that the share is well estimated.
-3. **Arms near far rows.** A far row is drawn in proportion to its weighted distance, as k-means++
+3. **Arms near far rows.** For up to 12 prototypes, all arms are measured at up to 64 far rows.
+   Otherwise a far row is drawn in proportion to its weighted distance, as k-means++
    does. Its distances to all arms are computed, and the distances of some of the nearest arms to
    all far rows. The best of these would be its prototype; distances are updated, and the next row
    is drawn, until the far rows that are left have a negligible share.
@@ -54,9 +55,12 @@ _MORE_ROWS = 72_000  # if there is evidence of very far rows
 _EVIDENCE = 0.02  # share of the cost
 _WEAK_EVIDENCE = 0.005  # for reading more rows
 MOST_FAR_ROWS = 256  # that stay in the sample, unless all of the target is read
-_MOST_DRAWS = 32
+_FEWEST_DRAWS = 32  # at most, for few prototypes
+_DRAWS_PER_PROTOTYPE = 2
 _NEAREST_ARMS = 8  # of a drawn row
 _OTHER_ARMS = 8  # much nearer to it than its prototype
+_FEW_PROTOTYPES = 12  # up to here, all arms are measured at the far rows
+_FAR_ROWS_OF_ALL_ARMS = 64
 _IMPROVED = 0.9  # of its distance: a row above this is not improved
 _ALIKE = 0.25  # of its distance: rows that differ less in their distances to prototypes are alike
 _PIVOTS = 3
@@ -77,16 +81,24 @@ def expected_evaluations(n_first: int, n_target: int, k: int, evaluations: int |
     return expected if evaluations is None else min(expected, _BUDGET * evaluations)
 
 
-def most_evaluations(n_arms: int, n_target: int | None, k: int) -> int:
+def most_evaluations(n_arms: int, n_target: int | None, k: int, n_whole: int = 0) -> int:
     """Return how many dissimilarities the search never exceeds; its `Budget` enforces it.
 
     Every row may have to be compared with every prototype. A draw computes one column, and the
     distances of a few arms to all far rows that are kept. ``n_target`` is None if the target order
-    can repeat rows.
+    can repeat rows. ``n_whole`` is the number of rows of the first rung if the race reads all of
+    the target.
     """
     per_draw = n_arms + (_NEAREST_ARMS + _OTHER_ARMS) * MOST_FAR_ROWS
     n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target)
-    return k * (n_rows + _TYPICAL_ROWS) + _MOST_DRAWS * per_draw
+    n_of_all_arms = max(_FAR_ROWS_OF_ALL_ARMS, n_whole) if k <= _FEW_PROTOTYPES else 0
+    near_rows = max(_most_draws(k) * per_draw, n_of_all_arms * n_arms)
+    return k * (n_rows + _TYPICAL_ROWS) + near_rows
+
+
+def _most_draws(k: int) -> int:
+    """Return how many far rows are drawn at most: k prototypes can serve k far clusters."""
+    return max(_FEWEST_DRAWS, _DRAWS_PER_PROTOTYPE * k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +133,8 @@ class FarSample:
         drawn row.
     arms, distances
         Arms whose distances to all far rows are ``distances``, ascending.
+    is_cut
+        Whether distances that cannot matter with the present prototypes are left out.
     """
 
     strata: Strata
@@ -131,13 +145,15 @@ class FarSample:
     columns: Floats
     arms: Ids
     distances: Floats
+    is_cut: bool = True
 
     def entries(self) -> tuple[Ids, Ids, Floats]:
         """Return arms, ascending, far rows and distances: all that are known and may matter.
 
-        At a row, arms farther than its fourth prototype are left out, as on the first rung.
+        At a row, arms farther than its fourth prototype are left out, as on the first rung, unless
+        there are few prototypes.
         """
-        limits = reach(self.matrix)
+        limits = reach(self.matrix) if self.is_cut else np.full(len(self.rows), np.inf)
         is_other = np.ones(self.columns.shape[1], dtype=bool)
         is_other[self.arms] = False
         others, drawn = np.nonzero((self.columns < limits[self.drawn, None]).T & is_other[:, None])
@@ -245,20 +261,41 @@ class FarRowSearch:
         if not shares.sum() > _EVIDENCE * (scale + shares.sum()):
             return None
         is_first = found.positions < self._n_first
-        kept, factors = self._thinned(np.where(is_first, 0.0, shares), random)
+        # What a row costs if its prototype goes: a far cluster that has one must keep its rows.
+        losses = weights * _second_nearest(found.matrix) / extents
+        has_few = len(self._prototypes) <= _FEW_PROTOTYPES
+        most = _FAR_ROWS_OF_ALL_ARMS if has_few else MOST_FAR_ROWS
+        kept, factors = self._thinned(np.where(is_first, 0.0, losses), most, random)
         if len(kept) == 0:
             return None
         targets = self._oracle.targets(found.rows[kept])
         matrix = np.ascontiguousarray(found.matrix[:, kept])
+        sample: dict[str, Any] = {
+            "strata": self._strata(found, extents, kept, weights[kept] * factors),
+            "rows": found.rows[kept],
+            "targets": targets,
+            "matrix": matrix,
+        }
+        n_arms = len(self._arms)
+        most = max(most, self._n_first) if self._is_whole else most
+        if has_few and len(kept) <= most and self._budget.allows(n_arms * len(kept)):
+            # The other prototypes may be far away: if one moves, all of its rows must be known.
+            columns = np.empty((n_arms, len(kept)), dtype=self._oracle.dtype)
+            self._oracle.tabulate(self._arms, targets, columns)
+            return FarSample(
+                **sample,
+                drawn=np.arange(len(kept)),
+                columns=np.ascontiguousarray(columns.T),
+                arms=np.empty(0, dtype=np.int64),
+                distances=np.empty((0, len(kept)), dtype=self._oracle.dtype),
+                is_cut=False,
+            )
         near = _NearFarRows(self._oracle, self._arms, targets, matrix, self._budget)
-        near.draw(shares[kept] * factors, scale + shares.sum(), random)
+        near.draw(shares[kept] * factors, scale, random)
         if not near.arms:
             return None
         return FarSample(
-            strata=self._strata(found, extents, kept, weights[kept] * factors),
-            rows=found.rows[kept],
-            targets=targets,
-            matrix=matrix,
+            **sample,
             drawn=np.array(near.drawn),
             columns=np.array(near.columns),
             arms=np.array(sorted(near.arms)),
@@ -339,15 +376,17 @@ class FarRowSearch:
     def _mean_weight(self) -> float:
         return 1.0 if self._weights is None else float(self._weights.mean())
 
-    def _thinned(self, shares: Doubles, random: np.random.Generator) -> tuple[Ids, Doubles]:
+    def _thinned(
+        self, losses: Doubles, most: int, random: np.random.Generator
+    ) -> tuple[Ids, Doubles]:
         """Return the far rows that stay, and by which factor the weight of each is raised.
 
-        Rows are drawn in proportion to their share of the cost, those with a large share always.
+        Rows are drawn in proportion to these losses, those with a large loss always.
         """
-        others = np.flatnonzero(shares > 0)
-        if self._is_whole or len(others) <= MOST_FAR_ROWS:
+        others = np.flatnonzero(losses > 0)
+        if self._is_whole or len(others) <= most:
             return others, np.ones(len(others))
-        chances = _inclusion(shares[others], MOST_FAR_ROWS)
+        chances = _inclusion(losses[others], most)
         ticks = np.floor(np.cumsum(chances) + random.random())
         kept = np.flatnonzero(np.diff(ticks, prepend=0.0) > 0)
         return others[kept], 1.0 / chances[kept]
@@ -361,6 +400,12 @@ class FarRowSearch:
             weights=np.concatenate([first_weights, weights]),
             extents=np.concatenate([first_extents, extents[kept]]),
         )
+
+
+def _second_nearest(matrix: Floats) -> Doubles:
+    """Return the distances of rows to their second nearest prototype."""
+    second: Doubles = np.partition(matrix, 1, axis=0)[1].astype(np.float64)
+    return second
 
 
 def _inclusion(sizes: Doubles, n: int) -> Doubles:
@@ -483,17 +528,19 @@ class _NearFarRows:
         self.columns: list[Floats] = []
         self.arms: dict[int, Floats] = {}  # an arm's distances to all far rows
 
-    def draw(self, shares: Doubles, total: float, random: np.random.Generator) -> None:
+    def draw(self, shares: Doubles, rest: float, random: np.random.Generator) -> None:
         """Draw far rows until the others have a negligible share of the cost.
 
-        ``shares`` are the parts of the cost that belong to the far rows; ``total`` is the cost.
+        ``shares`` are the parts of the cost that belong to the far rows; ``rest`` is the other
+        part.
         """
         before = self._matrix.min(axis=0).astype(np.float64)
         nearest, chances = before.copy(), np.ones(len(before))
         per_draw = len(self._sources) + (_NEAREST_ARMS + _OTHER_ARMS) * len(before)
-        for _ in range(_MOST_DRAWS):
+        for _ in range(_most_draws(len(self._matrix))):
             sizes = chances * shares * (nearest / before)
-            if not sizes.sum() > _EVIDENCE * total or not self._budget.allows(per_draw):
+            left = sizes.sum()
+            if not left > _EVIDENCE * (rest + left) or not self._budget.allows(per_draw):
                 return
             row = int(rows_at_shares(np.cumsum(sizes), random.random(1))[0])
             found, former = self._near(row, nearest[row]), nearest[row]

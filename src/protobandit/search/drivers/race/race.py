@@ -180,7 +180,9 @@ def _with_far_rows(
     if rungs[0].n_rows == n_target or not 1 < len(swap_state.members) < len(ragged):
         return race_state
     n_searched = None if isinstance(order, WeightedOrder) else n_target
-    most = most_evaluations(len(ragged), n_searched, len(swap_state.members))
+    is_whole = rungs[-1].n_rows == n_target
+    n_whole = rungs[0].n_rows if is_whole else 0
+    most = most_evaluations(len(ragged), n_searched, len(swap_state.members), n_whole)
     budget = Budget(oracle, evaluations, most)
     search = FarRowSearch(
         oracle,
@@ -188,7 +190,7 @@ def _with_far_rows(
         ragged.arms,
         swap_state,
         weights=weights,
-        is_whole=rungs[-1].n_rows == n_target,
+        is_whole=is_whole,
         budget=budget,
     )
     far = search.find(random)
@@ -197,16 +199,21 @@ def _with_far_rows(
     start, own = ragged.n_rows, far.strata.weights_on(rungs[0].n_rows)
     batch = RowBatch(start, far.targets, own[start:], far.rows)
     arms, columns, values = far.entries()
-    wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
-    matrix = np.hstack([swap_state.matrix, far.matrix])
-    wide = SwapState(swap_state.members, matrix, wider.weights)
-    n_swaps, changes = refine_eagerly(
-        wide,
-        wider,
-        passes=_FAR_PASSES,
-        most=_n_affordable_swaps(wider, rungs[0], rungs[0], len(wide.members), evaluations),
-        control=control,
-    )
+    members, matrix = swap_state.members, np.hstack([swap_state.matrix, far.matrix])
+    n_swaps = 0
+    for _ in range(2):
+        wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
+        wide = SwapState(members, matrix, wider.weights)
+        most = _n_affordable_swaps(wider, rungs[0], rungs[0], len(members), evaluations)
+        n_more, changes = refine_eagerly(
+            wide, wider, passes=_FAR_PASSES, most=max(0, most - n_swaps), control=control
+        )
+        if n_more == 0:
+            break
+        # Prototypes have moved to far rows, so that the others serve more rows than before, and
+        # arms matter at more rows. Their distances are in the table of the first rung.
+        n_swaps, members, matrix = n_swaps + n_more, wide.members, wide.matrix
+        ragged = ragged.table.ragged(ragged.batches[0], wide.limits[:start])
     return RaceState(
         0,
         wider,

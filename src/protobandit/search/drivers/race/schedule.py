@@ -192,10 +192,11 @@ def most_evaluations(
     the same rows; prototypes are known there. The race enforces these numbers, whatever the data.
     """
     n_searched = None if can_repeat else n_target
+    n_whole = rungs[0].n_rows if rungs[-1].n_rows == n_target else 0
     return _evaluations(
         rungs,
         k,
-        for_far_rows=far_rows.most_evaluations(rungs[0].n_arms, n_searched, k),
+        for_far_rows=far_rows.most_evaluations(rungs[0].n_arms, n_searched, k, n_whole),
         in_homes=most_in_homes,
         for_swaps=most_for_swaps,
         n_far=0 if rungs[-1].n_rows == n_target else far_rows.MOST_FAR_ROWS,
