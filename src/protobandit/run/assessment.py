@@ -84,12 +84,12 @@ def assess(
     n_rows: int,
     random: np.random.Generator,
     is_endless: bool = False,
-    seeks_far_rows: bool = False,
+    scanned: Oracle | None = None,
 ) -> Assessment:
     """Judge prototypes on ``n_rows`` fresh target rows drawn by weight, or on all there are.
 
-    All rows of an endless target are a sample too. With ``seeks_far_rows``, 20,000 more rows are
-    searched for rows very far from all prototypes: a cluster so small that it has no row in the
+    All rows of an endless target are a sample too. 20,000 more rows of the target of ``scanned``
+    are searched for rows very far from all prototypes: a cluster so small that it has no row in the
     sample matters only if it is very far.
 
     Cost: k evaluations per row, under the phase "assign", and one to five per row searched.
@@ -119,8 +119,8 @@ def assess(
     sums, mass = (np.sum([parts[at][i] for at in sorted(parts)], axis=0) for i in (0, 1))
     costs = np.minimum.accumulate(sums / weights.sum())  # equal sums may round differently
     far = FarRows.among(nearest, weights)
-    if seeks_far_rows and is_sample:
-        beyond = _very_far_rows(oracle, prototypes, nearest, viewed[0], random)
+    if scanned is not None and (is_sample or is_endless):
+        beyond = _very_far_rows(scanned, prototypes, nearest, viewed[0], random)
         far = max(far, beyond, key=lambda each: each.cost_share)
     return Assessment(
         costs=costs,
@@ -140,7 +140,7 @@ def assess_or_refuse(
     n_rows: int,
     random: np.random.Generator,
     is_endless: bool = False,
-    seeks_far_rows: bool = False,
+    scanned: Oracle | None = None,
 ) -> Assessment:
     """Judge prototypes on target rows; raise `InvalidInput` if distances overflow."""
     result = assess(
@@ -149,7 +149,7 @@ def assess_or_refuse(
         n_rows=n_rows,
         random=random,
         is_endless=is_endless,
-        seeks_far_rows=seeks_far_rows,
+        scanned=scanned,
     )
     if not np.isfinite(result.costs).all():
         raise InvalidInput(

@@ -364,8 +364,10 @@ def _guarantee(results: list[SearchResult]) -> Guarantee | None:
     common = weakest([result.guarantee for result in results])
     if common is None:
         return None
-    own = "f counts prototypes of the target row's own class, k of each class as here"
-    return replace(common, conditions=(*common.conditions, own))
+    what = "f counts" if common.cost_factor is None else "f, cost and cost* count"
+    own = f"{what} prototypes of the target row's own class, k of each class as here"
+    # ``cost_factor`` is about the cost with any prototypes.
+    return replace(common, cost_factor=None, conditions=(*common.conditions, own))
 
 
 def _remarks(classes: list[ClassProblem], results: list[SearchResult]) -> tuple[str, ...]:

@@ -466,7 +466,12 @@ class _SearchRun:
         if problem.fresh is not None:
             fresh = self.oracle.beside(replace(problem, target=problem.fresh, weights=None))
             return assess_or_refuse(
-                fresh, indices, n_rows=len(problem.fresh), random=random, is_endless=True
+                fresh,
+                indices,
+                n_rows=len(problem.fresh),
+                random=random,
+                is_endless=True,
+                scanned=self.oracle if self.method.may_overlook_far_rows else None,
             )
         n_target, coverage = len(problem.target), _exact_coverage(objective)
         if coverage is not None:
@@ -480,7 +485,7 @@ class _SearchRun:
             indices,
             n_rows=n_rows,
             random=random,
-            seeks_far_rows=self.method.may_overlook_far_rows,
+            scanned=self.oracle if self.method.may_overlook_far_rows else None,
         )
 
     def _warn_of_far_rows(self, assessment: Assessment) -> None:
@@ -495,8 +500,9 @@ class _SearchRun:
                 WarningKind.FAR_ROWS,
                 f"{far.row_share:.2%} of the target, measured on {far.n_rows:,} rows, lies "
                 f"far from all prototypes and carries {far.cost_share:.0%} of the cost. "
-                f"{self.method.name} may have overlooked a small cluster; compare with "
-                f"method={better!r}, which looks for such clusters.",
+                f"These may be the tail of the distances, or small clusters that "
+                f"{self.method.name} has overlooked; compare with method={better!r}, which looks "
+                f"for such clusters.",
             )
         )
 

@@ -182,7 +182,9 @@ class ProtoBandit(Method):
         )
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if not outcome.is_proven or outcome.feasibility.has_quotas:
+        # With an early stop, whether a run is proven depends on its own draws, and the statement is
+        # about their mean.
+        if self.early_stop or not outcome.is_proven or outcome.feasibility.has_quotas:
             return None
         assert outcome.objective is not None
         clipping = outcome.objective.clipping

@@ -103,6 +103,11 @@ class Refined(Method):
         require_number(self.nu, "nu", above=0, allows_none=True)
         require_number(self.delta, "delta", above=0, below=1)
         require_number(self.scale, "scale", above=0, allows_none=True)
+        if self.scale is None and self.nu is not None and self.nu >= 1:
+            raise InvalidInput(
+                f"nu={self.nu:g} says nothing: no swap lowers the cost by more than the cost. Pass "
+                f"0 < nu < 1, or the unit of nu as scale."
+            )
         is_name = isinstance(self.build, str) and self.build in BUILDS
         if not is_name and type(self.build) not in BUILDS.values():
             raise InvalidInput(

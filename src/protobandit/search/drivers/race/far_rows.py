@@ -50,7 +50,7 @@ _FAR = 5.0  # in units of the typical distance
 _VERY_FAR = 15.0
 # A cluster with a share p of the rows has no row among n with probability exp(-n p).
 _FAR_ROWS = 4_500
-_VERY_FAR_ROWS = 24_000
+SEARCHED_ROWS = 24_000
 _MORE_ROWS = 72_000  # if there is evidence of very far rows
 _EVIDENCE = 0.02  # share of the cost
 _WEAK_EVIDENCE = 0.005  # for reading more rows
@@ -76,7 +76,7 @@ def expected_evaluations(n_first: int, n_target: int, k: int, evaluations: int |
 
     ``evaluations`` is the limit of the race, if any.
     """
-    n_rows = max(min(_VERY_FAR_ROWS, n_target) - n_first, 0)
+    n_rows = max(min(SEARCHED_ROWS, n_target) - n_first, 0)
     expected = _PER_ROW * n_rows + k * min(_TYPICAL_ROWS, n_target - n_first)
     return expected if evaluations is None else min(expected, _BUDGET * evaluations)
 
@@ -321,9 +321,9 @@ class FarRowSearch:
         own = np.flatnonzero((far < self._state.D) & (self._state.weights > 0))
         first = _Found(own, self._order.read(0, self._n_first)[own], self._state.matrix[:, own])
         low, n_low = self._beyond(self._n_first, self._extent(_FAR_ROWS), far)
-        high, n_high = self._beyond(n_low, self._extent(_VERY_FAR_ROWS), very_far)
+        high, n_high = self._beyond(n_low, self._extent(SEARCHED_ROWS), very_far)
         parts = [first, low, high]
-        if n_high == self._extent(_VERY_FAR_ROWS) and self._has_very_far(parts, typical, n_high):
+        if n_high == self._extent(SEARCHED_ROWS) and self._has_very_far(parts, typical, n_high):
             more, n_high = self._beyond(n_high, self._extent(_MORE_ROWS), very_far)
             parts.append(more)
         found = _joined(parts)
