@@ -166,3 +166,15 @@ def test_an_estimate_of_zero_is_not_trusted():
     wrong = replace(wrong, costs=np.zeros(1), cost_error=0.0)
     for kind in ("auto", "rigorous", "asymptotic"):
         assert wrong.certify(kind=kind, random_state=0).cost == pytest.approx(0.05)
+
+
+def test_a_table_of_few_arms_holds_all_of_them_for_a_long_target():
+    """Candidates among few arms gave a looser bound than drawn rows, for many times the cost."""
+    random = np.random.default_rng(0)
+    source, target = random.normal(size=(40, 3)), random.normal(size=(120_000, 3))
+    selection = pb.select(source, target, k=4, random_state=0)
+    exact_one = selection.certify()
+    drawn = selection.certify(kind="rigorous", random_state=0)
+    assert exact_one.kind == "exact"
+    assert exact_one.evaluations == 40 * 120_000
+    assert exact_one.cost_ratio < drawn.cost_ratio

@@ -176,7 +176,8 @@ def test_cost_and_mass_are_measured_on_rows_that_the_search_has_not_seen():
     assert chosen.cost == pytest.approx(d.min(axis=1).mean(), rel=1e-5)
     assert chosen.cost_error == pytest.approx(d.min(axis=1).std(ddof=1) / 64, rel=1e-4)
     np.testing.assert_allclose(chosen.mass, np.bincount(d.argmin(axis=1), minlength=5) / N_FRESH)
-    assert chosen.evaluations_by_phase["assign"] == 5 * N_FRESH
+    n_scanned = chosen.evaluations_by_phase["assign"] - 5 * N_FRESH  # for far rows
+    assert 0 <= n_scanned <= 5 * 20_000
 
 
 def test_later_queries_use_the_rows_that_were_kept():

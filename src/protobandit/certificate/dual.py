@@ -90,9 +90,14 @@ def most_rows(n_arms: int, k: int) -> int:
     return max(_MOST_CELLS // _arms_per_row(_LEAST_REACH, n_arms, k), _LEAST_ROWS)
 
 
-def fits_table(n_rows: int, n_arms: int, k: int) -> bool:
-    """Return whether prices of so many rows are tuned quickly on a table of so many arms."""
-    return n_rows * _arms_per_row(_REACH, n_arms, k) <= _TUNED_CELLS
+def fits_table(n_rows: int, n_arms: int, k: int, *, is_large: bool = False) -> bool:
+    """Return whether prices of so many rows are tuned quickly on a table of so many arms.
+
+    If ``is_large``, return whether a table can hold them at all: candidates among few arms are no
+    better than all of them.
+    """
+    most = _MOST_CELLS if is_large else _TUNED_CELLS
+    return n_rows * _arms_per_row(_REACH, n_arms, k) <= most
 
 
 def most_arms(n_rows: int, k: int) -> int:

@@ -51,7 +51,7 @@ _TOLERANCE: Final = 1e-4  # of the cost, between the bounds of the candidates an
 def exact_bound(oracle: Oracle, prototypes: Ids, budget: int | None = None) -> Bound:
     """Compute every dissimilarity, and bound the best cost by the dual.
 
-    Cost: |S||T| evaluations if the table holds every arm or k = 1, otherwise about twice as many.
+    Cost: |S||T| evaluations if the table holds every arm or k = 1, otherwise 2 to 6 times as many.
     ``budget`` is the largest number of them, at least |S||T|; None means no limit.
     """
     problem, k = oracle.problem, len(prototypes)
@@ -85,7 +85,7 @@ class _Search:
         n_source, n_target, k = problem.n_source, problem.n_target, self._k
         is_small = n_source <= _FEW_ARMS or n_target * n_source <= _FEW_CELLS * k
         wanted = max(_CANDIDATES, _CANDIDATES_PER_PROTOTYPE * k)
-        if is_small and fits_table(n_target, n_source, k):
+        if is_small and fits_table(n_target, n_source, k, is_large=n_source <= _FEW_ARMS):
             self.n_candidates = n_source
         else:
             self.n_candidates = min(wanted, most_arms(n_target, k), n_source)

@@ -267,7 +267,7 @@ class Selection(Plots):
         kind
             "auto" is "exact" up to 2e8 pairs of a source row and a target row, unless the metric is
             your own function or ``evaluations`` is passed; otherwise it is "rigorous". "exact"
-            computes every dissimilarity, one to five times, in blocks; the bound holds for certain.
+            computes every dissimilarity, one to six times, in blocks; the bound holds for certain.
             "rigorous" compares the whole target with the prototypes, then draws rows in proportion
             to their distance; the bound holds with the given probability for any data. "asymptotic"
             only reads rows that it draws. It assumes that the mean distance of these rows is close

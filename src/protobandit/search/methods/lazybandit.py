@@ -28,8 +28,8 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl, StopKind, StopReason
 from protobandit.search.drivers.pick import Pick
-from protobandit.search.drivers.race.memory import race_memory
 from protobandit.search.drivers.race.far_rows import SEARCHED_ROWS
+from protobandit.search.drivers.race.memory import race_memory
 from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import (
     Rung,
@@ -145,7 +145,8 @@ class LazyBandit(Method):
         )
         n_rows = _affordable_rungs(size, limits, self.level)[-1].n_rows
         # Fewer rows may contain none of a small far cluster.
-        return n_rows if k == 1 else max(n_rows, SEARCHED_ROWS)
+        is_searched = k > 1 and limits.evaluations is None
+        return max(n_rows, SEARCHED_ROWS) if is_searched else n_rows
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None

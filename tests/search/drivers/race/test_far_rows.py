@@ -223,7 +223,7 @@ def test_near_rows_need_few_evaluations():
 
 def test_the_strata_have_the_extent_of_the_search(monkeypatch):
     monkeypatch.setattr(far_file, "_FAR_ROWS", 200)
-    monkeypatch.setattr(far_file, "_VERY_FAR_ROWS", 800)
+    monkeypatch.setattr(far_file, "SEARCHED_ROWS", 800)
     monkeypatch.setattr(far_file, "_MORE_ROWS", 1500)
     source, target = rows_with_pocket(40)
     target[1000:1050] += 4.0
@@ -399,3 +399,39 @@ def test_few_rows_with_a_large_weight(monkeypatch, share):
             random_state=seed,
         )
         assert found.indices.max() >= N_SOURCE - 3
+
+
+# -- several clusters ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
+def test_the_prototype_that_stays_is_good_if_most_go_to_far_clusters(effort):
+    """Four clusters and k = 5: the rows in the middle have one prototype."""
+    centres = 500 * np.array([[1, 0], [0, 1], [-1, 0], [0.7, -0.7]])
+
+    def rows(n, n_far, seed):
+        made = np.random.default_rng(seed).normal(size=(n, 2))
+        made[: 4 * n_far] += np.repeat(centres, n_far, axis=0)
+        return made
+
+    source, target = rows(1200, 2, 0), rows(20_000, 20, 1)
+    middle = ((source[8:, None] - target[None, 80::40]) ** 2).sum(axis=2).mean(axis=1).argmin() + 8
+    best = [0, 2, 5, 7, middle]  # of the clusters, any row of each is good
+    known = ((target[:, None] - source[None, best]) ** 2).sum(axis=2).min(axis=1).mean()
+    for seed in range(2):
+        method = pb.methods.LazyBandit(effort=effort)
+        found = pb.select(
+            source, target, k=5, metric="sqeuclidean", method=method, random_state=seed
+        )
+        assert found.assign(target).distances.mean() < 1.05 * known
+
+
+def test_more_than_32_clusters_are_found():
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(48, 8))
+    centres *= 1000 / np.linalg.norm(centres, axis=1)[:, None]
+    source, target = random.normal(size=(1500, 8)), random.normal(size=(30_000, 8))
+    source[:96] += np.repeat(centres, 2, axis=0)
+    target[:960] += np.repeat(centres, 20, axis=0)
+    found = pb.select(source, target, k=60, method=pb.methods.LazyBandit(effort="fast"))
+    assert len(set(found.indices[found.indices < 96] // 2)) == 48
