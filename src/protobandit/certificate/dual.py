@@ -91,7 +91,7 @@ def most_rows(n_arms: int, k: int) -> int:
 
 
 def fits_table(n_rows: int, n_arms: int, k: int, *, is_large: bool = False) -> bool:
-    """Return whether prices of so many rows are tuned quickly on a table of so many arms.
+    """Return whether prices of ``n_rows`` rows can be tuned quickly on a table of ``n_arms`` arms.
 
     If ``is_large``, return whether a table can hold them at all: candidates among few arms are no
     better than all of them.
@@ -101,7 +101,7 @@ def fits_table(n_rows: int, n_arms: int, k: int, *, is_large: bool = False) -> b
 
 
 def most_arms(n_rows: int, k: int) -> int:
-    """Return the largest number of arms on which prices of so many rows are tuned quickly."""
+    """Return the largest number of arms on which prices of ``n_rows`` rows are tuned quickly."""
     return max(math.floor(_TUNED_CELLS / n_rows * max(k / _REACH, 1)), 2 * k)
 
 

@@ -186,7 +186,7 @@ def take_stream_rows(
 ) -> StreamRows:
     """Read the target and the fresh rows after it, and no further batch.
 
-    ``reason`` is why the target has so many rows.
+    ``reason`` says why the target has this number of rows.
     """
     rows, fresh = reader.read(n_rows), reader.read(n_fresh)
     n = reader.n_read

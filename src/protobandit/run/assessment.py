@@ -21,7 +21,7 @@ _FEW = 0.02  # of the weight; far rows are at most that many
 _SCANNED_ROWS = 20_000  # more rows in which very far ones are looked for
 _VERY_FAR = 15.0  # times the mean distance of the nearest rows
 _NEAREST = 0.95  # share of rows whose distances are typical
-_EVALUATIONS_PER_SCAN = 32  # of an expensive metric: so many of the search allow one more row
+_EVALUATIONS_PER_SCAN = 32  # if the metric is expensive: evaluations of the search per row scanned
 _VIEWED_ROWS = 256  # whose distances to all prototypes guide the scan
 _SCANNED_AT_ONCE = 4096
 
