@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
 from protobandit.metrics.operands import Operand
@@ -28,6 +29,7 @@ from protobandit.oracle.tasks import CHUNK, Tile, Visit
 _TASK_ENTRIES = 1 << 16
 _ARMS_AT_ONCE = 512
 _PATCH_ENTRIES = 1 << 20  # of one block in a cell, unless `_ARMS_AT_ONCE` arms have more
+_LOWERED = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.0)  # of the limits of a table that grew too large
 _ENTRY_WORK = 4  # contiguous numbers that are read in the time of one entry
 
 
@@ -98,14 +100,17 @@ class FullTable:
         distances: Floats = self.matrix[source]
         return distances
 
-    def ragged(self, batch: RowBatch, limits: Floats | None = None) -> RaggedTable:
+    def ragged(
+        self, batch: RowBatch, limits: Floats | None = None, most: int = ENDLESS
+    ) -> RaggedTable:
         """Return this table as a ragged table of one batch: all distances, or those below limits.
 
         The smallest distance of each arm is always kept. Without ``limits`` nothing is copied.
+        If there would be more than ``most`` entries, the limits are lowered.
         """
         n_arms, n_rows = self.matrix.shape
         if limits is not None:
-            starts, columns, values = self.within(limits)
+            starts, columns, values = self.within(limits, most)
         else:
             starts = np.arange(n_arms + 1, dtype=np.int64) * n_rows
             columns = np.tile(np.arange(n_rows, dtype=np.int32), n_arms)
@@ -119,10 +124,14 @@ class FullTable:
             values=values,
         )
 
-    def within(self, limits: Floats) -> tuple[Ids, Any, Floats]:
-        """Return starts, columns, values of distances below limits and of each arm's smallest."""
+    def within(self, limits: Floats, most: int = ENDLESS) -> tuple[Ids, Any, Floats]:
+        """Return starts, columns, values of distances below limits and of each arm's smallest.
+
+        If these are more than ``most``, the limits are lowered.
+        """
         n_arms, n_rows = self.matrix.shape
         counts = np.empty(n_arms, dtype=np.int64)
+        tasks = list(cuts(n_arms, max(1, CHUNK * CHUNK // 8 // n_rows)))
 
         def is_within(cut: slice) -> Any:
             some = self.matrix[cut]
@@ -134,8 +143,11 @@ class FullTable:
             counts[cut] = np.count_nonzero(is_within(cut), axis=1)
 
         # Counting first needs no second copy of the entries, which may be most of the table.
-        tasks = list(cuts(n_arms, max(1, CHUNK * CHUNK // 8 // n_rows)))
+        lower = lowered(limits)
         self.oracle.share(count, tasks, self.matrix.size)
+        while counts.sum() > most and limits.any():
+            limits = next(lower)
+            self.oracle.share(count, tasks, self.matrix.size)
         starts = np.concatenate([[0], np.cumsum(counts)])
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.matrix.dtype)
@@ -212,21 +224,21 @@ class RaggedTable:
         ``arms``, ascending, ``columns`` and ``values`` have one number per distance.
         """
         n_added = np.bincount(arms, minlength=len(self.arms))
-        starts = self.starts + np.concatenate([[0], np.cumsum(n_added)])
-        old = np.arange(len(self.values)) + np.repeat(
-            starts[:-1] - self.starts[:-1], np.diff(self.starts)
-        )
-        new = np.arange(len(values)) + np.repeat(self.starts[1:], n_added)
-        wide_columns = np.empty(starts[-1], dtype=np.int32)
-        wide_values = np.empty(starts[-1], dtype=self.values.dtype)
-        wide_columns[old], wide_columns[new] = self.columns, columns
-        wide_values[old], wide_values[new] = self.values, values
+        is_new = np.zeros(len(self.values) + len(values), dtype=bool)
+        is_new[np.arange(len(values)) + np.repeat(self.starts[1:], n_added)] = True
+        is_old = ~is_new
+
+        def merged(old: Any, new: Any) -> Any:
+            both = np.empty(len(is_new), dtype=old.dtype)
+            both[is_old], both[is_new] = old, new
+            return both
+
         return replace(
             self,
             batches=(*self.batches, batch),
-            starts=starts,
-            columns=wide_columns,
-            values=wide_values,
+            starts=self.starts + np.concatenate([[0], np.cumsum(n_added)]),
+            columns=merged(self.columns, columns),
+            values=merged(self.values, values),
         )
 
     def reweighted(self, weights: Doubles) -> RaggedTable:
@@ -246,6 +258,7 @@ class RaggedTable:
         homes: Ids,
         is_measured: Any,
         limits: Floats,
+        most: int = ENDLESS,
     ) -> RaggedTable:
         """Return the arms ``kept``, also measured at the new rows of their home cells.
 
@@ -263,13 +276,19 @@ class RaggedTable:
             For each arm kept, whether it needs more rows.
         limits
             For each earlier row, the distance from which on nothing is kept.
+        most
+            The number of entries above which these limits are lowered.
         """
         before = np.empty(len(kept), dtype=np.int64)
         nowhere = self.columns[:0], self.values[:0]
-        self._keep(kept, limits, before, np.zeros_like(kept), *nowhere)
         added = np.diff(cell_starts)[homes]
         added[~is_measured] = 0
         added[homes < 0] = 0
+        lower = lowered(limits)
+        self._keep(kept, limits, before, np.zeros_like(kept), *nowhere)
+        while before.sum() + added.sum() > most and limits.any():
+            limits = next(lower)
+            self._keep(kept, limits, before, np.zeros_like(kept), *nowhere)
         starts = np.concatenate([[0], np.cumsum(before + added.sum(axis=1))])
         columns = np.empty(starts[-1], dtype=np.int32)
         values = np.empty(starts[-1], dtype=self.values.dtype)
@@ -318,6 +337,12 @@ class RaggedTable:
         """Call ``compute`` with slices of these arms, and count their entries as lookups."""
         self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
         self._each_cut(arms, compute)
+
+
+def lowered(limits: Floats) -> Iterator[Floats]:
+    """Yield lower and lower limits; the last are 0, below which there is nothing."""
+    finite = np.where(np.isfinite(limits), limits, np.finfo(limits.dtype).max)
+    yield from (finite * limits.dtype.type(factor) for factor in _LOWERED)
 
 
 def _patches(homes: Ids, is_measured: Any, cell_starts: Ids) -> Iterator[tuple[slice, Ids]]:

@@ -29,7 +29,7 @@ from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl, StopKind, StopReason
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.race.far_rows import SEARCHED_ROWS
-from protobandit.search.drivers.race.memory import race_memory
+from protobandit.search.drivers.race.memory import race_memory, with_most_entries
 from protobandit.search.drivers.race.race import race
 from protobandit.search.drivers.race.schedule import (
     Rung,
@@ -278,13 +278,15 @@ class _Size:
 
 
 def _affordable_rungs(size: _Size, limits: Limits, effort: float) -> list[Rung]:
-    """Return the rungs of the race that the limits allow.
-
-    The number of kept dissimilarities is the largest whose rungs need no more memory than allowed.
-    """
+    """Return the rungs of the race that the limits allow."""
     rungs = size.rungs(effort, evaluations=limits.evaluations)
-    if size.memory(rungs) <= limits.memory_budget:
-        return rungs
+    if size.memory(rungs) > limits.memory_budget:
+        rungs = _smaller_rungs(size, limits, effort, rungs)
+    return rungs if limits.memory is None else with_most_entries(rungs, size.k)
+
+
+def _smaller_rungs(size: _Size, limits: Limits, effort: float, rungs: Sequence[Rung]) -> list[Rung]:
+    """Return rungs that keep as many dissimilarities as the memory budget allows."""
     low, high = 0, sum(rung.n_arms * rung.n_rows for rung in rungs)
     while high - low > 1 + low // 1000:
         entries = (low + high) // 2

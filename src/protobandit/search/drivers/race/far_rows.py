@@ -161,8 +161,8 @@ class FarSample:
         arms = np.concatenate([others, self.arms[own]])
         order = np.argsort(arms, kind="stable")
         return (
-            arms[order],
-            np.concatenate([self.drawn[drawn], rows])[order],
+            arms[order].astype(np.int32),
+            np.concatenate([self.drawn[drawn], rows])[order].astype(np.int32),
             np.concatenate([self.columns[drawn, others], self.distances[own, rows]])[order],
         )
 

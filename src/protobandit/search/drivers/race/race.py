@@ -71,6 +71,7 @@ from protobandit.search.objectives.swap_state import SwapState
 _TINY_WEIGHT = 1e-100
 _FEWEST_CELLS = 2  # home cells of an arm before arms are left out
 _FAR_PASSES = 2  # of swaps on the first rung with far rows
+_FAR_TRIES = 2  # each with the distances that matter to the prototypes so far
 
 
 def race(
@@ -157,7 +158,7 @@ def _first_state(
     else:
         members = np.searchsorted(table.arms, start)
     swap_state = SwapState(members, table.matrix[members], batch.weights)
-    ragged = table.ragged(batch, swap_state.limits if others else None)
+    ragged = table.ragged(batch, swap_state.limits if others else None, first.n_entries)
     with oracle.during("swap"):
         n_swaps, changes = refine_eagerly(swap_state, ragged, passes=first.passes, control=control)
     return RaceState(0, ragged, swap_state, changes, n_swaps)
@@ -199,21 +200,24 @@ def _with_far_rows(
     start, own = ragged.n_rows, far.strata.weights_on(rungs[0].n_rows)
     batch = RowBatch(start, far.targets, own[start:], far.rows)
     arms, columns, values = far.entries()
+    columns += start
     members, matrix = swap_state.members, np.hstack([swap_state.matrix, far.matrix])
     n_swaps = 0
-    for _ in range(2):
-        wider = ragged.with_entries(batch, arms, start + columns, values).reweighted(own)
+    for attempt in range(_FAR_TRIES):
+        wider = ragged.with_entries(batch, arms, columns, values).reweighted(own)
         wide = SwapState(members, matrix, wider.weights)
         most = _n_affordable_swaps(wider, rungs[0], rungs[0], len(members), evaluations)
         n_more, changes = refine_eagerly(
             wide, wider, passes=_FAR_PASSES, most=max(0, most - n_swaps), control=control
         )
-        if n_more == 0:
+        n_swaps += n_more
+        if n_more == 0 or attempt + 1 == _FAR_TRIES:
             break
         # Prototypes have moved to far rows, so that the others serve more rows than before, and
         # arms matter at more rows. Their distances are in the table of the first rung.
-        n_swaps, members, matrix = n_swaps + n_more, wide.members, wide.matrix
-        ragged = ragged.table.ragged(ragged.batches[0], wide.limits[:start])
+        members, matrix = wide.members, wide.matrix
+        wider = ragged  # the wider table is not needed while the next one is made
+        ragged = ragged.table.ragged(ragged.batches[0], wide.limits[:start], rungs[0].n_entries)
     return RaceState(
         0,
         wider,
@@ -355,7 +359,7 @@ def _next_state(
     order = np.where(is_member, -np.inf, race_state.changes[kept])
     is_kept, homes = _within_budget(homes, np.diff(cell_starts), order, is_member, most)
     kept, homes, is_member = kept[is_kept], homes[is_kept], is_member[is_kept]
-    wider = ragged.extended(kept, batch, cell_starts, homes, ~is_member, limits)
+    wider = ragged.extended(kept, batch, cell_starts, homes, ~is_member, limits, rung.n_entries)
     matrix = np.hstack([swap_state.matrix, block[:, by_cell]])
     wide = SwapState(np.searchsorted(kept, swap_state.members), matrix, wider.weights)
     n_swaps, changes = refine_eagerly(

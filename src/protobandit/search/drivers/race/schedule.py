@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from protobandit.foundation.endless import ENDLESS
 from protobandit.search.drivers.race import far_rows
 
 _CELLS = 8  # home cells of an arm
@@ -34,7 +35,8 @@ class Rung:
 
     After the swaps, the distances of ``n_finalists`` arms to all rows are computed, and
     ``n_trials`` forced swaps among them are tried. If the table of the rung is complete, restarts
-    read ``n_reads`` of its entries instead.
+    read ``n_reads`` of its entries instead. If memory is limited, the table keeps at most
+    ``n_entries`` distances.
     """
 
     n_arms: int
@@ -44,6 +46,7 @@ class Rung:
     n_finalists: int = 0
     n_trials: int = 0
     n_reads: int = 0
+    n_entries: int = ENDLESS
 
 
 def rungs_for(
