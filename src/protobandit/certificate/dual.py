@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.selection import smallest
 from protobandit.foundation.slices import cuts
 from protobandit.kernels.dual import Arms, arm_savings, count_serving_arms
 from protobandit.oracle.oracle import Oracle
@@ -185,7 +186,7 @@ def solve_dual(
     step = 1.0 if start is None else _WARM_STEP
     for _ in range(_MOST_STEPS):
         worth = sums.savings(prices)
-        opened = np.argpartition(worth, table.n_arms - k)[table.n_arms - k :]
+        opened = smallest(-worth, k)
         bound = float(weights @ prices - worth[opened].sum())
         n_stale += 1
         if bound > best:

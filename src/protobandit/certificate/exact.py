@@ -34,6 +34,7 @@ from protobandit.certificate.dual import (
     solve_dual,
 )
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.selection import smallest
 from protobandit.kernels.dual import block_savings
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import rows_at_shares
@@ -162,10 +163,10 @@ class _Search:
         n, parts = self.n_candidates, [self._prototypes]
         if earlier is not None:
             n -= n // 2
-            parts.append(earlier[np.argsort(worth[earlier])[-(self.n_candidates // 2) :]])
+            parts.append(earlier[smallest(-worth[earlier], self.n_candidates // 2)])
             worth = worth.copy()
             worth[earlier] = 0
-        parts.append(np.argpartition(worth, -n)[-n:])
+        parts.append(smallest(-worth, n))
         return np.unique(np.concatenate(parts))
 
     def _sums(

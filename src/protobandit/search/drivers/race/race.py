@@ -44,6 +44,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.observer import Halt
+from protobandit.foundation.selection import smallest
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
@@ -292,11 +293,9 @@ def _first_arms(oracle: Oracle, n: int, start: Ids | None, random: np.random.Gen
 
 def _best_arms(swap_state: SwapState, changes: Doubles, n: int) -> Ids:
     """Return the prototypes and the arms that are closest to an improvement, ascending."""
-    if n >= len(changes):
-        return np.arange(len(changes))
     changes = changes.copy()
     changes[swap_state.members] = -np.inf
-    return np.sort(np.argpartition(changes, n - 1)[:n])
+    return smallest(changes, n)
 
 
 def _n_affordable(race_state: RaceState, before: Rung, rung: Rung, evaluations: int | None) -> int:
