@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from protobandit.foundation import memory
 
 GB = 2**30
+SHOW_AVAILABLE = (
+    "from protobandit.foundation import memory; print(memory._free_addresses(memory.Path"
+    '("/proc/self/statm")))'
+)
 
 
 def write(folder, **files):
@@ -32,48 +38,81 @@ def test_missing_entries_are_none(tmp_path, text):
     assert memory._meminfo(tmp_path / "absent") is None
 
 
-@pytest.mark.parametrize(
-    ("files", "free"),
-    [
-        ({}, None),
-        ({"memory_of_max": "max\n", "memory_of_current": "7\n"}, None),
-        ({"memory_of_max": "10\n", "memory_of_current": "7\n"}, 3),
-        ({"memory_of_max": "10\n", "memory_of_current": "12\n"}, 0),
-        (
-            {
-                "memory_of_max": "10\n",
-                "memory_of_current": "7\n",
-                "memory_of_stat": "anon 2\ninactive_file 4\n",
-            },
-            7,
-        ),
-        (
-            {
-                "memory__memory_of_limit_in_bytes": "10\n",
-                "memory__memory_of_usage_in_bytes": "7\n",
-                "memory__memory_of_stat": "inactive_file 1\ntotal_inactive_file 4\n",
-            },
-            7,
-        ),
-    ],
-)
-def test_container_limit_excludes_cached_files(tmp_path, files, free):
-    assert memory._free_in_container(write(tmp_path, **files)) == free
+def group(folder, limit, used, version=2, cached=0):
+    """Write the files of a control group."""
+    names = {1: ("limit_in_bytes", "usage_in_bytes", "total_inactive_file")}
+    most, usage, reclaimable = names.get(version, ("max", "current", "inactive_file"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"memory.{most}").write_text(f"{limit}\n")
+    (folder / f"memory.{usage}").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 2\n{reclaimable} {cached}\n")
+
+
+def in_groups(tmp_path, text):
+    (tmp_path / "cgroup").write_text(text)
+    return memory._free_in_groups(tmp_path / "cgroup", tmp_path / "fs")
+
+
+def test_without_control_groups_there_is_no_limit(tmp_path):
+    assert memory._free_in_groups(tmp_path / "absent", tmp_path) is None
+    assert in_groups(tmp_path, "") is None
+    assert in_groups(tmp_path, "odd\n0::/a\n") is None
 
 
 @pytest.mark.parametrize(
-    ("free", "in_container", "available"),
+    ("limit", "used", "cached", "free"), [("max", 7, 0, None), (10, 7, 0, 3), (10, 12, 0, 0)]
+)
+def test_the_limit_of_a_group(tmp_path, limit, used, cached, free):
+    group(tmp_path / "fs", limit, used, cached=cached)
+    assert in_groups(tmp_path, "0::/\n") == free
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_cached_files_are_free(tmp_path, version):
+    group(tmp_path / "fs" / ("memory" if version == 1 else ""), 10, 7, version, cached=4)
+    line = "5:cpu:/x\n3:blkio,memory:/\n" if version == 1 else "0::/\n"
+    assert in_groups(tmp_path, line) == 7
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("tightest", ["", "a", "a/b", "a/b/c"])
+def test_the_tightest_group_up_to_the_root_counts(tmp_path, version, tightest):
+    root = tmp_path / "fs" / ("memory" if version == 1 else "")
+    for name in ("", "a", "a/b", "a/b/c"):
+        group(root / name, 50 if name == tightest else 1000, 10, version)
+    line = "4:memory:/a/b/c\n" if version == 1 else "0::/a/b/c\n"
+    assert in_groups(tmp_path, line) == 40
+
+
+def test_groups_that_a_container_hides_are_skipped(tmp_path):
+    group(tmp_path / "fs", 100, 30)
+    assert in_groups(tmp_path, "0::/../hidden/group\n") == 70
+    assert in_groups(tmp_path, "0::/system/of/the/host\n") == 70
+
+
+def test_the_address_space_is_limited():
+    command = f"ulimit -v 4000000; {sys.executable} -c '{SHOW_AVAILABLE}'"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert 0 < int(done.stdout) < 4_000_000 * 1024
+
+
+@pytest.mark.parametrize(
+    ("free", "in_groups", "addresses", "available"),
     [
-        (4 * GB, None, 4 * GB),
-        (4 * GB, GB, GB),
-        (GB, 4 * GB, GB),
-        (None, GB, GB),
-        (None, None, 5 * GB),
+        (4 * GB, None, None, 4 * GB),
+        (4 * GB, GB, None, GB),
+        (GB, 4 * GB, None, GB),
+        (None, GB, None, GB),
+        (None, None, None, 5 * GB),
+        (4 * GB, 2 * GB, GB, GB),
     ],
 )
-def test_available_memory_is_the_smallest_limit(monkeypatch, free, in_container, available):
+def test_available_memory_is_the_smallest_limit(monkeypatch, free, in_groups, addresses, available):
     monkeypatch.setattr(memory, "_meminfo", lambda path: free)
-    monkeypatch.setattr(memory, "_free_in_container", lambda folder: in_container)
+    monkeypatch.setattr(memory, "_free_in_groups", lambda groups, root: in_groups)
+    monkeypatch.setattr(memory, "_free_addresses", lambda sizes: addresses)
     monkeypatch.setattr(memory, "_half_of_physical", lambda: 5 * GB)
     assert memory.available_memory() == available
 

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 _IF_UNKNOWN = 2**31
 
-# Files with the limit, the usage, and the part of the usage that the kernel frees on demand: for
-# control groups of version 2, then of version 1.
-_CGROUPS = (
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        "total_inactive_file",
-    ),
+
+@dataclass(frozen=True)
+class _Version:
+    """How a version of control groups names its folders and files.
+
+    ``reclaimable`` is the part of the usage, in ``statistics``, that the kernel frees on demand.
+    """
+
+    folder: str
+    limit: str
+    usage: str
+    reclaimable: str
+
+
+_VERSION_1 = _Version(
+    "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 )
+_VERSION_2 = _Version("", "memory.max", "memory.current", "inactive_file")
 
 
 def available_memory() -> int:
-    """Return how many bytes this process can still use, within the limit of its container."""
+    """Return how many bytes this process can still use.
+
+    That is the least of the free memory of the machine, what the control groups of the process and
+    all groups above them allow, and what the limit of its address space (``ulimit -v``) leaves.
+    """
     free = _meminfo(Path("/proc/meminfo"))
-    if free is None:
-        free = _half_of_physical()
-    in_container = _free_in_container(Path("/sys/fs/cgroup"))
-    return free if in_container is None else min(free, in_container)
+    limits = [
+        _half_of_physical() if free is None else free,
+        _free_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")),
+        _free_addresses(Path("/proc/self/statm")),
+    ]
+    return min(limit for limit in limits if limit is not None)
 
 
 def shown_bytes(n: int) -> str:
@@ -49,12 +63,46 @@ def _half_of_physical() -> int:
         return _IF_UNKNOWN
 
 
-def _free_in_container(folder: Path) -> int | None:
-    for limit, usage, statistics, reclaimable in _CGROUPS:
-        most, used = _number(folder / limit), _number(folder / usage)
-        if most is not None and used is not None:
-            return max(0, most - used + _fields(folder / statistics).get(reclaimable, 0))
-    return None
+def _free_in_groups(groups: Path, root: Path) -> int | None:
+    """Return what the control groups of this process allow, or None if there is no limit.
+
+    A line of ``groups`` is ``number:controllers:path``; version 2 has no controllers. A group is
+    limited by all groups above it. In a container, which may hide them, the path may not exist
+    below ``root``; the groups that do exist count.
+    """
+    free: list[int] = []
+    for line in _read(groups).splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        version = _VERSION_1 if controllers else _VERSION_2
+        inner = PurePosixPath("/", path).relative_to("/")
+        for group in (inner, *inner.parents):
+            found = _free_in_group(root / version.folder / group, version)
+            if found is not None:
+                free.append(found)
+    return min(free, default=None)
+
+
+def _free_in_group(folder: Path, version: _Version) -> int | None:
+    most, used = _number(folder / version.limit), _number(folder / version.usage)
+    if most is None or used is None:
+        return None
+    cached = _fields(folder / "memory.stat").get(version.reclaimable, 0)
+    return max(0, most - used + cached)
+
+
+def _free_addresses(sizes: Path) -> int | None:
+    """Return what the limit of the address space leaves, or None if there is none."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return None
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    pages = _read(sizes).split()
+    if most == resource.RLIM_INFINITY or not pages:
+        return None
+    return max(0, most - int(pages[0]) * resource.getpagesize())
 
 
 def _number(path: Path) -> int | None:

@@ -13,7 +13,6 @@ class WarningKind(Enum):
     LIMITED_SEARCH = "limited search"  # a limit cut the search for far rows short
     ROWS_LEFT_OUT = "rows left out"  # source rows that took no part because of a limit
     SMALLER_PLAN = "smaller plan"  # a limit reduced the sample or the effort
-    MEMORY = "memory"  # even the smallest plan needs more than the limit
     STREAM_ENDED = "stream ended"  # a stream had fewer rows than the search asked for
 
 

@@ -53,7 +53,7 @@ from protobandit.rows.rows import Rows
 _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread does not pay
 _CACHED_CELLS = 1 << 24
-_BLOCK_CELLS = 1 << 22
+_BLOCK_CELLS = 1 << 19
 _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a user's own function
 

@@ -12,6 +12,10 @@ from protobandit.foundation.errors import InvalidInput
 # is a constant, so that the same call gives the same result on every machine.
 MEMORY_BUDGET = 4 << 30
 
+# Any method computes blocks of dissimilarities and drops them. A limit smaller than these blocks is
+# not refused.
+WORKING_BYTES = 32_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -26,11 +30,13 @@ class Limits:
         Wall-clock time for building and swapping, checked between picks and between rungs. With a
         checkpoint, the time of earlier runs counts too.
     memory
-        Bytes by which the memory of the process may grow, as planned. A method that can do with
-        less plans accordingly: `LazyBandit` leaves out source rows, and the run then warns. Others
-        raise an error if the dissimilarities they must keep do not fit. Without a limit, plans
-        stay within 4 GiB where a smaller plan is possible, and a call that needs more than the
-        available memory is refused. With a limit, the available memory is not considered.
+        Bytes by which the resident memory of the process may grow, within 10 % and 64 MB (working
+        blocks, and what the first call loads, are not counted). A method that can do with less
+        plans accordingly: `LazyBandit` leaves out source rows, and the run then warns. A call
+        whose smallest plan needs more is refused, and the error names the least that works.
+        Without a limit, plans stay within 4 GiB where a smaller plan is possible, and a call that
+        needs more than the available memory is refused. With a limit, the available memory is not
+        considered.
     """
 
     evaluations: int | None = None

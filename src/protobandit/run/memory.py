@@ -12,7 +12,7 @@ from dataclasses import replace
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.memory import available_memory, shown_bytes
 from protobandit.foundation.run_warning import RunWarning, WarningKind
-from protobandit.problem.limits import Limits
+from protobandit.problem.limits import WORKING_BYTES, Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.methods.method import SOURCE_ROWS, Method, Schedule
 
@@ -38,6 +38,18 @@ def require_available(method: Method, problem: Problem, limits: Limits, schedule
         f"method={method.name!r} needs about {shown_bytes(schedule.memory)} of memory for this "
         f"problem, but {shown_bytes(available)} are available. {instead}; or pass "
         f"limits=Limits(memory={schedule.memory}) to try it nevertheless."
+    )
+
+
+def require_within_limit(method: Method, limits: Limits, schedule: Schedule) -> None:
+    """Raise if the smallest plan needs more than ``Limits(memory)`` and a few working blocks."""
+    if limits.memory is None or schedule.memory <= limits.memory + WORKING_BYTES:
+        return
+    other = "" if method.name == "lazybandit" else ", or use method='lazybandit'"
+    raise InvalidInput(
+        f"method={method.name!r} needs at least {shown_bytes(schedule.memory)} of memory for this "
+        f"problem, more than Limits(memory={limits.memory}) allows. Pass "
+        f"Limits(memory={schedule.memory}) or more, or a smaller k{other}."
     )
 
 
@@ -69,12 +81,6 @@ def plan_warnings(schedule: Schedule, limits: Limits) -> Iterator[RunWarning]:
                 WarningKind.SMALLER_PLAN,
                 f"{limit} reduced the plan to {each.planned:,} of {each.wanted:,} {each.of}.",
             )
-    if limits.memory is not None and schedule.memory > limits.memory:
-        yield RunWarning(
-            WarningKind.MEMORY,
-            f"The smallest plan needs about {shown_bytes(schedule.memory)}, more than "
-            f"Limits(memory={limits.memory}).",
-        )
 
 
 def _shown(limits: Limits) -> str:

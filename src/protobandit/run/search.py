@@ -23,7 +23,7 @@ from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, asses
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
-from protobandit.run.memory import plan_warnings, require_available
+from protobandit.run.memory import plan_warnings, require_available, require_within_limit
 from protobandit.run.observer import RunObserver, StopRequest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.progress.reporter import ProgressReporter
@@ -165,6 +165,7 @@ class _SearchRun:
 
         def make() -> Schedule:
             made = self.method.schedule(problem, settings.limits)
+            require_within_limit(self.method, settings.limits, made)
             require_available(self.method, problem, settings.limits, made)
             return made
 

@@ -71,7 +71,7 @@ from protobandit.search.objectives.swap_state import SwapState
 _OWN_SHARE = 0.75  # of D_j in s_j
 _LARGEST_BET = 0.9 * _OWN_SHARE  # so that 1 + b X > 0
 _WHOLE_SHARE = 0.5  # of the target, from which on all of it is read
-_CHUNK_ENTRIES = 1 << 21
+_CHUNK_ENTRIES = 1 << 17
 _LEAST_CHANGE = 1e-9  # share of the cost that a swap must save on the whole target
 _STATE = "pac swaps"
 

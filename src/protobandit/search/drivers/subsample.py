@@ -57,10 +57,13 @@ def subsample(
     Reference: Kaufman, Rousseeuw (1990), CLARA.
     """
     while True:
-        found = validation.evaluate(_solve_sample(validation.oracle, n_rows, best, random), best)
-        if best is None or found.cost < best.cost:
-            best = found
+        prototypes = _solve_sample(validation.oracle, n_rows, best, random)
+        best = _better(validation.evaluate(prototypes, best), best)
         yield best
+
+
+def _better(found: CandidateSet, best: CandidateSet | None) -> CandidateSet:
+    return found if best is None or found.cost < best.cost else best
 
 
 def sample_target(oracle: Oracle, n: int, random: np.random.Generator) -> tuple[Ids, Doubles]:

@@ -14,7 +14,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.guarantee import Guarantee
-from protobandit.problem.limits import Limits
+from protobandit.problem.limits import WORKING_BYTES, Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.arms.contract import Strategy
 from protobandit.search.arms.successive_elimination import SuccessiveElimination
@@ -32,6 +32,7 @@ _BATCH = 100  # the paper's
 _BATCH_PER_SLOT = 10  # fewer rows have hardly any in the neighbourhood of an arm
 _ROUNDS = 12.0  # batches that an arm reads on average: 3 to 100 (measured; for predictions only)
 _SWAPS = 1.0  # swaps, in units of k (measured; for predictions only)
+_BYTES_PER_SWAP = 96  # of the k |S| swaps, while one is searched for
 _STATE = "bandit swaps"
 
 
@@ -201,12 +202,14 @@ class BanditPAM(Method):
         columns = min((1 + _SWAPS) * problem.k, n_source) * n_target
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
         members = _members_bytes(problem, itemsize)
-        room = max(limits.memory_budget - members, 0)  # for prefixes
+        swaps = _BYTES_PER_SWAP * problem.k * n_source if self.max_iter else 0
+        beside = members + max(swaps - WORKING_BYTES, 0)
+        room = max(limits.memory_budget - beside, 0)  # for prefixes
         kept = min(evaluations * itemsize, room)
         return Schedule(
             evaluations=evaluations,
             is_rough=True,
-            memory=members + kept + working_bytes(problem),
+            memory=members + swaps + kept + working_bytes(problem),
             n_prefix_bytes=room,
         )
 

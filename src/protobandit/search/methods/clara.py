@@ -114,7 +114,9 @@ class Clara(Method):
         size, n_validation = self.size(problem), _n_validation(problem, itemsize, limits)
         samples = _in_sample(problem, size, 0)
         samples += (self.n_samples - 1) * _in_sample(problem, size, problem.k)
-        in_memory = max(2 * problem.k * n_validation, _in_sample(problem, size, problem.k))
+        # The best set so far, and the next sample or the set that is found in it.
+        own = problem.k * n_validation
+        in_memory = own + max(own, _in_sample(problem, size, problem.k))
         wanted = _n_validation(problem, itemsize, replace(limits, memory=None))
         return Schedule(
             evaluations=samples,

@@ -282,7 +282,10 @@ def _affordable_rungs(size: _Size, limits: Limits, effort: float) -> list[Rung]:
     rungs = size.rungs(effort, evaluations=limits.evaluations)
     if size.memory(rungs) > limits.memory_budget:
         rungs = _smaller_rungs(size, limits, effort, rungs)
-    return rungs if limits.memory is None else with_most_entries(rungs, size.k)
+    if limits.memory is None:
+        return rungs
+    spare = limits.memory - size.memory(rungs)
+    return with_most_entries(rungs, size.k, itemsize=size.itemsize, spare=spare)
 
 
 def _smaller_rungs(size: _Size, limits: Limits, effort: float, rungs: Sequence[Rung]) -> list[Rung]:

@@ -68,9 +68,8 @@ class PrefixRange:
         n_added = min(max(needed, 2 * len(self.matrix)), most) - len(self.matrix)
         if needed <= len(self.matrix):
             return 0
-        self.matrix = np.concatenate(
-            [self.matrix, np.empty((n_added, len(self)), dtype=self.matrix.dtype)]
-        )
+        # In place, since a copy would double the memory; no view of the matrix exists here.
+        self.matrix.resize((len(self.matrix) + n_added, len(self)), refcheck=False)
         return n_added * line_bytes
 
     def append(self, arms: Ids) -> Floats:

@@ -73,12 +73,14 @@ def expected_entries(rungs: Sequence[Rung], k: int) -> list[float]:
     return entries
 
 
-def with_most_entries(rungs: Sequence[Rung], k: int) -> list[Rung]:
-    """Return rungs whose tables never keep many more distances than expected.
+def with_most_entries(rungs: Sequence[Rung], k: int, *, itemsize: int, spare: int) -> list[Rung]:
+    """Return rungs whose tables never keep more distances than a limit of the memory allows.
 
-    That is for a limit of the memory: how many distances matter depends on the data.
+    How many distances matter depends on the data. ``spare`` is the memory beyond what is expected
+    to be needed; two tables exist at the same time.
     """
+    more = max(spare, 0) // (2 * (itemsize + _COLUMN_BYTES))
     return [
-        replace(rung, n_entries=max(rung.n_arms, round(_MARGIN * n)))
+        replace(rung, n_entries=max(rung.n_arms, round(_MARGIN * n) + more))
         for rung, n in zip(rungs, expected_entries(rungs, k), strict=True)
     ]
