@@ -10,7 +10,7 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.foundation.generators import as_generator
+from protobandit.foundation.generators import independent_generator
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -26,6 +26,7 @@ from protobandit.run.settings import Callback, as_run_settings
 from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
+_STREAM_KEY = 0xA7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -177,7 +178,7 @@ class Selection(Plots):
             oracle,
             first,
             is_exact=self.cost_error == 0,
-            random=as_generator(random_state),
+            random=independent_generator(random_state, _STREAM_KEY),
         )
         labels = self.prototype_labels
         return replace(
