@@ -42,7 +42,8 @@ class Selection(Plots):
     mass
         The share of the target that each prototype represents; sums to 1.
     cost_error
-        The standard error of ``cost``; 0.0 if the cost is exact.
+        The standard error of ``cost``; 0.0 if the cost is exact, NaN if it is an estimate from rows
+        that all have the same distance.
     coefficients
         The non-negative coefficient of each prototype, not normalised; protodash only.
     criticisms
