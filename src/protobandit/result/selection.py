@@ -268,14 +268,15 @@ class Selection(Plots):
             The probability that the statement is true, between 0 and 1.
         kind
             "auto" is "exact" up to 2e8 pairs of a source row and a target row, unless the metric is
-            your own function or ``evaluations`` is passed; otherwise it is "rigorous". "exact"
-            computes every dissimilarity, one to six times, in blocks; the bound holds for certain.
-            "rigorous" compares the whole target with the prototypes, then draws rows in proportion
-            to their distance; the bound holds with the given probability for any data. "asymptotic"
-            only reads rows that it draws. It assumes that the mean distance of these rows is close
-            to normal and that no outlier matters that was never drawn. "rigorous" and "asymptotic"
-            become exact where that costs no more. If the cost is an estimate, "asymptotic" becomes
-            "rigorous" where the whole target costs no more than the drawn rows.
+            expensive (your own function, or one of texts) or ``evaluations`` is passed; otherwise
+            it is "rigorous". "exact" computes every dissimilarity, one to six times, in blocks; the
+            bound holds for certain. "rigorous" compares the whole target with the prototypes, then
+            draws rows in proportion to their distance; the bound holds with the given probability
+            for any data. "asymptotic" only reads rows that it draws. It assumes that the mean
+            distance of these rows is close to normal and that no outlier matters that was never
+            drawn. "rigorous" and "asymptotic" become exact where that costs no more. If the cost is
+            an estimate, "asymptotic" becomes "rigorous" where the whole target costs no more than
+            the drawn rows.
         evaluations
             The largest number of dissimilarities to compute. By default as many as an exact
             certificate needs, or, if rows are drawn, a quarter of all or fewer and those of the
