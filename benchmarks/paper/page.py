@@ -41,7 +41,7 @@ _SETUP = """\
   (|S| − |M|)|T| per iteration, SPOT_M, which stores every distance, as |S||T| in total.
 - **ProtoBandit.** `protobandit` with KL-LUCB, δ = 0.05, and given C, since the distances of the
   paper are in units of the largest. The paper uses an early stop that it does not specify. The runs
-  on this page used one of ours, which has no guarantee. The present default has one and needs 0.88
+  on this page used one of ours, which has no guarantee. The present default has one and needs 0.87
   to 1.001 times the evaluations. Most of its pulls are the first batch of KL-LUCB, see
   [first-batch.md](first-batch.md).
 - **lazybandit** `fast` and `balanced` (the default). *No swaps* is its build: greedy on the rows of

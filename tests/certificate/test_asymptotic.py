@@ -99,6 +99,19 @@ def test_an_estimated_cost_is_measured_on_the_whole_target_where_that_is_cheap()
     assert known.kind == "asymptotic"
 
 
+def test_equal_distances_of_a_sample_are_not_a_known_cost():
+    """The far row is not among the 4,096 rows that measured the cost."""
+    target = np.zeros((30_000, 2))
+    target[0] = 1000
+    source = np.ones((40, 2))
+    found = pb.select(source, target, k=2, method=pb.methods.ProtoBandit(), random_state=3)
+    assert found.cost == pytest.approx(np.sqrt(2))
+    assert math.isnan(found.cost_error)
+    found = found.certify(kind="asymptotic", evaluations=200_000, random_state=0)
+    assert found.kind == "rigorous"  # the whole target costs no more than the drawn rows
+    assert found.cost == pytest.approx(np.sqrt(2) * (29_999 + 999) / 30_000)
+
+
 def test_a_known_cost_shows_that_an_outlier_was_missed():
     """The estimated cost cannot show it; the conditions of the certificate say so."""
     misled = 0

@@ -22,6 +22,12 @@ CERTIFICATE = pb.Certificate(
 )
 
 
+def test_a_confidence_close_to_1_is_not_shown_as_1():
+    for confidence, shown in ((0.9999999, "0.999999"), (0.95, "0.95"), (1 - 0.9, "0.1")):
+        found = statement_of("rigorous", confidence, 1.5, k=3, n_rows=9)
+        assert found.startswith(f"With probability at least {shown}, ")
+
+
 def test_statements():
     assert statement_of("exact", 1.0, 1.00001, k=1, n_rows=9) == (
         "For certain, the cost is at most 1.0001 times that of the best source row"

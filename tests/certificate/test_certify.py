@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from copy import deepcopy
 from dataclasses import replace
 from itertools import combinations
 
@@ -240,18 +241,24 @@ def test_rows_are_drawn_in_proportion_to_weight_and_distance():
     assert seen[7] > 0
 
 
-def test_the_generator_is_independent_of_the_search():
-    """With the same seed, the rows must not be those that the search has drawn."""
-    one, other = np.random.default_rng(0), certify._independent_generator(0)
-    assert (one.random(8) != other.random(8)).all()
-    assert (
-        certify._independent_generator(0).random(8) == certify._independent_generator(0).random(8)
-    ).all()
-
-
 def large(**options):
     source, target = brute.normal(40, seed=3), brute.normal(4000, seed=4)
     return pb.select(source, target, k=5, method="random", random_state=0, **options)
+
+
+def test_the_generator_is_independent_of_the_search(monkeypatch):
+    """With the same seed, the rows must not be those that the search has drawn."""
+    drawn, bound = [], certify.rigorous_bound
+
+    def recorded(*arguments):
+        drawn.append(deepcopy(arguments[-1]).random(8).tolist())
+        return bound(*arguments)
+
+    monkeypatch.setattr(certify, "rigorous_bound", recorded)
+    for _ in range(2):
+        large().certify(kind="rigorous", random_state=0)
+    assert drawn[0] == drawn[1]
+    assert not set(drawn[0]) & set(np.random.default_rng(0).random(100).tolist())
 
 
 @pytest.mark.parametrize("kind", ["rigorous", "asymptotic"])

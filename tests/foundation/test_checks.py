@@ -14,6 +14,7 @@ from protobandit.foundation.checks import (
     require_integer,
     require_number,
     rounded_up,
+    significant,
     weights_or_ones,
 )
 from protobandit.foundation.errors import InvalidInput
@@ -105,6 +106,19 @@ def test_weights_or_ones():
     assert weights_or_ones(None, 3).tolist() == [1, 1, 1]
     given = np.array([1.0, 2.0])
     assert weights_or_ones(given, 2) is given
+
+
+@pytest.mark.parametrize("value", [1 / 3, 2 / 3, 0.1, 1e-300, 2.5e7, 0.9999999, 123456.5, 5.0])
+@pytest.mark.parametrize("digits", [1, 4, 6])
+def test_significant_digits_are_rounded_to_the_safe_side(value, digits):
+    low, high = (float(significant(value, is_up=up, digits=digits)) for up in (False, True))
+    assert low <= value <= high
+    assert high - low <= 1.1 * 10 ** (1 - digits) * value
+
+
+def test_rounding_errors_are_not_significant():
+    assert significant(1 - 0.9, is_up=False) == significant(0.1 + 1e-17, is_up=True) == "0.1"
+    assert significant(0.05, is_up=True) == "0.05"
 
 
 def test_ratios_are_rounded_up():

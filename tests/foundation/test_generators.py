@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.generators import as_generator, set_state, state_of
+from protobandit.foundation.generators import (
+    as_generator,
+    independent_generator,
+    set_state,
+    state_of,
+)
 
 
 @pytest.mark.parametrize("seed", [0, 7, np.int64(7), 2**70])
@@ -23,6 +28,13 @@ def test_a_generator_is_returned_unchanged():
 def test_a_random_state_seeds_a_generator():
     one, other = (as_generator(np.random.RandomState(3)).random(4) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+def test_independent_generators_differ_by_key_and_repeat():
+    own = np.random.default_rng(0).random(4).tolist()
+    found = [independent_generator(0, *key).random(4).tolist() for key in ((1,), (2,), (2, 1))]
+    assert len({number for numbers in (own, *found) for number in numbers}) == 16
+    assert independent_generator(0, 1).random(4).tolist() == found[0]
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, "seed", True, [1], np.array([1, 2])])

@@ -48,7 +48,8 @@ def test_a_sample_is_judged_by_its_own_rows(weights, n_rows):
     np.testing.assert_allclose(result.costs, brute.costs(D[rows], even, PROTOTYPES), rtol=1e-12)
     np.testing.assert_allclose(result.mass, brute.mass(D[rows], even, PROTOTYPES), atol=1e-12)
     left = 1 - n_rows / N_TARGET if weights is None else 1
-    assert result.error == pytest.approx(np.sqrt(nearest.var(ddof=1) / n_rows * left))
+    error = np.sqrt(nearest.var(ddof=1) / n_rows * left) or np.nan
+    assert result.error == pytest.approx(error, nan_ok=True)
     assert result.n_rows == n_rows
     assert oracle.evaluations == {"assign": n_rows * 4}
     assert metric.pairs.total() == n_rows * 4
@@ -58,6 +59,14 @@ def test_the_error_of_one_row_is_unknown():
     result, *_ = assessed(None, 1)
     assert np.isnan(result.error)
     assert len(result.costs) == 4
+
+
+def test_equal_distances_of_a_sample_do_not_make_its_cost_exact():
+    oracle, _ = watched(np.full((N_TARGET, 2), np.sqrt(2)))  # the rounded variance is not 0
+    for n_rows, is_exact in ((20, False), (N_TARGET, True)):
+        result = assess(oracle, np.array([0]), n_rows=n_rows, random=np.random.default_rng(0))
+        assert result.costs == pytest.approx(np.sqrt(2))
+        assert result.error == 0 if is_exact else np.isnan(result.error)
 
 
 def test_the_error_of_a_target_of_one_row_is_zero():

@@ -135,6 +135,15 @@ def test_a_method_starts_with_its_own_effort(monkeypatch):
 # -- counts, limits, progress ----------------------------------------------------------------------
 
 
+def test_a_limit_that_leaves_no_certificate_is_named():
+    found = pb.select(
+        rows(300), rows(5000, seed=1), k=3, until=pb.Certified(1.01),
+        limits=pb.Limits(evaluations=2000), random_state=0,
+    )  # fmt: skip
+    assert math.isinf(found.certificate.cost_ratio)
+    assert "Limits(evaluations=2000) left too few" in found.certificate.statement
+
+
 @pytest.mark.parametrize("ratio", [1.0, 1.5])
 def test_evaluations_include_certificates(ratio):
     metric = brute.CountedBlocks(brute.DEFINITIONS["manhattan"])

@@ -9,7 +9,17 @@ import brute
 import constrained
 import protobandit as pb
 from protobandit import Constraints, InvalidInput, NotAvailable, Selection
-from protobandit.methods import LazyGreedy, Random, SpotGreedy, StochasticGreedy
+from protobandit.methods import (
+    LazyBandit,
+    LazyGreedy,
+    ProtoBandit,
+    Random,
+    SpotGreedy,
+    StochasticGreedy,
+)
+from protobandit.oracle.target_orders import RandomOrder
+from protobandit.run import assessment
+from protobandit.search.objectives import sampled_coverage
 
 EXACT = [SpotGreedy(), LazyGreedy(), SpotGreedy(memoize=False), LazyGreedy(memoize=False)]
 exact = pytest.mark.parametrize("method", EXACT, ids=brute.name_of)
@@ -81,6 +91,37 @@ def test_random_methods_extend_the_earlier_prototypes(method):
     np.testing.assert_allclose(
         more.costs, brute.costs(distances(problem), brute.even(40), more.indices)
     )
+
+
+def test_extensions_with_the_same_seed_read_other_rows(monkeypatch):
+    """Otherwise the rows that chose the prototypes would judge the next ones."""
+    read: list[list[bytes]] = []
+
+    class Recorded(RandomOrder):
+        def __init__(self, n, random):
+            super().__init__(n, random)
+            read[-1].append(RandomOrder.read(self, 0, 64).tobytes())
+
+    monkeypatch.setattr(sampled_coverage, "RandomOrder", Recorded)
+    source, target = brute.normal(300, seed=1), brute.normal(5000, seed=2)
+    read.append([])
+    found = pb.select(source, target, k=4, method=ProtoBandit(scale=9.0), random_state=0)
+    for k in (8, 12):
+        read.append([])
+        found = found.extended(k, random_state=0)
+    assert [len(orders) for orders in read] == [4, 4, 4]
+    assert len({order for orders in read for order in orders}) == 12
+
+
+def test_a_part_is_judged_on_other_rows_than_the_search_with_the_same_seed(monkeypatch):
+    rows, drawn = brute.normal(20_000, 2), []
+    found = pb.select(rows[:1000], rows, k=4, method=LazyBandit(effort=0.2), random_state=0)
+    assert found.cost_error > 0
+    draw = assessment.draw_rows
+    monkeypatch.setattr(assessment, "draw_rows", lambda *a: drawn.append(draw(*a)) or drawn[-1])
+    found.at(2, random_state=0)
+    order = RandomOrder(20_000, np.random.default_rng(0))  # the race reads it from its beginning
+    assert set(drawn[0].tolist()) != set(order.read(0, len(drawn[0])).tolist())
 
 
 def test_another_method_extends_if_the_first_cannot():

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protobandit.foundation.checks import is_number, rounded_up
+from protobandit.foundation.checks import is_number, rounded_up, significant
 from protobandit.foundation.errors import InvalidInput
 
 
@@ -101,8 +101,8 @@ class Certificate:
 
 _CERTAINTY = {
     "exact": "For certain",
-    "rigorous": "With probability at least {:g}",
-    "asymptotic": "With probability about {:g}",
+    "rigorous": "With probability at least {}",
+    "asymptotic": "With probability about {}",
 }
 
 
@@ -113,6 +113,6 @@ def statement_of(kind: str, confidence: float, ratio: float, *, k: int, n_rows: 
             f"Nothing is proven: on {n_rows:,} target rows the best cost is only bounded by 0. "
             f"More evaluations may help"
         )
-    certainty = _CERTAINTY[kind].format(confidence)
+    certainty = _CERTAINTY[kind].format(significant(confidence, is_up=False))
     best = "source row" if k == 1 else f"{k:,} source rows"
     return f"{certainty}, the cost is at most {rounded_up(ratio)} times that of the best {best}"

@@ -21,7 +21,7 @@ from protobandit.certificate.exact import exact_bound
 from protobandit.certificate.rigorous import rigorous_bound
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.checks import optional_count, require_choice, require_number
-from protobandit.foundation.generators import as_generator
+from protobandit.foundation.generators import independent_generator
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import Problem
 
@@ -85,7 +85,8 @@ def certify(
     require_number(confidence, "confidence", above=0, below=1)
     require_choice(kind, "kind", KINDS)
     budget = optional_count(evaluations, "evaluations")
-    random = _independent_generator(random_state)
+    # The drawn rows must not be those on which the search chose the prototypes.
+    random = independent_generator(random_state, _STREAM_KEY)
     oracle = Oracle(solution.problem, n_jobs=n_jobs)
     proof = _proof(solution, kind, budget)
     if budget is not None and proof.n_rows < min(_LEAST_ROWS, solution.problem.n_target):
@@ -119,15 +120,6 @@ def _bound(
         random,
         known,
     )
-
-
-def _independent_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator that is independent of the one of a search with the same seed.
-
-    The drawn rows must not be those on which the search chose the prototypes.
-    """
-    seeds = as_generator(random_state).integers(2**63, size=4)
-    return np.random.default_rng([_STREAM_KEY, *seeds.tolist()])
 
 
 # -- which proof, on how many rows ----------------------------------------------------------------

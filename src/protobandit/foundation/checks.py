@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
+
+_ROUNDING = 4e-15  # a difference such as 1 - 0.9 is 0.1, not less
 
 
 def is_integer(value: Any) -> bool:
@@ -104,6 +107,16 @@ def require_choice(value: Any, name: str, choices: Iterable[str]) -> None:
 def weights_or_ones(weights: Doubles | None, n: int) -> Doubles:
     """Return one weight per row: ones if ``weights`` is None, since all rows then count equally."""
     return np.ones(n) if weights is None else weights
+
+
+def significant(value: float, *, is_up: bool, digits: int = 6) -> str:
+    """Return a number > 0 with so many significant digits, rounded up or down.
+
+    A statement must not claim more than was proven because its numbers are rounded.
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if is_up else ROUND_FLOOR)
+    exact = float(value) * (1 - _ROUNDING if is_up else 1 + _ROUNDING)
+    return f"{float(context.create_decimal(Decimal(exact))):.{digits}g}"
 
 
 def rounded_up(ratio: float) -> str:

@@ -28,6 +28,16 @@ def as_generator(random_state: Any) -> np.random.Generator:
     )
 
 
+def independent_generator(random_state: Any, *key: int) -> np.random.Generator:
+    """Return a generator that is independent of the one of a search with the same seed.
+
+    Rows on which a search chose prototypes must not judge them, and users pass the same seed to
+    every call. Each ``key`` gives other random numbers.
+    """
+    seeds = as_generator(random_state).integers(2**63, size=4)
+    return np.random.default_rng([*key, *seeds.tolist()])
+
+
 def state_of(random: np.random.Generator) -> Any:
     """Return the state of a generator as values that JSON can hold."""
     return _as_json(random.bit_generator.state)

@@ -10,7 +10,7 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.foundation.generators import as_generator
+from protobandit.foundation.generators import independent_generator
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -26,6 +26,7 @@ from protobandit.run.settings import Callback, as_run_settings
 from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
+_STREAM_KEY = 0xA7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -41,7 +42,8 @@ class Selection(Plots):
     mass
         The share of the target that each prototype represents; sums to 1.
     cost_error
-        The standard error of ``cost``; 0.0 if the cost is exact.
+        The standard error of ``cost``; 0.0 if the cost is exact, NaN if it is an estimate from rows
+        that all have the same distance.
     coefficients
         The non-negative coefficient of each prototype, not normalised; protodash only.
     criticisms
@@ -177,7 +179,7 @@ class Selection(Plots):
             oracle,
             first,
             is_exact=self.cost_error == 0,
-            random=as_generator(random_state),
+            random=independent_generator(random_state, _STREAM_KEY),
         )
         labels = self.prototype_labels
         return replace(
@@ -266,14 +268,15 @@ class Selection(Plots):
             The probability that the statement is true, between 0 and 1.
         kind
             "auto" is "exact" up to 2e8 pairs of a source row and a target row, unless the metric is
-            your own function or ``evaluations`` is passed; otherwise it is "rigorous". "exact"
-            computes every dissimilarity, one to six times, in blocks; the bound holds for certain.
-            "rigorous" compares the whole target with the prototypes, then draws rows in proportion
-            to their distance; the bound holds with the given probability for any data. "asymptotic"
-            only reads rows that it draws. It assumes that the mean distance of these rows is close
-            to normal and that no outlier matters that was never drawn. "rigorous" and "asymptotic"
-            become exact where that costs no more. If the cost is an estimate, "asymptotic" becomes
-            "rigorous" where the whole target costs no more than the drawn rows.
+            expensive (your own function, or one of texts) or ``evaluations`` is passed; otherwise
+            it is "rigorous". "exact" computes every dissimilarity, one to six times, in blocks; the
+            bound holds for certain. "rigorous" compares the whole target with the prototypes, then
+            draws rows in proportion to their distance; the bound holds with the given probability
+            for any data. "asymptotic" only reads rows that it draws. It assumes that the mean
+            distance of these rows is close to normal and that no outlier matters that was never
+            drawn. "rigorous" and "asymptotic" become exact where that costs no more. If the cost is
+            an estimate, "asymptotic" becomes "rigorous" where the whole target costs no more than
+            the drawn rows.
         evaluations
             The largest number of dissimilarities to compute. By default as many as an exact
             certificate needs, or, if rows are drawn, a quarter of all or fewer and those of the

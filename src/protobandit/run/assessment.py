@@ -66,8 +66,9 @@ class FarRows:
 class Assessment:
     """The cost of each prefix, the mass of each prototype, and the error of the cost.
 
-    ``error`` is the standard error of the last cost; 0.0 when all of the target was read. ``far``
-    is what the farthest rows carry of the cost; None if it was not measured.
+    ``error`` is the standard error of the last cost; 0.0 when all of the target was read, and NaN
+    if the sample does not show it. ``far`` is what the farthest rows carry of the cost; None if it
+    was not measured.
     """
 
     costs: Doubles
@@ -206,5 +207,7 @@ def _standard_error(nearest: Doubles, population: float, is_without_replacement:
     n = len(nearest)
     if n >= population:
         return 0.0
+    if nearest.min() == nearest.max():  # which does not show that other rows have this distance
+        return math.nan
     left = 1 - n / population if is_without_replacement else 1.0
-    return float(np.std(nearest, ddof=1) * np.sqrt(left / n)) if n > 1 else float("nan")
+    return float(np.std(nearest, ddof=1) * np.sqrt(left / n))

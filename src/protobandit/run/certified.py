@@ -323,7 +323,14 @@ class _CertifiedRun:
         if self.bound is None:
             return None
         if math.isinf(self._ratio):  # its statement says why nothing is proven
-            return replace(self.bound, evaluations=self.spent["certify"])
+            statement = self.bound.statement
+            if self.bound.n_rows == 0:
+                statement = (
+                    f"Nothing is proven and nothing was computed: Limits(evaluations="
+                    f"{self.settings.limits.evaluations}) left too few evaluations for a "
+                    f"certificate. Allow more"
+                )
+            return replace(self.bound, evaluations=self.spent["certify"], statement=statement)
         is_exact, ratio = self.bound.kind == "exact", self._ratio
         confidence = 1.0 if is_exact else self.goal.confidence
         return replace(

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.generators import independent_generator
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.posing import as_count
 from protobandit.problem.problem import Problem
@@ -17,6 +18,8 @@ from protobandit.run.settings import RunSettings
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.table import METHODS
+
+_STREAM_KEY = 0xE87E
 
 
 class Earlier(Protocol):
@@ -48,7 +51,10 @@ def extend(
     rest = replace(whole, feasibility=replace(problem.feasibility, fixed=earlier.indices))
     rest.feasibility.require_feasible(rest.k)
     chosen, remark = _chosen(earlier, rest, method)
-    result = search(rest, chosen, settings, remark=remark, start=earlier.steps)
+    # Guarantees of sampled searches need rows that had no part in the choice of the prototypes.
+    random = independent_generator(settings.random, _STREAM_KEY, len(earlier.indices))
+    own = replace(settings, random=random)
+    result = search(rest, chosen, own, remark=remark, start=earlier.steps)
     is_same = (result.method, result.parameters) == (earlier.method, earlier.parameters)
     has_minima = problem.feasibility.least.any()
     found = earlier.guarantee

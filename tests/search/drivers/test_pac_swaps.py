@@ -301,6 +301,47 @@ def test_a_tolerance_that_needs_the_whole_target_gives_certainty():
     assert kept.guarantee.probability == 0.95
 
 
+@pytest.mark.parametrize("scale", [None, 10.0])
+def test_exact_swaps_do_not_claim_a_tolerance_below_their_threshold(scale):
+    """Exact swaps end where none gains more than about 1e-7 of the cost."""
+    found = pb.select(
+        brute.normal(30), brute.normal(900, seed=1), k=4,
+        method=Refined(build="random", swaps="pac", nu=1e-12, scale=scale), random_state=0,
+    )  # fmt: skip
+    unit = found.cost if scale is None else scale
+    proven = found.passes.gain_bound * found.cost / unit
+    assert found.guarantee.nu == pytest.approx(proven)
+    assert found.guarantee.nu > 1e-8
+    assert "1e-12" not in found.guarantee.statement
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"nu": 5e-324},
+        {"nu": 1e-300, "scale": 1e-300},
+        {"nu": 0.1, "scale": 1e300},
+        {"nu": 1e300, "scale": 1e300},
+        {"delta": 5e-324},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limits", [None, pb.Limits(memory=400_000)], ids=["all", "memory"])
+def test_extreme_parameters(parameters, limits):
+    method = Refined(build="random", swaps="pac", **parameters)
+    problem = {"source": brute.normal(30), "target": brute.normal(900, seed=1), "k": 4}
+    assert pb.plan(**problem, method=method, limits=limits).evaluations > 0
+    found = pb.select(**problem, method=method, limits=limits, random_state=0)
+    assert found.k == 4
+    is_trivial = parameters.get("scale", 0) == 1e300
+    assert found.guarantee is not None or (limits is not None and not is_trivial)
+
+
+def test_a_probability_close_to_1_is_not_shown_as_1():
+    statement = solve(nu=0.3, delta=1e-9).guarantee.statement
+    assert statement.startswith("with probability at least 0.999999, ")
+
+
 def test_a_start_that_kept_all_dissimilarities_needs_no_sample():
     source, target = brute.normal(30), brute.normal(900, seed=1)
     one, other = (

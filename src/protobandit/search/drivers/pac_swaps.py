@@ -54,6 +54,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.observer import Halt
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import full_swaps as full_swaps_kernels
@@ -96,11 +97,13 @@ class PacTerms:
 
     def log_pairs(self, n_pairs: int, attempt: int) -> float:
         """Return ln(P / delta) of an attempt, the first of which is 1."""
-        return math.log(max(n_pairs, 1) * attempt * (attempt + 1) / self.delta)
+        return math.log(max(n_pairs, 1) * attempt * (attempt + 1)) - math.log(self.delta)
 
     def first_rows(self, n_pairs: int, share: float) -> int:
         """Return the smallest number of rows with which a first attempt may succeed."""
-        return math.ceil(2 * self.log_pairs(n_pairs, 1) / (share * _LARGEST_BET))
+        rows = 2 * self.log_pairs(n_pairs, 1)
+        least = share * _LARGEST_BET
+        return max(1, math.ceil(rows / least)) if rows < ENDLESS * least else ENDLESS
 
 
 def reads_whole_target(n_rows: int, n_target: int) -> bool:
@@ -306,9 +309,10 @@ class SwapSample:
         ``log_pairs`` is ln(P / delta). The bound is sharpest if it is about ``share``.
         """
         penalty = log_pairs / float(self.counts.sum())
-        bet = min(2 * penalty / share, _LARGEST_BET)
+        share = min(share, 1.0)  # no swap gains more than the cost
+        bet = 2 * penalty / share if 2 * penalty < _LARGEST_BET * share else _LARGEST_BET
         least = float(self.log_changes(members, bet).min())
-        return 0.0 if math.isinf(least) else -math.expm1(least - penalty) / bet
+        return 0.0 if math.isinf(least) else min(-math.expm1(least - penalty) / bet, 1.0)
 
     def log_changes(self, members: Ids, bet: float) -> Doubles:
         """Return the least mean of ln(1 + b X) over the swaps of each source row.

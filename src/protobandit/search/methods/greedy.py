@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from protobandit.foundation.checks import require_integer
+from protobandit.foundation.checks import require_integer, significant
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.guarantee import Guarantee
@@ -235,7 +235,7 @@ class StochasticGreedy(_ExactGains):
             return None
         return Guarantee(
             method=self.name,
-            statement=f"E[f] >= (1 - 1/e - {self.epsilon:g}) f*",
+            statement=f"E[f] >= (1 - 1/e - {significant(self.epsilon, is_up=True)}) f*",
             epsilon=self.epsilon,
             conditions=conditions_of(outcome.feasibility),
         )
@@ -285,7 +285,7 @@ class ThresholdGreedy(_ExactGains):
             return None
         return Guarantee(
             method=self.name,
-            statement=f"f >= (1 - 1/e - {self.epsilon:g}) f*",
+            statement=f"f >= (1 - 1/e - {significant(self.epsilon, is_up=True)}) f*",
             epsilon=self.epsilon,
             conditions=conditions_of(outcome.feasibility),
         )

@@ -9,7 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.checks import require_choice, require_integer, require_number
+from protobandit.foundation.checks import (
+    require_choice,
+    require_integer,
+    require_number,
+    significant,
+)
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
@@ -192,7 +197,10 @@ class ProtoBandit(Method):
         nu_step, nu = self.steps(outcome.k)
         share = bandit_share(self.epsilon, self.r)
         exponent = (1 - self.epsilon) / self.r
-        shown = f"1 - 1/e - {self.epsilon:g}" if self.r == 1 else f"1 - exp(-{exponent:g})"
+        epsilon, delta = (significant(value, is_up=True) for value in (self.epsilon, self.delta))
+        power = significant(exponent, is_up=False)
+        shown = f"1 - 1/e - {epsilon}" if self.r == 1 else f"1 - exp(-{power})"
+        loss = significant(nu, is_up=True, digits=4)
         # The cost is that of d. That of min(d, C) may be lower, but it is not computed.
         reached = 1 - outcome.cost / clipping.scale
         conditions = [*conditions_of(outcome.feasibility)]
@@ -204,7 +212,7 @@ class ProtoBandit(Method):
             )
         return Guarantee(
             method=self.name,
-            statement=f"E[f] >= ({shown}) f* - {nu:.4g} - {self.delta:g}, f in units of C",
+            statement=f"E[f] >= ({shown}) f* - {loss} - {delta}, f in units of C",
             epsilon=self.epsilon,
             nu=nu,
             delta=self.delta,

@@ -9,7 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.checks import require_choice, require_integer, require_number
+from protobandit.foundation.checks import (
+    require_choice,
+    require_integer,
+    require_number,
+    significant,
+)
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
@@ -286,13 +291,18 @@ class Refined(Method):
         self, found: Guarantee | None, passes: SwapPasses, outcome: Outcome
     ) -> Guarantee:
         """Return what the swaps prove, together with what was proven without it."""
-        unit = "times the cost" if self.scale is None else f"times C = {self.scale:g}"
+        assert passes.gain_bound is not None
         allowed = "" if outcome.feasibility.is_free else " within the constraints"
-        nu = self.tolerance(outcome.problem.k)
-        parts = [f"no single swap{allowed} lowers the cost by more than {nu:g} {unit}"]
+        # Exact swaps end at a threshold, which may be above a very small nu.
+        share, nu = passes.gain_bound, self.tolerance(outcome.problem.k)
+        nu = max(nu, share if self.scale is None else share * outcome.cost / self.scale)
+        unit = "the cost" if self.scale is None else f"C = {significant(self.scale, is_up=True)}"
+        most = f"{significant(nu, is_up=True)} times {unit}"
+        parts = [f"no single swap{allowed} lowers the cost by more than {most}"]
         if found is not None:
             parts.append(found.statement)
-        certainty = f"with probability at least {1 - passes.delta:g}, " if passes.delta else ""
+        least = significant(1 - passes.delta, is_up=False)
+        certainty = f"with probability at least {least}, " if passes.delta else ""
         return Guarantee(
             method=self.name,
             statement=certainty + " and ".join(parts),
