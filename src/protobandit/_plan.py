@@ -123,7 +123,7 @@ def plan(
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:
-        chosen, _ = chosen_method(method, problems[0])
+        chosen, _ = chosen_method(method, problems[0].needs, problems[0].goal)
     else:
         chosen, _ = growing_method(method, problems[0], certified)
     schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
