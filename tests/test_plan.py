@@ -15,6 +15,7 @@ from benchmarks.plans import (
     few_columns,
     heavy_tailed,
     mostly_equal,
+    normal,
     repeated,
 )
 
@@ -108,6 +109,17 @@ def test_no_data_exceed_the_bound(rows, k, effort):
     for seed in range(2):
         done = pb.select(source, target, k=k, method=method, random_state=seed)
         assert sum(done.evaluations_by_phase[p] for p in ("build", "swap")) <= bound
+
+
+@pytest.mark.parametrize("rows", [clumped, heavy_tailed, normal])
+@pytest.mark.parametrize(("columns", "factor"), [(1, 1.65), (2, 1.5)])
+def test_plans_for_very_few_columns(rows, columns, factor):
+    source = rows(10_000, columns, 0)
+    method = pb.methods.LazyBandit(effort="fast")
+    planned = pb.plan(source, k=20, method=method).evaluations
+    done = pb.select(source, k=20, method=method, random_state=0)
+    spent = sum(done.evaluations_by_phase[p] for p in ("build", "swap"))
+    assert 1 / factor < spent / planned < factor
 
 
 # -- other methods ---------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def report(rows: list[Row]) -> Report:
         summary=[_line(rows, k) for k in ks],
         setting=f"The first {_ROWS:,} training images of MNIST, Euclidean; f = 1 − cost / C, where "
         f"C is the largest distance. BUILD is exact greedy. epsilon 0.2, delta 0.05, kl-lucb with "
-        f"early stop. {scale_sentence(rows)}",
+        f"early stop. The constants of lazybandit were chosen on MNIST. {scale_sentence(rows)}",
         draw=lambda path: _draw(path, rows),
     )
 

@@ -46,7 +46,9 @@ _SETUP = """\
   [first-batch.md](first-batch.md).
 - **lazybandit** `fast` and `balanced` (the default). *No swaps* is its build: greedy on the rows of
   its first rung. The library has no option for that, so the benchmark reduces its schedule to one
-  rung without swaps, with the same seed.
+  rung without swaps, with the same seed. The constants of `lazybandit` and the size of KL-LUCB's
+  first batch were chosen on MNIST; [how it works](../../how-it-works.md) tests the former on other
+  data.
 - **Uniform sample.** Greedy on one uniform sample of T, the same for all source rows, with as many
   rows as `lazybandit` `fast` could evaluate. Greedy is exact on the sample but lazy (`lazygreedy`):
   it evaluates again only source rows that may still be the best.

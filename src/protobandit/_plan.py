@@ -38,7 +38,8 @@ class Plan:
         The method it would use.
     evaluations
         Approximate number of dissimilarities it would compute while building and swapping, usually
-        right within a factor of 1.5.
+        right within a factor of 1.5, and of 2 for rows that are repeated or have one column. What
+        measuring the cost of the result needs is not included.
     most_evaluations
         A number of evaluations that building and swapping never exceed, whatever the data; None if
         no such number is known.
@@ -93,9 +94,9 @@ def plan(
     Parameters
     ----------
     source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
-        As in `select`. If something other than ``k`` ends the search, the plan is for the largest
-        number of prototypes it may choose. For `Certified` it is for the first attempt and its
-        certificate.
+        As in `select`, except that a `Stream` has no plan. If something other than ``k`` ends the
+        search, the plan is for the largest number of prototypes it may choose. For `Certified` it
+        is for the first attempt and its certificate.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def plan(
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:
-        chosen, _ = chosen_method(method, problems[0])
+        chosen, _ = chosen_method(method, problems[0].needs, problems[0].goal)
     else:
         chosen, _ = growing_method(method, problems[0], certified)
     schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]

@@ -152,6 +152,8 @@ def select(
             metric=metric,
             method=method,
             preparation=preparation,
+            constraints=constraints,
+            until=until,
             limits=settings.limits,
         )
     problem = pose(
@@ -169,5 +171,5 @@ def select(
         return Selection.from_result(
             search_until_certified(problem, grown, certified, settings, remark=remark)
         )
-    chosen, remark = chosen_method(method, problem)
+    chosen, remark = chosen_method(method, problem.needs, problem.goal)
     return Selection.from_result(search(problem, chosen, settings, remark=remark))

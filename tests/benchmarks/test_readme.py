@@ -85,6 +85,25 @@ def test_figures_outside_blocks_name_their_page_of_results(page):
         assert "results/" in paragraph or not MEASURED.search(paragraph), paragraph
 
 
+@pytest.mark.parametrize(
+    "page", [*PAGES, *RESULTS.rglob("*.md")], ids=lambda page: f"{page.parent.name}/{page.name}"
+)
+def test_results_on_mnist_say_that_constants_were_chosen_there(page):
+    text = " ".join(text_of(page).split())
+    has_results = page.name != "theory.md" and "MNIST" in text and "lazybandit" in text
+    assert not has_results or "chosen on MNIST" in text
+
+
+def test_the_sentence_about_plans_agrees_with_its_data_file():
+    results = json.loads((RESULTS / "plans.json").read_text(encoding="utf-8"))["results"]
+    ratios = [[each["ratios"][what] for what in ("evaluations", "memory")] for each in results]
+    worst = [max(max(ratio, 1 / ratio) for ratio in own) for own in ratios]
+    n_right = sum(factor <= 1.5 for factor in worst)
+    sentence = f"On {n_right} of {len(worst)} shapes of data the planned evaluations and memory"
+    assert sentence in " ".join(text_of(readme.ROOT / "README.md").split())
+    assert max(worst) <= 2
+
+
 def test_a_number_that_was_edited_by_hand_is_found():
     page = readme.ROOT / "README.md"
     changed = re.sub(r"(\| `lazybandit fast` \| \d)", r"\g<1>9", text_of(page), count=1)

@@ -43,8 +43,8 @@ class Feed:
         return self.random.normal(size=(self.size, self.n_columns)).astype(np.float32)
 
 
-def select(stream, **options):
-    return pb.select(SOURCE, stream, **{"k": 5, "random_state": 0, **options})
+def select(stream, source=SOURCE, **options):
+    return pb.select(source, stream, **{"k": 5, "random_state": 0, **options})
 
 
 def read(batches, n_rows, n_fresh, **options):
@@ -110,6 +110,11 @@ BAD = {
     "metric": ({"metric": "nonsense"}, "metric='nonsense' is not known"),
     "method": ({"method": "nonsense"}, "method='nonsense'"),
     "by": ({"by": np.zeros(300)}, "target is a Stream, which only select"),
+    "goal": ({"method": "protobandit", "until": pb.MinGain(0.1)}, "does not support 'until'"),
+    "knee": ({"method": "clara", "k": "auto"}, "does not support k='auto'"),
+    "constraints": ({"constraints": pb.Constraints(fixed=[300])}, "fixed holds 300"),
+    "source": ({"source": 5}, "source=5 is not a set of rows"),
+    "number": ({"source": np.array(5)}, "source has 0 dimension"),
 }
 
 
@@ -119,6 +124,15 @@ def test_a_bad_call_reads_nothing(options, expected):
     with pytest.raises(pb.InvalidInput, match=expected):
         select(Stream(feed), **options)
     assert feed.n_batches == 0
+
+
+def test_the_reason_names_the_method_that_runs():
+    chosen = select(Stream(Feed(size=10_000)), k=None, until=pb.MinGain(0.5))
+    assert "because lazygreedy reads its whole target before it starts" in chosen.status
+    prices = pb.Constraints(costs=np.ones(300), budget=2)
+    chosen = select(Stream(Feed(size=10_000)), constraints=prices, k=3)
+    assert len(chosen.problem.target) == 50_000
+    assert "as many as lazybandit needs" not in chosen.status
 
 
 def test_only_select_accepts_a_stream():
@@ -148,7 +162,7 @@ def test_the_cost_of_a_short_stream_is_not_exact():
     chosen = select(Stream(Feed(), rows=100), method="lazygreedy")
     assert chosen.cost_error > 0
     assert "exact" not in chosen.status
-    assert "the rows of the stream that were read" in str(chosen.guarantee)
+    assert "the first 100 rows that were read from the stream" in str(chosen.guarantee)
 
 
 def test_the_race_reads_rows_in_order_of_arrival(monkeypatch):
@@ -187,9 +201,12 @@ def test_a_stream_that_ends_is_all_of_the_target(n_batches):
     assert warning.kind is WarningKind.STREAM_ENDED
     assert f"ended after {100 * n_batches} rows; all of them are the target" in warning.message
     assert chosen.rows_read == 100 * n_batches
-    assert "the rows of the stream that were read" in str(chosen.guarantee)
     (condition,) = chosen.certify(random_state=0).conditions
-    assert f"the first {100 * n_batches} rows that were read from the stream" in condition
+    assert (
+        condition
+        == f"the target is the first {100 * n_batches} rows that were read from the stream"
+    )
+    assert condition in str(chosen.guarantee)
 
 
 def test_a_stream_that_ends_within_the_fresh_rows_is_all_target():
@@ -279,6 +296,43 @@ def test_batches_to_be_prepared_stay_columns():
 def test_empty_batches_are_ignored():
     found = read([ROWS[:0], ROWS[:3], ROWS[:0], ROWS[3:]], 4, 2)
     np.testing.assert_array_equal(found.rows, ROWS[:4])
+
+
+NAMED = pd.DataFrame(ROWS, columns=["a", "b"])
+SWAPPED = NAMED[["b", "a"]]
+
+
+@pytest.mark.parametrize("columns", [None, ("a", "b"), ("b", "a")])
+def test_columns_of_batches_are_matched_by_name(columns):
+    found = read([SWAPPED, NAMED, SWAPPED.to_numpy(), NAMED], 100, 10, columns=columns)
+    first = (NAMED if columns == ("a", "b") else SWAPPED).to_numpy()
+    by_position = SWAPPED.to_numpy()
+    np.testing.assert_array_equal(found.rows, np.concatenate([first, first, by_position, first]))
+
+
+@pytest.mark.parametrize("columns", [None, ("a", "b")])
+def test_the_error_names_a_batch_with_other_columns(columns):
+    other = "source" if columns else "batch 0 of the stream"
+    expected = f"batch 1 of the stream has other columns than {other}: missing 'a'; unexpected 'z'"
+    with pytest.raises(pb.InvalidInput, match=expected):
+        read([NAMED, NAMED.rename(columns={"a": "z"})], 100, 10, columns=columns)
+
+
+@pytest.mark.parametrize("method", ["auto", "lazygreedy", "protobandit"])
+def test_a_stream_of_frames_is_matched_with_the_source(method):
+    source = pd.DataFrame(SOURCE * np.float32([1, 1, 1, 50]), columns=list("abcd"))
+
+    def frames(order):
+        for batch in Feed(size=1000):
+            yield pd.DataFrame(batch * np.float32([1, 1, 1, 50]), columns=list("abcd"))[order]
+
+    def chosen(order):
+        n_rows = 2000 if method == "lazygreedy" else None
+        stream = Stream(lambda: frames(order), rows=n_rows)
+        return pb.select(source, stream, k=3, method=method, random_state=0)
+
+    same, other = chosen(list("abcd")), chosen(list("dbca"))
+    assert (same.indices.tolist(), same.cost) == (other.indices.tolist(), other.cost)
 
 
 UNLIKE = {
@@ -402,6 +456,8 @@ def test_functions_and_lists_can_be_used_again(batches):
 def test_input_that_is_not_an_iterator_of_batches_raises(batches):
     with pytest.raises(pb.InvalidInput, match="is not an iterator of batches"):
         Stream(batches)
+    with pytest.raises(pb.InvalidInput, match="is not an iterator of batches"):
+        select(Stream(lambda: batches))
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, "all", True])

@@ -166,7 +166,7 @@ def test_memory_does_not_grow_with_the_rows_read():
 def test_the_guarantee_is_about_the_distribution():
     chosen = select(batches())
     assert "independent draws from one distribution, which is the target" in str(chosen.guarantee)
-    assert "rows of the stream that were read" not in str(chosen.guarantee)
+    assert "rows that were read from the stream" not in str(chosen.guarantee)
 
 
 def test_cost_and_mass_are_measured_on_rows_that_the_search_has_not_seen():
@@ -191,7 +191,20 @@ def test_later_queries_use_the_rows_that_were_kept():
     text = chosen.to_json()
     again = pb.Selection.from_json(text).attached(SOURCE, head(chosen.rows_read))
     assert again.members(0).tolist() == chosen.members(0).tolist()
-    assert chosen.extended(6, random_state=0).k == 6
+
+
+def test_an_extension_is_about_the_rows_that_were_kept():
+    """The rows that judged the first prototypes are among its target, so they judge it no more."""
+    chosen = select(batches())
+    more = chosen.extended(6, random_state=0)
+    assert more.k == 6
+    kept = f"the target is the first {chosen.rows_read:,} rows that were read from the stream"
+    assert kept in str(more.guarantee)
+    assert "distribution" not in str(more.guarantee)
+    assert kept[1:] in more.status
+    exact = chosen.extended(6, method="lazygreedy")
+    nearest = exact.distances(head(chosen.rows_read)).min(axis=1)
+    assert exact.cost == pytest.approx(nearest.mean(), rel=1e-5)
 
 
 # -- streams that end -----------------------------------------------------------------------------
@@ -212,7 +225,8 @@ def test_a_stream_that_ends_too_early_says_so(last):
         exact = chosen.distances(head(last)).min(axis=1).mean()
         assert chosen.cost == pytest.approx(exact, rel=1e-5)
     if last > 1:  # of one row everything is known
-        assert "the target is the rows of the stream that were read" in str(chosen.guarantee)
+        expected = f"the target is the first {last:,} rows that were read from the stream"
+        assert expected in str(chosen.guarantee)
         assert "distribution" not in str(chosen.guarantee)
 
 
@@ -248,6 +262,17 @@ def test_limits_and_callbacks_end_the_search(last):
         assert chosen.guarantee is None
         assert chosen.cost_error > 0
         assert np.isfinite(chosen.cost)
+
+
+def test_a_stream_that_ends_while_the_result_is_judged_says_so():
+    n_read = select(batches(), callback=lambda step: True).rows_read
+    chosen = select(lambda: batches(last=n_read - 1), callback=lambda step: True)
+    assert (chosen.k, chosen.rows_read) == (1, n_read - 1)
+    (warning,) = chosen.warnings
+    assert warning.kind is WarningKind.STREAM_ENDED
+    assert f"ended after {n_read - 1:,} rows, before there were enough to judge" in warning.message
+    last = head(n_read - 1)[-N_FRESH:]
+    assert chosen.cost == pytest.approx(chosen.distances(last).min(axis=1).mean(), rel=1e-5)
 
 
 def test_an_interruption_reads_no_further_row():

@@ -23,6 +23,7 @@ from protobandit.foundation.array_types import Ids
 from protobandit.foundation.checks import optional_count, require_choice, require_number
 from protobandit.foundation.generators import independent_generator
 from protobandit.oracle.oracle import Oracle
+from protobandit.problem.posing import rows_of_stream
 from protobandit.problem.problem import Problem
 
 KINDS: Final = ("auto", "exact", "rigorous", "asymptotic")
@@ -214,8 +215,7 @@ def _stream_conditions(solution: Solution) -> tuple[str, ...]:
     """
     if not solution.problem.conditions:
         return ()
-    n_target = solution.problem.n_target
-    return (f"the target is the first {n_target:,} rows that were read from the stream",)
+    return (rows_of_stream(solution.problem.n_target),)
 
 
 def _budget_too_small(solution: Solution, kind: str, confidence: float, budget: int) -> Certificate:

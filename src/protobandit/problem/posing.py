@@ -23,11 +23,15 @@ from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prep
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
 
-# What guarantees assume about a stream.
-ROWS_OF_STREAM = "the target is the rows of the stream that were read"
+# What guarantees assume about a stream whose rows are drawn while the search runs.
 DRAWS_OF_STREAM = (
     "the rows of the stream are independent draws from one distribution, which is the target"
 )
+
+
+def rows_of_stream(n: int) -> str:
+    """Return what other guarantees, and certificates, say about a target of ``n`` rows."""
+    return f"the target is the first {n:,} rows that were read from the stream"
 
 
 def pose(
@@ -109,7 +113,7 @@ def _stream_fields(
         "stream": None if reader is None else OpenStream(reader, stream.rows, convert),
         "rows_read": stream.n_read,
         "warnings": stream.warnings,
-        "conditions": (ROWS_OF_STREAM if reader is None else DRAWS_OF_STREAM,),
+        "conditions": (rows_of_stream(len(targets)) if reader is None else DRAWS_OF_STREAM,),
     }
 
 

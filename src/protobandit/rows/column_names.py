@@ -30,14 +30,14 @@ def names_of(data: Any) -> tuple[str, ...] | None:
     return tuple(names) if are_names(names) else None
 
 
-def matched(data: Any, names: tuple[str, ...] | None, *, name: str) -> Any:
-    """Return rows with their columns in the order of ``names``, the columns of the source."""
+def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str = "source") -> Any:
+    """Return rows with their columns in the order of ``names``, the columns of ``other`` rows."""
     own = names_of(data)
     if names is None or own is None or own == names or isinstance(data, Columns):
         return data
     if set(own) != set(names):
         raise InvalidInput(
-            f"{name} has other columns than source: {_difference(own, names)}. Pass the same "
+            f"{name} has other columns than {other}: {_difference(own, names)}. Pass the same "
             f"columns, in any order. Columns of arrays are matched by position."
         )
     order = [own.index(column) for column in names]
@@ -47,7 +47,7 @@ def matched(data: Any, names: tuple[str, ...] | None, *, name: str) -> Any:
         return data.select([own[at] for at in order])
     if is_mapped(data.rows) or not isinstance(data.rows, np.ndarray):
         raise InvalidInput(
-            f"{name} has the columns of source in another order and is too large to be reordered "
+            f"{name} has the columns of {other} in another order and is too large to be reordered "
             f"in memory. Open it with data.open_rows(path, columns={list(names)})."
         )
     return replace(data, rows=data.rows[:, order], features=names)

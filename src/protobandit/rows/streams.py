@@ -16,6 +16,7 @@ import numpy as np
 from protobandit.foundation.checks import require_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.run_warning import RunWarning, WarningKind
+from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opening import open_if_path
@@ -45,11 +46,12 @@ class Stream:
     ----------
     batches
         An iterator of batches, or a function that returns one. A batch is anything that `select`
-        accepts as rows. An iterator can be used once; its unread batches remain available.
+        accepts as rows; columns of frames are matched by name. An iterator can be used once; its
+        unread batches remain available.
     rows
         Number of rows of the target. If None, "protobandit" reads as many as its searches need and
-        "lazybandit" as many as its race needs; other methods read 50,000. Up to 4,096 further rows
-        are read to measure cost and mass.
+        "lazybandit" as many as its race needs; other methods read 50,000. 4,096 further rows are
+        read to measure cost and mass. If the stream ends before them, all rows are the target.
 
     Examples
     --------
@@ -86,7 +88,13 @@ class Stream:
     def batches(self) -> Iterator[Any]:
         """Return an iterator over the batches from the first one."""
         if callable(self._batches):
-            return iter(self._batches())
+            made = self._batches()
+            if isinstance(made, (str, bytes)) or not isinstance(made, Iterable):
+                raise InvalidInput(
+                    f"The function of this Stream returned {made!r:.40}, which is not an iterator "
+                    f"of batches. Return an iterator of batches of rows."
+                )
+            return iter(made)
         batches = iter(self._batches)
         if batches is self._batches:
             if self._is_used:
@@ -113,13 +121,24 @@ class StreamReader:
         Whether rows need not be numbers.
     is_prepared
         Whether the rows will be prepared, so that batches are kept as `Columns`.
+    columns
+        The names of the columns of the source, in whose order the rows are read. If None, these
+        are the names of the first batch that has names.
     """
 
-    def __init__(self, stream: Stream, *, takes_objects: bool, is_prepared: bool) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        *,
+        takes_objects: bool,
+        is_prepared: bool,
+        columns: tuple[str, ...] | None = None,
+    ) -> None:
         self.n_read = 0
         self._batches = enumerate(stream.batches())
         self._takes_objects = takes_objects
         self._is_prepared = is_prepared
+        self._columns, self._named = columns, "source"
         self._kind = ""  # of the first batch
         self._batch: Any = []  # the last one that was read, and the first row of it that was not
         self._at = 0
@@ -145,12 +164,24 @@ class StreamReader:
             if _is_empty(batch):
                 continue
             name = f"batch {number} of the stream"
-            rows = _rows(batch, name, self._takes_objects, self._is_prepared)
+            rows = self._rows(batch, name)
             self._kind = self._kind or _description(rows)
             _require_same_kind(self._kind, rows, number)
             self._batch, self._at = rows, 0
             return True
         return False
+
+    def _rows(self, batch: Any, name: str) -> Any:
+        batch = open_if_path(batch, name=name, has_categories=self._is_prepared)
+        if self._is_prepared:
+            table = as_table(batch, name=name)
+            if isinstance(table, Columns):  # and not a sparse matrix
+                return table
+        elif self._columns is None:
+            self._columns, self._named = names_of(batch), name
+        else:
+            batch = matched(batch, self._columns, name=name, other=self._named)
+        return as_rows(batch, name=name, takes_objects=self._takes_objects)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -269,15 +300,6 @@ class OpenStream:
 def _is_empty(batch: Any) -> bool:
     shape = getattr(batch, "shape", None)
     return (shape[0] if shape else len(batch) if hasattr(batch, "__len__") else 1) == 0
-
-
-def _rows(batch: Any, name: str, takes_objects: bool, is_prepared: bool) -> Any:
-    batch = open_if_path(batch, name=name, has_categories=is_prepared)
-    if is_prepared:
-        table = as_table(batch, name=name)
-        if isinstance(table, Columns):  # and not a sparse matrix
-            return table
-    return as_rows(batch, name=name, takes_objects=takes_objects)
 
 
 def _require_same_kind(first: str, rows: Any, number: int) -> None:

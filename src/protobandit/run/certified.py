@@ -66,7 +66,7 @@ def require_rows(target: Any, goal: Certified) -> None:
 
 def growing_method(method: Any, problem: Problem, goal: Certified) -> tuple[Method, str]:
     """Return the method of the first attempt, and what the user should know of the choice."""
-    chosen, remark = chosen_method(method, problem)
+    chosen, remark = chosen_method(method, problem.needs, problem.goal)
     if chosen.with_more_effort() is None:
         raise InvalidInput(
             f"method={chosen.name!r} has no effort that could grow until {goal} holds. Use "

@@ -10,7 +10,7 @@ from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.generators import independent_generator
 from protobandit.problem.guarantee import Guarantee
-from protobandit.problem.posing import as_count
+from protobandit.problem.posing import DRAWS_OF_STREAM, as_count, rows_of_stream
 from protobandit.problem.problem import Problem
 from protobandit.run.outcome import SearchResult, Step
 from protobandit.run.search import chosen_method, search
@@ -46,7 +46,7 @@ def extend(
             f"k={k!r:.40} is not a number of prototypes. Pass an int from "
             f"{len(earlier.indices) + 1} to {len(problem.source)}, or a fraction."
         )
-    whole = replace(problem, k=as_count(k, len(problem.source)), goal=None)
+    whole = replace(_of_kept_rows(problem), k=as_count(k, len(problem.source)), goal=None)
     _require_more(earlier, whole)
     rest = replace(whole, feasibility=replace(problem.feasibility, fixed=earlier.indices))
     rest.feasibility.require_feasible(rest.k)
@@ -67,6 +67,19 @@ def extend(
     return replace(result, problem=whole)
 
 
+def _of_kept_rows(problem: Problem) -> Problem:
+    """Return the problem with the rows of a stream that were kept as an ordinary target.
+
+    The first prototypes were chosen by these rows, among which are those that judged them. So none
+    of them is a new draw for another search.
+    """
+    if DRAWS_OF_STREAM not in problem.conditions:
+        return problem
+    condition = rows_of_stream(len(problem.target))
+    remark = f"{condition[0].upper()}{condition[1:]} for the first prototypes. {problem.remark}"
+    return replace(problem, fresh=None, conditions=(condition,), remark=remark)
+
+
 def _require_more(earlier: Earlier, problem: Problem) -> None:
     n = len(earlier.indices)
     if problem.feasibility.budget is not None:
@@ -83,7 +96,7 @@ def _require_more(earlier: Earlier, problem: Problem) -> None:
 
 def _chosen(earlier: Earlier, problem: Problem, method: Any) -> tuple[Method, str]:
     if method is not None:
-        return chosen_method(method, problem)
+        return chosen_method(method, problem.needs, problem.goal)
     maker = METHODS[earlier.method]
     if problem.needs <= maker.supports:
         return maker(**earlier.parameters), ""

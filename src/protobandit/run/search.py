@@ -13,10 +13,10 @@ from protobandit.foundation.observer import NO_OBSERVER, Halt
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.goals import Knee
+from protobandit.problem.goals import Goal, Knee
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
-from protobandit.problem.posing import ROWS_OF_STREAM
+from protobandit.problem.posing import rows_of_stream
 from protobandit.problem.problem import Problem
 from protobandit.rows.streams import StreamEnded
 from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, assess_or_refuse
@@ -47,19 +47,22 @@ _MUCH = 0.08  # of the cost: far rows that carry more may have been overlooked
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
-def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
-    """Return a method that can solve the problem, and what the user should know of the choice."""
+def chosen_method(method: Any, needs: frozenset[str], goal: Goal | None) -> tuple[Method, str]:
+    """Return a method that supports what is needed, and what the user should know of the choice.
+
+    ``needs`` and ``goal`` are those of a `Problem`.
+    """
     chosen = as_method(method)
-    missing = problem.needs - chosen.supports
+    missing = needs - chosen.supports
     if not missing:
         return chosen, ""
-    shown = {"until": "k='auto'"} if isinstance(problem.goal, Knee) else {}
+    shown = {"until": "k='auto'"} if isinstance(goal, Knee) else {}
     words = " and ".join(shown.get(name, repr(name)) for name in sorted(missing))
     if isinstance(method, str) and method == "auto":
         other = LazyGreedy()
         remark = f"method='auto' used {other.name}, since {chosen.name} does not support {words}."
         return other, remark
-    able = [name for name, each in METHODS.items() if problem.needs <= each.supports]
+    able = [name for name, each in METHODS.items() if needs <= each.supports]
     raise InvalidInput(
         f"method={chosen.name!r} does not support {words}, which this call needs. Use one of "
         f"{['auto', *able]}, or leave it out."
@@ -238,6 +241,12 @@ class _SearchRun:
         except StreamEnded:
             if self.has_ended:
                 self._close_stream(has_later_rows=False)
+                message = (
+                    f"the stream ended after {self.problem.rows_read:,} rows, before there were "
+                    f"enough to judge the result; the last rows that were kept judged it, and the "
+                    f"search may have seen them."
+                )
+                self.control.warn(RunWarning(WarningKind.STREAM_ENDED, message))
                 return
             self._start_again()
             self._search()
@@ -287,7 +296,7 @@ class _SearchRun:
             target=target,
             stream=None,
             rows_read=stream.n_read,
-            conditions=(ROWS_OF_STREAM,),
+            conditions=(rows_of_stream(len(target)),),
             warnings=(RunWarning(WarningKind.STREAM_ENDED, message),),
         )
         if self.states is not None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.problem.constraints import as_feasibility
+from protobandit.problem.goals import as_goal
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
+from protobandit.rows.column_names import names_of
+from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.streams import (
     KEPT_ROWS,
@@ -18,8 +23,8 @@ from protobandit.rows.streams import (
     take_stream_rows,
 )
 from protobandit.run.assessment import ASSESSED_ROWS
+from protobandit.run.search import chosen_method
 from protobandit.search.methods.method import Method
-from protobandit.search.methods.table import as_method
 
 _FIRST_ROWS = 1024  # which give the kind and the scale of the rows of an open stream
 _FITTED_ROWS = 16_384  # on which a preparation is fitted
@@ -34,11 +39,14 @@ def read_stream(
     metric: Any,
     method: Any,
     preparation: Any,
+    constraints: Any,
+    until: Any,
     limits: Limits,
 ) -> tuple[Any, StreamRows]:
     """Read the rows of a stream that the search needs, and those on which its result is judged.
 
-    Return the source too, opened if it was a path.
+    Return the source too, opened if it was a path. Whatever can be refused is refused before
+    anything is read: an iterator can be used once.
     """
     measure = as_metric(metric)
     if weights is not None:
@@ -49,11 +57,19 @@ def read_stream(
         raise InvalidInput(
             "metric='precomputed' does not support a Stream as target. Pass another metric."
         )
-    is_prepared, chosen = preparation is not None, as_method(method)
+    is_prepared = preparation is not None
     source = open_if_path(source, name="source", has_categories=is_prepared)
-    most = _rows_needed(source, k, measure, chosen, limits)
-    takes_objects = "objects" in measure.kinds
-    reader = StreamReader(stream, takes_objects=takes_objects, is_prepared=is_prepared)
+    n_source = _n_rows(source)
+    feasibility, goal = as_feasibility(constraints, n_source), as_goal(k, until)
+    needs = feasibility.needs if goal is None else feasibility.needs | {"until"}
+    chosen, _ = chosen_method(method, needs, goal)
+    most = _rows_needed(n_source, k, measure, chosen, limits)
+    reader = StreamReader(
+        stream,
+        takes_objects="objects" in measure.kinds,
+        is_prepared=is_prepared,
+        columns=None if is_prepared else names_of(source),
+    )
     if stream.rows is None and chosen.draws_from_stream:
         return source, _first_stream_rows(reader, _FITTED_ROWS if is_prepared else _FIRST_ROWS)
     n_rows = min(most or stream.rows or KEPT_ROWS, stream.rows or most or KEPT_ROWS)
@@ -69,6 +85,15 @@ def read_stream(
     return source, take_stream_rows(reader, n_rows, ASSESSED_ROWS, reason=reason)
 
 
+def _n_rows(source: Any) -> int:
+    """Return the number of source rows; raise if it is not a set of rows."""
+    shape = getattr(source, "shape", None)
+    if shape:
+        return int(shape[0])
+    is_sized = shape is None and isinstance(source, Sized)
+    return len(source if is_sized else as_rows(source, name="source"))
+
+
 def _first_stream_rows(reader: StreamReader, n: int) -> StreamRows:
     """Read the first rows of a stream; the search draws the others as it needs them."""
     rows = reader.read(n)
@@ -77,12 +102,12 @@ def _first_stream_rows(reader: StreamReader, n: int) -> StreamRows:
     return StreamRows(rows=rows, fresh=None, n_read=n, reader=reader)
 
 
-def _rows_needed(source: Any, k: Any, metric: Metric, method: Method, limits: Limits) -> int | None:
+def _rows_needed(
+    n_source: int, k: Any, metric: Metric, method: Method, limits: Limits
+) -> int | None:
     """Return how many rows the method reads; None if that or k is not known."""
     if k is None or isinstance(k, str):
         return None
-    shape = getattr(source, "shape", None)
-    n_source = len(source) if shape is None else int(shape[0])
     counts = k if isinstance(k, (list, tuple)) else [k]
     most = max((as_count(each, n_source) for each in counts), default=1)
     return method.stream_rows(

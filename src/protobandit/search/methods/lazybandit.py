@@ -77,12 +77,12 @@ class LazyBandit(Method):
     times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
     total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|. The
     search for far rows adds one to five for each of up to 24,000 target rows; if it finds rows that
-    matter, it reads up to 72,000 rows and adds up to max(64, 2 k) |S|.
+    matter, at most 73,408 k + 64 |S| + max(32, 2 k) (|S| + 5,000).
     ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
-    a user's own function) or less than planned, all dissimilarities are computed and the start is
-    exact greedy selection. Memory: the distances of the first rung, and about as many of later
-    rungs, with their columns (`race_memory`); the plan stays within 4 GiB, or within
-    ``Limits(memory)``, by leaving out random source rows, and the run then warns.
+    a user's own function), which may be more than these, or less than planned, all dissimilarities
+    are computed and the start is exact greedy selection. Memory: the distances of the first rung,
+    and about as many of later rungs, with their columns (`race_memory`); the plan stays within
+    4 GiB, or within ``Limits(memory)``, by leaving out random source rows, and the run then warns.
 
     Parameters
     ----------
@@ -233,7 +233,9 @@ def race_schedule(problem: Problem, limits: Limits, effort: float) -> Schedule:
     )
     wanted, rungs = size.rungs(effort), _affordable_rungs(size, limits, effort)
     return Schedule(
-        evaluations=planned_evaluations(rungs, k, size.n_target, limits.evaluations),
+        evaluations=planned_evaluations(
+            rungs, k, size.n_target, limits.evaluations, n_columns=problem.target.n_columns
+        ),
         most_evaluations=most_evaluations(
             rungs, k, size.n_target, can_repeat=problem.weights is not None
         ),

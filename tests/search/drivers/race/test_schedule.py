@@ -289,18 +289,22 @@ def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
 @given(size=sizes())
 def test_the_bound_of_the_documentation_holds(size):
     """README and the docstring of `LazyBandit` state these multiples."""
-    size |= {"at_once": 0, "entries": PLENTY, "evaluations": None}
+    size |= {"entries": PLENTY, "evaluations": None}
     n_source, n_target, k = size["n_source"], size["n_target"], size["k"]
+    n_pairs = n_source * n_target
     rungs = rungs_for(**size)
     first = n_source * max(k + 1, round(size["effort"] * (100 + 2 * k)))
     multiple = 13 if k < 100 else 4
     if size["effort"] >= 5:
         multiple = 14 if k < 100 else 11
-    most = most_evaluations(rungs, k, n_target)
-    draws = max(32, 2 * k)
-    search = k * (min(n_target, 72_128) + 1280) + 64 * n_source + draws * (n_source + 5000)
-    assert planned(rungs, k, n_target) <= most
-    assert most <= multiple * first + search
+    search = 73_408 * k + 64 * n_source + max(32, 2 * k) * (n_source + 5000)
+    for can_repeat in (False, True):
+        most = most_evaluations(rungs, k, n_target, can_repeat=can_repeat)
+        assert planned(rungs, k, n_target) <= most
+        if n_pairs <= size["at_once"]:
+            assert most == n_pairs
+        else:
+            assert most <= multiple * first + search
 
 
 # -- predictions -----------------------------------------------------------------------------------
