@@ -199,15 +199,21 @@ class injected:  # noqa: N801  a context manager, used like a function
 
 
 def each(
-    folder: Path, action: Callable[[], Any], kinds: Collection[Kind] = KINDS
+    folder: Path,
+    action: Callable[[], Any],
+    kinds: Collection[Kind] = KINDS,
+    *,
+    before: Callable[[], Any] = lambda: None,
 ) -> Iterator[injected]:
     """Yield one fault for every operation of ``action``, for each kind.
 
-    ``action`` runs once per kind, without a fault, to count its operations. The caller runs it in
-    each fault, in a folder like that of the first run, so that it performs the same operations.
+    ``action`` runs once per kind, without a fault, to count its operations; the caller runs it in
+    each fault. ``before`` restores the folder, without being counted, before each of these runs.
     """
     for kind in kinds:
+        before()
         with injected(folder, kind) as counted:
             action()
         for at in range(1, len(counted.calls) + 1):
+            before()
             yield injected(folder, kind, at)

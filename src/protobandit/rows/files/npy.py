@@ -231,8 +231,10 @@ def _member(
         _require_whole(shape, dtype, member.file_size - file.tell(), shown, asked.name)
         if member.file_size <= MOST_HELD or is_fortran:
             return np.ascontiguousarray(_loaded(archive, member))
+        start = file.tell()
 
         def fill(out: np.ndarray[Any, Any]) -> None:
+            file.seek(start)
             step = max(1, (1 << 24) // (out.nbytes // len(out)))
             for at in range(0, len(out), step):
                 some = out[at : at + step]
