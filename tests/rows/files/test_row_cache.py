@@ -174,7 +174,10 @@ def test_no_fault_changes_the_rows(table, cache):
         assert fault.is_reached
         np.testing.assert_array_equal(found, truth, err_msg=str(fault))
         assert len(list(cache.rglob("*.part"))) <= (fault.calls[-1][0] == "unlink"), fault
-        np.testing.assert_array_equal(sample(table, cache), truth, err_msg=str(fault))
+        messages = []
+        again = sample(table, cache, tell=messages.append)
+        np.testing.assert_array_equal(again, truth, err_msg=str(fault))
+        assert "Reusing" in messages[0] or fault.kind != faults.SHORT_WRITE
         is_mapped.setdefault(str(fault.kind), []).append(isinstance(found, np.memmap))
     assert all(is_mapped["short"])
     assert not any(is_mapped["EROFS from then on"][:6])
@@ -348,6 +351,19 @@ def test_the_cache_keeps_what_was_used_last(table, cache, monkeypatch):
             if file.stat().st_mtime > 1e6:
                 os.utime(file, (at, at))
     assert set(names(cache)) == found[0] | found[2]
+
+
+def test_the_limit_holds_if_another_run_writes_at_once(table, cache, monkeypatch):
+    monkeypatch.setenv(LIMIT, str((4096 + M * 16) / 1e9))
+    original = row_cache._WantedRows.read_into
+
+    def write_another(rows, out):
+        original(rows, out)
+        (cache_folder(cache) / "another.rows").write_bytes(bytes(3000))
+
+    monkeypatch.setattr(row_cache._WantedRows, "read_into", write_another)
+    assert is_right(sample(table, cache))
+    assert sum(file.n_bytes for file in cached_files(cache_folder(cache))) <= 4096 + M * 16
 
 
 def test_rows_larger_than_the_limit_are_used_but_not_kept(table, cache, monkeypatch):

@@ -66,7 +66,7 @@ class _WantedRows:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     versions: Sequence[_FileVersion]
-    fill: Fill
+    read: Fill
     asked: ReadRequest
 
     @property
@@ -81,7 +81,7 @@ class _WantedRows:
 
     def read_into(self, out: np.ndarray[Any, Any]) -> None:
         """Read the rows from their files; raise if a file changes meanwhile."""
-        self.fill(out)
+        self.read(out)
         _require_unchanged(self.versions, self.asked)
 
 
@@ -102,7 +102,7 @@ def cached(
     versions = _versions(list(paths), asked)
     native = np.dtype(dtype).newbyteorder("=")
     name = f"{_digest(versions, [key, list(shape), native.str])}{SUFFIX}"
-    rows = _WantedRows(shape=shape, dtype=native, versions=versions, fill=fill, asked=asked)
+    rows = _WantedRows(shape=shape, dtype=native, versions=versions, read=fill, asked=asked)
     limit = size_limit()
     with ExitStack() as stack:
         try:

@@ -133,7 +133,7 @@ class UnfinishedRows:
     def finish(self, source: str) -> None:
         """Write the header and synchronise all with the disk; raise OSError if that fails."""
         shape, dtype = self.array.shape, self.array.dtype
-        self.array.flush()
+        self.array.flush()  # on some systems reading and fsync do not see a map
         shown = source if len(source) <= _MOST_SHOWN else f"…{source[-_MOST_SHOWN:]}"
         header = RowHeader(shape, dtype.str, shown, _checksum(self.file))
         self.file.seek(0)
