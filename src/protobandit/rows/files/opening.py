@@ -77,7 +77,8 @@ def open_rows(
         Height and width of images, as one number or a pair. None keeps the size that all images
         have in common, or resizes them to 32 by 32.
     is_colour
-        Whether images are read as RGB instead of grey.
+        Whether images are read as RGB instead of grey. Grey images with 16 or 32 bits or floats
+        keep their values.
     sample
         Maximum number of rows of a table. From a larger table, a uniform sample is drawn in one
         pass and kept in ``cache`` for later calls. None means all rows.
