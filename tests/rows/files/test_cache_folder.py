@@ -133,10 +133,12 @@ def test_files_of_others_and_unfinished_files_in_use_stay(tmp_path):
 
 def test_the_oldest_file_is_removed_one_by_one(tmp_path):
     filled(tmp_path, 2)
-    assert remove_oldest(tmp_path)
+    assert not remove_oldest(tmp_path, 1 << 60), "no disk is so large"
+    assert names(tmp_path) == ["0.rows", "1.rows"]
+    assert remove_oldest(tmp_path, 1)
     assert names(tmp_path) == ["1.rows"]
-    assert remove_oldest(tmp_path)
-    assert not remove_oldest(tmp_path)
+    assert remove_oldest(tmp_path, 1)
+    assert not remove_oldest(tmp_path, 1)
 
 
 def test_all_files_are_removed_and_others_stay(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -117,9 +118,15 @@ def make_room(folder: Path, n_bytes: int, limit: int) -> None:
             excess -= _remove([file])
 
 
-def remove_oldest(folder: Path) -> bool:
-    """Remove the file that was not used for the longest time; return whether there was one."""
-    return any(_remove([file]) for file in cached_files(folder) if file.is_complete)
+def remove_oldest(folder: Path, n_bytes: int) -> bool:
+    """Remove the file that was not used for the longest time; return whether one was removed.
+
+    None is removed if the disk has no place for ``n_bytes`` even without all files.
+    """
+    files = [file for file in cached_files(folder) if file.is_complete]
+    if shutil.disk_usage(folder).free + sum(file.n_bytes for file in files) < n_bytes:
+        return False
+    return any(_remove([file]) for file in files)
 
 
 def remove_all(folder: Path) -> int:

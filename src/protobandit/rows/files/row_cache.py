@@ -142,7 +142,7 @@ def _created(folder: Path, rows: _WantedRows, stack: ExitStack) -> UnfinishedRow
         try:
             return stack.enter_context(unfinished_rows(folder, rows.shape, rows.dtype, mode))
         except OSError as error:
-            if error.errno not in _FULL_DISK or not remove_oldest(folder):
+            if error.errno not in _FULL_DISK or not remove_oldest(folder, rows.file_bytes):
                 raise
 
 
