@@ -86,8 +86,9 @@ def open_rows(
         Whether a sample may consist of whole row groups. They are faster to read, but the sample is
         fair only if the rows are in random order.
     cache
-        Folder for samples and for rows that do not fit into memory. None means the user's cache
-        folder.
+        Folder for samples and for rows that do not fit into memory, in which a folder is made that
+        only this user can read. None means the user's cache folder. It keeps at most 20 GB, or
+        what the environment variable PROTOBANDIT_CACHE_GB says.
     seed
         Seed of the sample.
     tell
