@@ -16,6 +16,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+from protobandit.kernels.compilation_remarks import add_remark
+
 # Sums may be re-associated, which SIMD lanes require, but NaN and infinity keep their meaning.
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _LOCK = Lock()
@@ -56,8 +58,19 @@ def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
     if getattr(numba.config, "DISABLE_JIT", False):  # the reference is faster than a loop in Python
         return None
     options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    compiled: Any = numba.jit(fastmath=_FASTMATH, **options)(loops)
+    _keep_on_disk(compiled, {**options, "fastmath": sorted(_FASTMATH)})
+    return compiled  # type: ignore[no-any-return]
+
+
+def _keep_on_disk(compiled: Any, options: dict[str, Any]) -> None:
+    """Let a compiled function keep its code on disk, where that is possible."""
+    from protobandit.kernels.code_cache import CodeCache  # imports numba
+
     try:
-        compiled: Callable[..., Any] = numba.jit(cache=True, fastmath=_FASTMATH, **options)(loops)
-    except RuntimeError:  # no folder for the cache: a read-only or zipped installation
-        compiled = numba.jit(fastmath=_FASTMATH, **options)(loops)
-    return compiled
+        compiled._cache = CodeCache(compiled.py_func, options, add_remark)
+    except (RuntimeError, OSError):  # a read-only or zipped installation without a home folder
+        add_remark(
+            "There is no folder that can be written for compiled code, so each process compiles it "
+            "again, which takes some seconds. Set NUMBA_CACHE_DIR to such a folder."
+        )

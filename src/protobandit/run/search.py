@@ -11,6 +11,7 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import Interrupted, InvalidInput
 from protobandit.foundation.observer import NO_OBSERVER, Halt
 from protobandit.foundation.run_warning import RunWarning, WarningKind
+from protobandit.kernels.compilation_remarks import take_remarks
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.goals import Goal, Knee
@@ -414,6 +415,7 @@ class _SearchRun:
         for warning in problem.warnings:
             self.control.warn(warning)
         self._warn_of_far_rows(assessment)
+        self.remarks["compilation"] = " ".join(take_remarks())
         outcome = Outcome(
             problem=problem,
             objective=objective,

@@ -10,6 +10,7 @@ from interfaces.cli.run_cli import call, file_names
 from interfaces.cli.test_demo_command import quick  # noqa: F401  (a demo without computation)
 from protobandit.interfaces.cli import (
     assign_command,
+    cache_command,
     certify_command,
     compare_command,
     demo_command,
@@ -94,8 +95,12 @@ def test_compare(example, example_files, folder, capsys):
 @pytest.mark.parametrize(
     "example",
     commands(
-        *list_commands.METHODS_EXAMPLES, *list_commands.METRICS_EXAMPLES, *demo_command.EXAMPLES
+        *list_commands.METHODS_EXAMPLES,
+        *list_commands.METRICS_EXAMPLES,
+        *cache_command.EXAMPLES,
+        *demo_command.EXAMPLES,
     ),
 )
-def test_commands_without_input(example, folder):
+def test_commands_without_input(example, folder, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     assert call(*shlex.split(example)[1:]) == 0

@@ -14,7 +14,10 @@ from protobandit import __main__
 from protobandit.interfaces.cli import list_commands, output
 from protobandit.interfaces.cli import main as cli
 
-COMMANDS = ["select", "assign", "report", "certify", "compare", "methods", "metrics", "demo"]
+COMMANDS = [
+    *("select", "assign", "report", "certify", "compare"),
+    *("methods", "metrics", "cache", "demo"),
+]
 
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "joblib", "pyarrow", "PIL", "matplotlib"}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import struct
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from PIL import Image
 
 import protobandit as pb
 from protobandit.data import open_rows
+from protobandit.rows.files.formats import IMAGES
 
 RANDOM = np.random.default_rng(0)
 
@@ -81,9 +84,110 @@ def test_images_are_resized(tmp_path, size, shape):
     assert bottom.min() > 170
 
 
-def test_sixteen_bits_become_eight(tmp_path):
-    save(tmp_path / "a.png", np.array([[0, 257, 65535]], np.uint16))
-    assert open_rows(tmp_path).rows.tolist() == [[0, 1, 255]]
+WIDE = {
+    "a.png": np.array([[0, 257, 65535], [1, 2, 3]], np.uint16),
+    "a.pgm": np.array([[0, 257, 65535], [1, 2, 3]], np.uint16),
+    "a.tif": np.array([[0, 257, 65535], [1, 2, 3]], np.uint16),
+    "b.tif": np.array([[-5, 1 << 30, 7], [1, 2, 3]], np.int32),
+    "c.tif": np.array([[0.25, -1e-7, 3e20], [1, 2, 3]], np.float32),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_sixteen_bits_integers_and_floats_keep_their_values(tmp_path, name):
+    pixels = WIDE[name]
+    save(tmp_path / name, pixels)
+    found = open_rows(tmp_path)
+    np.testing.assert_array_equal(found.rows, pixels.reshape(1, -1))
+    assert found.rows.dtype == (np.float32 if pixels.dtype == np.float32 else np.int32)
+    colour = open_rows(tmp_path, is_colour=True)
+    np.testing.assert_array_equal(colour.rows.reshape(2, 3, 3)[:, :, 1], pixels)
+    assert open_rows(tmp_path, image_size=1).rows.shape == (1, 1)
+
+
+def test_values_are_scaled_to_be_shown(tmp_path):
+    save(tmp_path / "a.tif", np.array([[-1.0, 1.0, 3.0]], np.float32))
+    save(tmp_path / "b.tif", np.array([[0.0, 0.0, 0.0]], np.float32))
+    shown = open_rows(tmp_path)
+    assert shown.images([0, 1]).tolist() == [[[0, 127, 255]], [[63, 63, 63]]]
+    assert shown.images([1]).tolist() == [[[0, 0, 0]]]
+    assert shown.images([]).shape == (0, 1, 3)
+    assert shown.images([0]).dtype == np.uint8
+
+
+def test_pixels_of_different_types_are_not_mixed(tmp_path):
+    save(tmp_path / "a.png", np.zeros((2, 2), np.uint8))
+    save(tmp_path / "b.png", np.zeros((2, 2), np.uint16))
+    with pytest.raises(
+        pb.InvalidInput, match=r"a.png \(uint8\) and .*b.png \(int32\) have pixels of different"
+    ):
+        open_rows(tmp_path)
+
+
+def png(pixels):
+    """Return a PNG of RGB pixels with 16 bits, which Pillow reads but does not write."""
+
+    def chunk(name, content):
+        checked = name + content
+        return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    height, width, _ = pixels.shape
+    header = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in pixels)
+    parts = [chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def test_colours_with_sixteen_bits_are_reduced_with_a_remark(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(np.full((2, 3, 3), 0x1234)))
+    found = open_rows(tmp_path, is_colour=True)
+    assert found.rows.tolist() == [[0x12] * 18]
+    assert found.remark == (
+        f"1 image(s) of {tmp_path} have 16 bits per colour, of which the upper 8 were read."
+    )
+    assert found.remark in pb.select(found, k=1).status
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n%%EOF\n"
+
+
+@pytest.mark.parametrize("image_size", [None, 4])
+def test_other_formats_are_not_decoded(tmp_path, monkeypatch, image_size):
+    (tmp_path / "a.png").write_bytes(POSTSCRIPT)
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", lambda *given, **named: 1 / 0)
+    monkeypatch.setattr("PIL.EpsImagePlugin.EpsImageFile.load", lambda image: 1 / 0)
+    with pytest.raises(pb.InvalidInput, match=r"a.png cannot be read as an image: cannot identify"):
+        open_rows(tmp_path, image_size=image_size)
+    save(tmp_path / "a.png", grey(), format="ICO", sizes=[(5, 5)])
+    with pytest.raises(pb.InvalidInput, match="cannot identify"):
+        open_rows(tmp_path)
+
+
+def test_every_listed_suffix_is_decoded(tmp_path):
+    pixels = np.full((4, 4), 200, np.uint8)
+    for suffix in IMAGES:
+        values = pixels > 0 if suffix == ".pbm" else pixels
+        save(tmp_path / f"a{suffix}", values)
+    found = open_rows(tmp_path)
+    assert len(found) == len(IMAGES)
+    assert (found.rows >= 195).all()
+
+
+@pytest.mark.parametrize("factor", [1.5, 3])  # Pillow warns, Pillow raises
+@pytest.mark.parametrize("image_size", [None, 4])
+def test_too_many_pixels_are_refused_before_decoding(tmp_path, monkeypatch, factor, image_size):
+    save(tmp_path / "a.png", grey(3, 3))
+    save(tmp_path / "b.png", grey(30, 30))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(900 / factor))
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", lambda image: 1 / 0)
+    with pytest.raises(pb.InvalidInput, match=r"b.png .*\b(900|exceeds limit)\b"):
+        open_rows(tmp_path, image_size=image_size)
+
+
+def test_pillow_does_not_warn(tmp_path):
+    image = Image.new("P", (3, 2))
+    image.save(tmp_path / "a.png", transparency=bytes([0, 128, 255]))
+    assert len(open_rows(tmp_path)) == 1
 
 
 def test_palettes_and_transparency(tmp_path):

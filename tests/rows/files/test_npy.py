@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import faults
 import protobandit as pb
 from protobandit.data import open_rows
 from protobandit.rows.convert import as_rows
@@ -81,3 +82,26 @@ def test_large_members_of_npz_are_cached_on_disk(tmp_path, monkeypatch):
     found = open_rows(path, cache=tmp_path / "cache")
     assert isinstance(found.rows, np.memmap)
     np.testing.assert_array_equal(found.rows, files.NUMBERS)
+
+
+def test_a_cache_that_fails_reads_the_member_again(tmp_path, monkeypatch):
+    path, cache = tmp_path / "rows.npz", tmp_path / "cache"
+    np.savez_compressed(path, rows=files.NUMBERS)
+    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 10)
+    with faults.injected(cache, faults.FAILED_SYNC, 1) as layer:
+        found = open_rows(path, cache=cache)
+    assert layer.is_reached
+    assert not isinstance(found.rows, np.memmap)
+    np.testing.assert_array_equal(found.rows, files.NUMBERS)
+
+
+def test_members_of_npz_that_do_not_fit_into_memory_raise(tmp_path, monkeypatch):
+    path = tmp_path / "rows.npz"
+    np.savez_compressed(path, rows=np.asfortranarray(files.NUMBERS))
+    monkeypatch.setattr("protobandit.rows.files.npy.MOST_HELD", 600)
+    with pytest.raises(pb.InvalidInput, match=r"rows.npz\[rows\] is in Fortran order"):
+        open_rows(path)
+    names = np.full(files.N, "a" * 1000)
+    np.savez_compressed(path, rows=files.NUMBERS, names=names)
+    with pytest.raises(pb.InvalidInput, match="holds 200,128 bytes of other columns beside"):
+        open_rows(path, cache=tmp_path / "cache")

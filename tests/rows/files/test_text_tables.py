@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -109,3 +114,59 @@ def test_large_files_are_read_in_blocks(tmp_path, monkeypatch, name):
     np.testing.assert_array_equal(large.rows, small.rows)
     assert large.column("label").tolist() == files.LABELS
     assert large.records([7, 3]) == small.records([7, 3])
+
+
+# -- compressed files -----------------------------------------------------------------------------
+
+
+def compressed(path, line, n):
+    """Write a line many times; the file is a thousandth of its content."""
+    path.write_bytes(gzip.compress(line * n, 1))
+    return path
+
+
+_PEAK = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from protobandit.data import open_rows
+from protobandit.rows.files import table_rows, text_tables
+text_tables._MOST_HELD = text_tables._LONGEST_LINE = table_rows.MOST_HELD = 1 << 20
+text_tables._BLOCK = 1 << 16
+def grown():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+open_rows(sys.argv[1], cache=sys.argv[3])
+before = grown()
+try:
+    print(len(open_rows(sys.argv[2], cache=sys.argv[3])))
+except Exception as error:
+    print(type(error).__name__, str(error).replace(sys.argv[2], "FILE"))
+print(grown() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="memory is read from /proc")
+@pytest.mark.parametrize(
+    ("name", "line", "printed"),
+    [
+        ("a.csv.gz", b"1.25" + b"0" * 500 + b"\n", "60000"),
+        ("a.jsonl.gz", b'{"x": 1.25}' + b" " * 500 + b"\n", "60000"),
+        ("a.csv.gz", b"12345" * 100, "InvalidInput source: FILE cannot be read as csv: straddling"),
+        ("a.jsonl.gz", b"12345" * 100, "InvalidInput source: FILE has a line of more than 1,048"),
+    ],
+)
+def test_compressed_files_need_bounded_memory(tmp_path, name, line, printed):
+    small = compressed(tmp_path / f"small.{name}", b"1.5\n" if "csv" in name else b'{"x": 1}\n', 9)
+    path = compressed(tmp_path / name, line, 60_000)  # 30 MB
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", _PEAK, small, path, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    first, peak = done.stdout.splitlines()
+    assert first.startswith(printed)
+    assert float(peak) < 15
+
+
+def test_the_suffix_of_compressed_files_may_be_in_capitals(tmp_path):
+    path = compressed(tmp_path / "A.CSV.GZ", b"1.5,2\n", 3)
+    assert open_rows(path).rows.tolist() == [[1.5, 2]] * 3

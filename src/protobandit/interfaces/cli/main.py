@@ -16,6 +16,7 @@ from protobandit._version import __version__
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
 from protobandit.interfaces.cli import (
     assign_command,
+    cache_command,
     certify_command,
     compare_command,
     demo_command,
@@ -110,6 +111,7 @@ for _function, _examples in (
     (compare_command.compare, compare_command.EXAMPLES),
     (list_commands.methods, list_commands.METHODS_EXAMPLES),
     (list_commands.metrics, list_commands.METRICS_EXAMPLES),
+    (cache_command.cache, cache_command.EXAMPLES),
     (demo_command.demo, demo_command.EXAMPLES),
 ):
     app.command(epilog="\n\n".join(["Examples:", *map("`{}`".format, _examples)]))(_function)

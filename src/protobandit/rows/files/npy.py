@@ -55,12 +55,16 @@ def _mapped(path: Path, name: str) -> np.ndarray[Any, Any]:
         if not is_fortran or len(shape) == 1:
             read_at_random(array)
             return array
-        if array.nbytes > MOST_HELD:
-            raise InvalidInput(
-                f"{name}: {path} is in Fortran order, in which the values of a row are far apart. "
-                f"Save it again with np.save(path, np.ascontiguousarray(rows))."
-            )
+        _require_small_fortran_order(array.nbytes, str(path), name)
         return np.ascontiguousarray(array)
+
+
+def _require_small_fortran_order(n_bytes: int, shown: str, name: str) -> None:
+    if n_bytes > MOST_HELD:
+        raise InvalidInput(
+            f"{name}: {shown} is in Fortran order, in which the values of a row are far apart. "
+            f"Save it again with np.ascontiguousarray(rows)."
+        )
 
 
 def _header(file: IO[bytes], shown: str, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -184,11 +188,18 @@ def open_npz(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         key = _chosen(headers, asked)
         rows = _member(archive, members[key], path, asked)
         # Other arrays with one value per row can be requested by name.
-        other_columns = {
-            other: _loaded(archive, members[other])
+        others = [
+            other
             for other, header in headers.items()
             if header is not None and header[0] == (len(rows),) and other != key
-        }
+        ]
+        n_bytes = sum(members[other].file_size for other in others)
+        if n_bytes > MOST_HELD:
+            raise InvalidInput(
+                f"{asked.name}: {path} holds {n_bytes:,} bytes of other columns beside its rows, "
+                f"which do not fit into memory. Remove the largest ones."
+            )
+        other_columns = {other: _loaded(archive, members[other]) for other in others}
     require_known(tuple(other_columns), asked.without, f"{asked.name}: {asked.shown}")
     return _opened(rows, "npz", asked, other_columns=other_columns)
 
@@ -229,10 +240,14 @@ def _member(
     with archive.open(member) as file:
         shape, is_fortran, dtype = _header(file, shown, asked.name)
         _require_whole(shape, dtype, member.file_size - file.tell(), shown, asked.name)
-        if member.file_size <= MOST_HELD or is_fortran:
+        if is_fortran:
+            _require_small_fortran_order(member.file_size, shown, asked.name)
+        if member.file_size <= MOST_HELD:
             return np.ascontiguousarray(_loaded(archive, member))
+        start = file.tell()
 
         def fill(out: np.ndarray[Any, Any]) -> None:
+            file.seek(start)
             step = max(1, (1 << 24) // (out.nbytes // len(out)))
             for at in range(0, len(out), step):
                 some = out[at : at + step]

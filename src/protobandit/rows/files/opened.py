@@ -124,10 +124,22 @@ class Opened:
         return self.other_columns.records(np.asarray(ids, dtype=np.int64))
 
     def images(self, ids: Any) -> np.ndarray[Any, Any]:
-        """Return some rows as images: uint8 of shape (n, height, width[, 3])."""
+        """Return some rows as images: uint8 of shape (n, height, width[, 3]).
+
+        Pixels that are not bytes are scaled to be shown: the lowest value is black, the highest
+        one white.
+        """
         if self.image_shape is None:
             raise InvalidInput(f"{self.path} holds {self.kind}, not images. Pass images.")
-        where = np.asarray(ids, dtype=np.int64)
-        return np.asarray(rows_at(self.rows, where), dtype=np.uint8).reshape(
-            len(where), *self.image_shape
-        )
+        pixels = np.asarray(rows_at(self.rows, np.asarray(ids, dtype=np.int64)))
+        return _as_bytes(pixels).reshape(len(pixels), *self.image_shape)
+
+
+def _as_bytes(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return pixels to be shown: bytes, or else values from the lowest one to the highest one."""
+    if pixels.dtype == np.uint8 or not pixels.size:
+        return pixels.astype(np.uint8, copy=False)
+    values = pixels.astype(np.float64)
+    values -= values.min()
+    highest = values.max()
+    return np.asarray(values * (255 / highest if highest > 0 else 0), dtype=np.uint8)

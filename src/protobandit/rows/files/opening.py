@@ -77,7 +77,8 @@ def open_rows(
         Height and width of images, as one number or a pair. None keeps the size that all images
         have in common, or resizes them to 32 by 32.
     is_colour
-        Whether images are read as RGB instead of grey.
+        Whether images are read as RGB instead of grey. Grey images with 16 or 32 bits or floats
+        keep their values.
     sample
         Maximum number of rows of a table. From a larger table, a uniform sample is drawn in one
         pass and kept in ``cache`` for later calls. None means all rows.
@@ -85,8 +86,9 @@ def open_rows(
         Whether a sample may consist of whole row groups. They are faster to read, but the sample is
         fair only if the rows are in random order.
     cache
-        Folder for samples and for rows that do not fit into memory. None means the user's cache
-        folder.
+        Folder for samples and for rows that do not fit into memory, in which a folder is made that
+        only this user can read. None means the user's cache folder. It keeps at most 20 GB, or
+        what the environment variable PROTOBANDIT_CACHE_GB says.
     seed
         Seed of the sample.
     tell

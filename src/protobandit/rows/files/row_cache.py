@@ -1,31 +1,88 @@
-"""Cache rows that do not fit into memory: write them once as `.npy`, then map the file.
+"""Cache rows that do not fit into memory, and samples: write them once, then map the file.
 
-A file is written under a temporary name and renamed when it is complete, so that no incomplete file
-is ever read. Its disk space is allocated in advance: writing to a map on a full disk would crash
-the process instead of raising an error.
+Rows are identified by the files they were read from, with sizes and times, and by the options that
+determine them. Threads or processes that need the same rows at once each write a file of their own;
+the last one to finish replaces the others, which are equal.
+
+A cache that cannot be used costs time, not the result: up to `MOST_HELD` bytes are held in memory
+instead.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.lib import format as npy
 
-from protobandit.foundation.errors import NotAvailable
+from protobandit.foundation.errors import InvalidInput, NotAvailable
+from protobandit.rows.files.cache_folder import (
+    LIMIT,
+    make_room,
+    private_folder,
+    remove_oldest,
+    size_limit,
+)
+from protobandit.rows.files.file_errors import reading
 from protobandit.rows.files.opened import ReadRequest
-from protobandit.rows.memory_maps import read_at_random
+from protobandit.rows.files.row_file import (
+    SUFFIX,
+    UnfinishedRows,
+    file_size,
+    mapped,
+    unfinished_rows,
+)
 
 MOST_HELD = 1 << 30  # bytes of rows; more are cached on disk
-_VERSION = 1
-_PIECE = 1 << 24  # bytes
+_VERSION = 2
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+
+Fill: TypeAlias = Callable[[np.ndarray[Any, Any]], None]
+
+
+class _FileVersion(NamedTuple):
+    """What changes with the content of a file; nobody can set the time ``changed``."""
+
+    path: str
+    size: int
+    modified: int
+    changed: int
+    mode: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _WantedRows:
+    """Rows that a call needs: what they are, and how they are read."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    versions: Sequence[_FileVersion]
+    read: Fill
+    asked: ReadRequest
+
+    @property
+    def file_bytes(self) -> int:
+        return file_size(self.shape, self.dtype)
+
+    @property
+    def source(self) -> str:
+        """Return what the rows are read from, to be shown to the user."""
+        first, n_more = self.versions[0].path, len(self.versions) - 1
+        return f"{first} (and {n_more} more)" if n_more else first
+
+    def read_into(self, out: np.ndarray[Any, Any]) -> None:
+        """Read the rows from their files; raise if a file changes meanwhile."""
+        self.read(out)
+        _require_unchanged(self.versions, self.asked)
 
 
 def cached(
@@ -34,103 +91,129 @@ def cached(
     *,
     shape: tuple[int, ...],
     dtype: Any,
-    fill: Callable[[np.ndarray[Any, Any]], None],
+    fill: Fill,
     asked: ReadRequest,
 ) -> np.ndarray[Any, Any]:
     """Return an array on disk that ``fill`` has written, in this run or in an earlier one.
 
-    It is made from the files ``paths``, identified by path, size and modification time, and
-    ``key``, the options that determine the rows. ``asked`` gives the cache folder, and the function
-    that receives messages.
+    ``key`` are the options that determine the rows. ``fill`` may be called twice. ``asked`` gives
+    the cache folder, and the function that receives messages.
     """
-    folder = cache_folder(asked.cache)
-    wanted = np.dtype(dtype).newbyteorder("=")
-    path = folder / f"{_digest(paths, [key, list(shape), wanted.str])}.npy"
-    found = _mapped(path, shape, wanted)
+    versions = _versions(list(paths), asked)
+    native = np.dtype(dtype).newbyteorder("=")
+    name = f"{_digest(versions, [key, list(shape), native.str])}{SUFFIX}"
+    rows = _WantedRows(shape=shape, dtype=native, versions=versions, read=fill, asked=asked)
+    limit = size_limit()
+    with ExitStack() as stack:
+        try:
+            path = private_folder(asked.cache) / name
+            found = _reused(path, rows)
+            if found is not None:
+                return found
+            make_room(path.parent, rows.file_bytes if rows.file_bytes <= limit else 0, limit)
+            unfinished = _created(path.parent, rows, stack)
+        except OSError as error:
+            return _held(rows, error)
+        rows.read_into(unfinished.array)
+        try:
+            unfinished.finish(rows.source)
+        except OSError as error:
+            failure = error
+        else:
+            return _kept(unfinished, path, rows, limit)
+    return _held(rows, failure)
+
+
+def _reused(path: Path, rows: _WantedRows) -> np.ndarray[Any, Any] | None:
+    found = mapped(path, rows.shape, rows.dtype)
     if found is not None:
-        asked.tell(f"Reusing the rows cached in {path}.")
-        return found
-    _write(path, shape, wanted, fill, asked.shown)
-    written = _mapped(path, shape, wanted)
-    assert written is not None, "the file was just written"
-    return written
+        rows.asked.tell(f"Reusing the rows cached in {path}.")
+        with suppress(OSError):  # in a folder that cannot be written
+            os.utime(path)
+    elif os.path.lexists(path):
+        rows.asked.tell(f"The rows cached in {path} are damaged: they are read again.")
+    return found
 
 
-def cache_folder(cache: Path | None) -> Path:
-    """Return the folder of cached rows: ``cache``, or the user's cache folder."""
-    if cache is not None:
-        return cache
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "protobandit"
+def _created(folder: Path, rows: _WantedRows, stack: ExitStack) -> UnfinishedRows:
+    """Create a file for the rows; while the disk is full, remove older files."""
+    mode = 0o400 | (0o600 & reduce(int.__and__, (version.mode for version in rows.versions)))
+    while True:
+        try:
+            return stack.enter_context(unfinished_rows(folder, rows.shape, rows.dtype, mode))
+        except OSError as error:
+            if error.errno not in _FULL_DISK or not remove_oldest(folder, rows.file_bytes):
+                raise
 
 
-def _digest(paths: Iterable[Path], key: Any) -> str:
-    files = [(os.path.abspath(path), (s := path.stat()).st_size, s.st_mtime_ns) for path in paths]
-    # Which rows a seed draws depends on the version of NumPy.
-    text = json.dumps([_VERSION, np.__version__, files, key])
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _mapped(
-    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray[Any, Any] | None:
+def _kept(
+    unfinished: UnfinishedRows, path: Path, rows: _WantedRows, limit: int
+) -> np.ndarray[Any, Any]:
+    """Return the rows of a finished file, which is kept for later calls if possible."""
+    reason = f"they have {rows.file_bytes / 1e9:.3g} GB, and {LIMIT} is {limit / 1e9:.3g}"
     try:
-        array = npy.open_memmap(path, mode="r")
-    except (OSError, ValueError):
-        return None
-    if array.shape != shape or array.dtype != dtype:
-        return None
-    read_at_random(array)
+        if rows.file_bytes <= limit:
+            unfinished.keep_as(path)
+            make_room(path.parent, 0, limit)  # others may have written meanwhile
+            reason = ""
+    except OSError as error:
+        reason = _reason(error)
+    if reason:
+        asked = rows.asked
+        asked.tell(f"The rows of {asked.shown} are not kept for the next call: {reason}.")
+    array: np.ndarray[Any, Any] = unfinished.array
     return array
 
 
-def _write(
-    path: Path,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    fill: Callable[[np.ndarray[Any, Any]], None],
-    shown: str,
-) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    n_bytes = math.prod(shape) * dtype.itemsize
-    try:
-        with _writing(path.parent, shown, n_bytes):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with unfinished.open("w+b") as file:
-                header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-                npy.write_array_header_1_0(file, header)
-                offset = file.tell()
-                _allocate(file, offset, n_bytes)
-            array = np.memmap(unfinished, dtype=dtype, mode="r+", offset=offset, shape=shape)
-        fill(array)
-        with _writing(path.parent, shown, n_bytes):
-            array.flush()
-            del array
-            os.replace(unfinished, path)
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
-
-
-@contextmanager
-def _writing(folder: Path, shown: str, n_bytes: int) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
+def _held(rows: _WantedRows, error: OSError) -> np.ndarray[Any, Any]:
+    """Return the rows in memory, because they cannot be written; raise if they are too many."""
+    n_bytes = math.prod(rows.shape) * rows.dtype.itemsize
+    what = f"The {n_bytes:,} bytes of rows of {rows.asked.shown} cannot be cached: {_reason(error)}"
+    if n_bytes > MOST_HELD:
         raise NotAvailable(
-            f"{n_bytes:,} bytes read from {shown} cannot be written to {folder}: {reason}. Pass "
-            f"a folder with enough space as cache=."
+            f"{what}. Pass a folder with enough space as cache= (--cache)."
         ) from None
+    rows.asked.tell(f"{what}. They are held in memory, and the next call reads them again.")
+    held = np.empty(rows.shape, dtype=rows.dtype)
+    rows.read_into(held)
+    return held
 
 
-def _allocate(file: Any, offset: int, n_bytes: int) -> None:
-    """Allocate disk space; raise OSError if there is too little."""
-    file.flush()
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), offset, n_bytes)
-        return
-    blank = bytes(_PIECE)
-    for start in range(0, n_bytes, _PIECE):
-        file.write(blank[: min(_PIECE, n_bytes - start)])
-    file.flush()
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+# -- the files that rows are read from ------------------------------------------------------------
+
+
+def _versions(paths: Sequence[Path], asked: ReadRequest) -> list[_FileVersion]:
+    found = []
+    for path in paths:
+        with reading(path, name=asked.name, as_what="rows"):
+            status = path.stat()
+        found.append(
+            _FileVersion(
+                path=os.path.abspath(path),
+                size=status.st_size,
+                modified=status.st_mtime_ns,
+                changed=status.st_ctime_ns,
+                mode=status.st_mode & 0o777,
+            )
+        )
+    return found
+
+
+def _require_unchanged(versions: Sequence[_FileVersion], asked: ReadRequest) -> None:
+    now = _versions([Path(version.path) for version in versions], asked)
+    for before, after in zip(versions, now, strict=True):
+        if before != after:
+            raise InvalidInput(
+                f"{asked.name}: {before.path} changed while it was read. Run the call again when "
+                f"the file is complete."
+            )
+
+
+def _digest(versions: Sequence[_FileVersion], key: Any) -> str:
+    # Which rows a seed draws depends on the version of NumPy.
+    text = json.dumps([_VERSION, np.__version__, versions, key])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

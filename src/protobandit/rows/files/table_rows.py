@@ -139,7 +139,7 @@ def _numbers(
         fill(held)
         return held
     drawn = None if sample is None else [asked.sample, asked.seed, asked.assume_shuffled]
-    key = [list(layout.numbers), drawn]
+    key = [table.n_rows, list(layout.numbers), drawn]
     array = cached(table.paths, key, shape=shape, dtype=layout.dtype, fill=fill, asked=asked)
     arrow().default_memory_pool().release_unused()
     return array

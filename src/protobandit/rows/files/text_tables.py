@@ -1,6 +1,7 @@
 """Tables in text files: CSV, TSV and JSON lines.
 
-Small files are read once and held in memory. Large files are read again for each request.
+Small files are read once and held in memory. Large files are read again for each request. The size
+of a compressed file says nothing about its content, so its content is measured.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from protobandit.rows.messages import shortened
 
 _MOST_HELD = 1 << 28  # bytes; larger files are not held in memory
 _BLOCK = 1 << 24  # bytes
+_LONGEST_LINE = 1 << 26  # bytes of a JSON object
 
 
 def open_delimited(path: Path, asked: ReadRequest, *, delimiter: str) -> TableFile:
@@ -144,10 +146,10 @@ def open_json_lines(path: Path, asked: ReadRequest) -> TableFile:
         with _stream(path) as file:
             table = _as_written(file.read())
         return _held(path, table)
-    types = _widened(_as_written(next(_lines(path))).schema)
+    types = _widened(_as_written(next(_lines(path, asked.name))).schema)
 
     def read(columns: list[str], batch_rows: int) -> Batches:
-        for lines in _lines(path):
+        for lines in _lines(path, asked.name):
             yield from _parsed(lines, types).select(columns).to_batches(batch_rows)
 
     return _read_in_blocks(path, types, read, asked)
@@ -169,19 +171,23 @@ def _parsed(lines: Any, schema: Any = None) -> Any:
     return arrow_json.read_json(arrow().BufferReader(lines), reads, parses)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yield blocks of complete lines."""
-    rest = b""
+def _lines(path: Path, name: str) -> Iterator[bytes]:
+    """Yield blocks of complete lines; raise if a line is so long that it may not fit in memory."""
+    rest = bytearray()
     with _stream(path) as file:
         while block := file.read(_BLOCK):
             whole, newline, tail = bytes(block).rpartition(b"\n")
             if newline:
-                yield rest + whole + newline
-                rest = tail
-            else:
-                rest += tail
+                yield bytes(rest) + whole + newline
+                rest.clear()
+            rest += tail
+            if len(rest) > _LONGEST_LINE:
+                raise InvalidInput(
+                    f"{name}: {path} has a line of more than {_LONGEST_LINE:,} bytes. Write one "
+                    f"object per line."
+                )
     if rest.strip():
-        yield rest
+        yield bytes(rest)
 
 
 def _require_objects(path: Path, name: str) -> None:
@@ -202,13 +208,23 @@ def _require_objects(path: Path, name: str) -> None:
 # -- both -----------------------------------------------------------------------------------------
 
 
+def _is_gzipped(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
 def _stream(path: Path) -> Any:
-    return arrow().input_stream(str(path), compression="detect")
+    return arrow().input_stream(str(path), compression="gzip" if _is_gzipped(path) else None)
 
 
 def _is_small(path: Path) -> bool:
-    factor = 4 if path.suffix == ".gz" else 1
-    return factor * path.stat().st_size <= _MOST_HELD
+    """Return whether the content of a file, decompressed, may be held in memory."""
+    if not _is_gzipped(path):
+        return path.stat().st_size <= _MOST_HELD
+    n_bytes = 0
+    with _stream(path) as file:
+        while n_bytes <= _MOST_HELD and (block := file.read(_BLOCK)):
+            n_bytes += len(block)
+    return n_bytes <= _MOST_HELD
 
 
 def _held(path: Path, table: Any) -> TableFile:
