@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import protobandit as pb
 from benchmarks import certificate_coverage as study
 from protobandit.certificate import asymptotic
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.posing import pose
 
 N, N_TARGET, CONFIDENCE = 40, 2000, 0.9
 BUDGET_ROWS = 600
@@ -125,3 +127,140 @@ def test_a_known_cost_shows_that_an_outlier_was_missed():
         misled += study.is_wrong(case, found)
         assert "an outlier that was never drawn cannot be seen" in " ".join(found.conditions)
     assert misled > 0
+
+
+# -- the formulas ---------------------------------------------------------------------------------
+
+SCOUTS, ROWS, GUIDES = 60, 50, 20
+
+
+def bound_and_draws(monkeypatch, *, confidence, cost, is_weighted=False, shift=0.0):
+    """Return a bound, what its betting bound was made from, and the distances of its draws.
+
+    Draws are repeated with a generator of the same seed: scouts, then guides, then rows. With
+    ``shift`` the rows are farther from the selection than the scouts.
+    """
+    random = np.random.default_rng(5)
+    target = random.normal(size=(500, 2))
+    target[0] += shift
+    weights = random.exponential(size=500) + 0.1 if is_weighted else None
+    problem = pose(target[1:8], target, k=2, weights=weights)
+    prototypes, seen = np.array([1, 5]), {}
+
+    def least_mean(bound, bet, penalty):
+        seen.update(bound=bound, bet=bet, penalty=penalty)
+        return -0.25
+
+    monkeypatch.setattr(asymptotic, "least_mean", least_mean)
+    drawn = asymptotic._drawn
+
+    def with_the_far_row(oracle, n, generator):
+        rows = drawn(oracle, n, generator)
+        if shift and n == ROWS:
+            rows[0] = 0
+        return rows
+
+    monkeypatch.setattr(asymptotic, "_drawn", with_the_far_row)
+    oracle = Oracle(problem)
+    numbers = SCOUTS, ROWS, GUIDES
+    with oracle.at_work():
+        found = asymptotic.asymptotic_bound(
+            oracle, prototypes, *numbers, confidence, np.random.default_rng(9), cost
+        )
+    again = np.random.default_rng(9)
+    near = cdist(target, target[1:8][prototypes]).min(axis=1)
+    order = SCOUTS, GUIDES, ROWS
+    draws = [with_the_far_row(Oracle(problem), n, again) for n in order]
+    assert found.n_rows == sum(len(np.unique(rows)) for rows in draws[1:])
+    assert oracle.evaluations.total() == 2 * SCOUTS + 7 * found.n_rows
+    return found, seen, near[draws[0]], near[draws[2]]
+
+
+def error_of(values, level, *, left):
+    """Return the margin of a mean to one side, at this level, by SciPy's normal distribution."""
+    return norm.isf(level) * math.sqrt(values.var() * left / len(values))
+
+
+@pytest.mark.parametrize("confidence", [0.6, 0.95])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_an_estimated_cost_has_a_margin_of_its_level(monkeypatch, confidence, is_weighted):
+    """Three statements about means have a tenth of delta each, the bet has the rest.
+
+    The margin holds to both sides. Rows of equal weight are drawn without replacement.
+    """
+    delta, left = 1 - confidence, 1.0 if is_weighted else 1 - ROWS / 500
+    found, seen, scouts, rows = bound_and_draws(
+        monkeypatch, confidence=confidence, cost=None, is_weighted=is_weighted, shift=30.0
+    )
+    unit, farthest = scouts.mean(), scouts.max()
+    assert rows.max() > farthest
+    assert seen["penalty"] == pytest.approx(math.log(1 / (0.7 * delta)) / ROWS)
+    assert 0 < seen["bet"] <= 0.9 * unit / farthest * (1 + 1e-9)
+    assert found.cost == pytest.approx(rows.mean())
+    assert found.margin == pytest.approx(error_of(rows, 0.1 * delta, left=left))
+    near, beyond = np.minimum(rows, farthest), np.maximum(rows - farthest, 0)
+    lowest = near.mean() - error_of(near, 0.1 * delta, left=left)
+    tail = beyond.mean() + error_of(beyond, 0.1 * delta, left=left)
+    best = lowest - 0.25 * unit
+    assert found.best == pytest.approx(best)
+    assert found.ratio == pytest.approx((lowest + tail) / best)
+    assert (found.kind, found.confidence) == ("asymptotic", confidence)
+    assert f"of {ROWS} drawn rows" in found.conditions[0]
+    assert f"all {SCOUTS} rows drawn" in found.conditions[1]
+
+
+def test_a_known_cost_has_no_margin(monkeypatch):
+    options = {"confidence": 0.9, "shift": 30.0}
+    found, _, scouts, rows = bound_and_draws(monkeypatch, cost=1.5, **options)
+    farthest = scouts.max()
+    beyond = np.maximum(rows - farthest, 0)
+    tail = beyond.mean() + error_of(beyond, 0.01, left=0.9)
+    assert (found.cost, found.margin) == (1.5, 0)
+    best = 1.5 - tail - 0.25 * scouts.mean()
+    assert found.best == pytest.approx(best)
+    assert found.ratio == (pytest.approx(1.5 / best) if best > 0 else math.inf)
+
+
+@pytest.mark.parametrize("excess", [-0.01, 0.01])
+def test_a_cost_that_the_rows_cannot_explain_is_that_of_missed_outliers(monkeypatch, excess):
+    """The limit is the upper end of the mean; then the lower end is all that is known."""
+    first, _, scouts, rows = bound_and_draws(monkeypatch, confidence=0.9, cost=None)
+    assert rows.max() <= scouts.max()
+    error = error_of(rows, 0.01, left=0.9)
+    cost = first.cost + error + excess
+    found, *_ = bound_and_draws(monkeypatch, confidence=0.9, cost=cost)
+    lowest = rows.mean() - error if excess > 0 else cost
+    best = lowest - 0.25 * scouts.mean()
+    assert found.best == pytest.approx(best)
+    assert found.ratio == pytest.approx(cost / best)
+
+
+def test_the_bet_is_the_best_one_for_the_guides(monkeypatch):
+    """It depends on scouts and guides only, and is at most what the farthest scout allows."""
+    seen = []
+    best_bet_for = asymptotic.best_bet_for
+
+    def remembered(sample, penalty, most):
+        seen.append((sample, penalty, most))
+        return best_bet_for(sample, penalty, most)
+
+    monkeypatch.setattr(asymptotic, "best_bet_for", remembered)
+    _, used, scouts, _ = bound_and_draws(monkeypatch, confidence=0.9, cost=None)
+    ((sample, penalty, most),) = seen
+    assert most == pytest.approx(0.9 * scouts.mean() / scouts.max())
+    assert penalty == used["penalty"]
+    assert len(sample) <= GUIDES
+    assert (sample >= -scouts.max() / scouts.mean()).all()
+    assert sample.min() < 0, "a guess at the best set is better than the selection on some rows"
+
+
+@pytest.mark.parametrize("cost", [None, 2.0])
+def test_scouts_that_cost_nothing_prove_nothing(cost):
+    problem = pose(np.zeros((3, 1)), np.zeros((40, 1)), k=1)
+    oracle = Oracle(problem)
+    with oracle.at_work():
+        found = asymptotic.asymptotic_bound(
+            oracle, np.array([0]), 5, 8, 4, 0.9, np.random.default_rng(0), cost
+        )
+    assert (found.kind, found.confidence, found.n_rows) == ("asymptotic", 0.9, 0)
+    assert (found.cost, found.best, found.ratio) == (cost or 0.0, 0.0, math.inf)
