@@ -86,11 +86,11 @@ def _short(code: str) -> str:
 def mutants(source: str) -> Iterator[Mutant]:
     """Yield the changed versions of a file, in the order of its lines."""
     tree = ast.parse(source)
-    found = []
-    for parent in ast.walk(tree):
-        for name, index, node in _children(parent):
-            if not _is_only_a_name(parent, name, node):
-                found += [(parent, name, index, node, changed) for changed in changes(node)]
+    found = [
+        (parent, name, index, node, changed)
+        for parent, name, index, node in _places(tree)
+        for changed in changes(node)
+    ]
     found.sort(key=lambda change: (change[3].lineno, change[3].col_offset))
     for parent, name, index, node, changed in found:
         _put(parent, name, index, changed)
@@ -100,11 +100,16 @@ def mutants(source: str) -> Iterator[Mutant]:
         yield Mutant(node.lineno, ast.unparse(node), after or "(left out)", text)
 
 
-def _children(parent: ast.AST) -> Iterator[tuple[str, int | None, ast.expr | ast.stmt]]:
+def _places(parent: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.expr | ast.stmt]]:
+    """Yield where expressions and statements are, without annotations, decorators and texts."""
     for name, value in ast.iter_fields(parent):
+        if name in {"annotation", "returns", "decorator_list", "bases"}:
+            continue
         for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(node, (ast.expr, ast.stmt)):
-                yield name, index, node
+                yield parent, name, index, node
+            if isinstance(node, ast.AST) and not isinstance(node, ast.JoinedStr):
+                yield from _places(node)
 
 
 def _put(parent: ast.AST, name: str, index: int | None, node: ast.AST) -> None:
@@ -112,13 +117,6 @@ def _put(parent: ast.AST, name: str, index: int | None, node: ast.AST) -> None:
         setattr(parent, name, node)
     else:
         getattr(parent, name)[index] = node
-
-
-def _is_only_a_name(parent: ast.AST, name: str, node: ast.AST) -> bool:
-    """Return whether a node is an annotation, a docstring, or part of a type or decorator."""
-    is_text = isinstance(parent, ast.Expr) and isinstance(node, ast.Constant)
-    in_text = isinstance(parent, (ast.JoinedStr, ast.FormattedValue))
-    return is_text or in_text or name in {"annotation", "returns", "decorator_list", "bases"}
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:

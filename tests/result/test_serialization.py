@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -227,3 +229,81 @@ def test_truncated_documents_raise(selection):
     for n in range(0, len(text), 97):
         with pytest.raises(pb.InvalidInput, match=r"text is not JSON.*cut short"):
             Selection.from_json(text[:n])
+
+
+# -- stored files ---------------------------------------------------------------------------------
+
+STORED = sorted((Path(__file__).parents[1] / "fixtures" / "selections").glob("*.json"))
+
+
+def stored(name):
+    (path,) = (path for path in STORED if path.stem == name)
+    return Selection.from_json(path.read_text(encoding="utf-8"))
+
+
+def contains(new, old):
+    """Return whether a document has every entry of an older one, with the same value."""
+    if isinstance(old, dict):
+        return isinstance(new, dict) and all(
+            key in new and contains(new[key], value) for key, value in old.items()
+        )
+    return type(new) is type(old) and new == old
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_stored_files_of_every_version_are_read(path):
+    """Nothing is lost: written again, the selection has all the stored entries."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    loaded = Selection.from_json(path.read_bytes())
+    assert loaded.indices.tolist() == document["indices"]
+    assert loaded.costs.tolist() == document["costs"]
+    assert loaded.mass.tolist() == document["mass"]
+    assert (loaded.method, loaded.status) == (document["method"], document["status"])
+    assert loaded.evaluations == document["evaluations"]
+    assert contains(json.loads(loaded.to_json()), document)
+
+
+def test_this_version_has_stored_files_with_every_field():
+    """A new field needs a stored file in which it is not empty, so that it stays readable."""
+    own = [path for path in STORED if path.stem.startswith(f"{pb.__version__}-")]
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in own]
+    written = json.loads(pb.select(brute.normal(9), k=2).to_json())
+    assert documents, "store files of each version before it is released"
+    nothing = (None, [], {})
+    empty = [name for name in written if all(each.get(name) in nothing for each in documents)]
+    assert not empty
+
+
+def test_fields_of_stored_files():
+    """Values that were read from the files by eye, not by the code under test."""
+    first = stored("0.1.0.dev1-first")
+    assert (first.certificate, first.warnings, first.pulls, first.rows_read) == (None, (), 0, None)
+    assert (first.coefficients, first.criticisms, first.curve, first.spent) == (None,) * 4
+    assert first.guarantee.scale == 3.8138956461864555
+    assert first.prototypes.shape == (3, 2)
+    assert stored("0.1.0.dev2-certificate").certificate.kind == "exact"
+    assert stored("0.1.0-dense").prototypes.dtype == np.float32
+    assert stored("0.1.0-sparse").prototypes.format == "csr"
+    assert stored("0.1.0-sparse").metric.name == "cosine"
+    words = stored("0.1.0-words")
+    assert words.metric == "edits"
+    assert set(words.prototypes) < {"Bär", "Käfer", "虫", "ant", "a long word"}
+    certificate = stored("0.1.0-asymptotic").certificate
+    assert (certificate.kind, len(certificate.conditions)) == ("asymptotic", 2)
+    assert stored("0.1.0-columns").columns == ("a", "b")
+    assert stored("0.1.0-budget").spent == 6.0
+    assert stored("0.1.0-classes").prototype_labels.tolist() == ["a", "b", "b", "a"]
+    assert len(stored("0.1.0-curve").curve) == 12
+    assert len(stored("0.1.0-criticisms").criticisms) == 2
+    stream = stored("0.1.0-stream")
+    assert (stream.pulls, stream.rows_read) == (4224, 3000)
+    assert [warning.kind.value for warning in stream.warnings] == ["stream ended"]
+    prepared = stored("0.1.0-preparation")
+    frame = pd.DataFrame({"size": [1.0, 11.0], "colour": ["r", "g"]})
+    assert prepared.assign(frame).labels.tolist() == [0, 1]
+
+
+def test_files_of_a_later_version_are_refused(selection):
+    document = {**json.loads(selection.to_json()), "version": 2}
+    with pytest.raises(pb.InvalidInput, match="text has version 2; this release reads 1"):
+        Selection.from_json(json.dumps(document))
