@@ -111,6 +111,26 @@ def test_the_same_bits_on_any_number_of_threads(monkeypatch):
     assert chosen.certify(n_jobs=1) == chosen.certify(n_jobs=3, random_state=7)
 
 
+def test_parts_are_added_in_their_order_while_the_lock_is_held():
+    """The order of a sum decides its last bits; two threads must not add at the same time."""
+    parts = [(1.0, slice(0, 2)), (1e-16, slice(2, 5)), (-1.0, slice(5, 6))]
+    found = exact._OrderedSum(1)
+
+    class Total:
+        value = 0.0
+
+        def __iadd__(self, part):
+            assert found._lock.locked()
+            self.value += float(part[0])
+            return self
+
+    found.total = Total()
+    for part, cut in reversed(parts):
+        found.add(np.array([part]), cut)
+    assert found.total.value == (1.0 + 1e-16) - 1.0
+    assert not found._lock.locked()
+
+
 def test_all_pairs_are_never_kept(monkeypatch):
     """2.25e7 pairs in float32 would be 90 MB."""
     monkeypatch.setattr(dual, "_TUNED_CELLS", 1 << 19)

@@ -3,8 +3,10 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 import warnings
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import chain
@@ -225,6 +227,44 @@ def test_concurrent_callers_get_their_own_results():
         assert costs == alone.costs.tolist()
 
 
+def test_the_pool_is_made_once_while_its_lock_is_held(monkeypatch):
+    """Two callers at the same time must not make two pools, one of which would be lost."""
+    state = threads_module._State()
+    monkeypatch.setattr(threads_module, "_state", state)
+    made = []
+
+    def new_pool(*arguments):
+        assert state.lock.locked()
+        made.append(arguments)
+        return object()
+
+    monkeypatch.setattr(threads_module, "ThreadPoolExecutor", new_pool)
+    assert threads_module._pool() is threads_module._pool() is state.pool
+    assert made == [(256, "protobandit", threads_module._limit_this_thread)]
+    assert not state.lock.locked()
+
+
+def test_a_task_is_taken_in_one_atomic_step(monkeypatch):
+    """A queue that can only be popped and cleared: to look first and then take needs a lock."""
+
+    class Queue:
+        def __init__(self, tasks):
+            tasks = deque(tasks)
+            self.popleft, self.clear = tasks.popleft, tasks.clear
+
+    monkeypatch.setattr(threads_module, "deque", Queue)
+    done = []
+    run(done.append, range(50), 3)
+    assert sorted(done) == list(range(50))
+
+
+def test_without_joblib_nothing_is_its_worker(monkeypatch):
+    monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda: (object(), 1))
+    assert worker_count(3) == 3, "a backend that does not know how deep it is nested"
+    monkeypatch.delitem(sys.modules, "joblib.parallel")
+    assert worker_count(3) == 3
+
+
 # -- BLAS -----------------------------------------------------------------------------------------
 
 
@@ -343,6 +383,23 @@ def test_each_kind_of_library_is_limited_and_restored(monkeypatch):
     assert threads[1].call(lambda: (shared.n, own.n)) == (4, ORIGINAL)
     assert unknown.n is None
     threads_module._pool().shutdown()
+
+
+def test_limits_of_the_process_change_while_the_lock_is_held(monkeypatch):
+    """Otherwise one user might restore the limit that another one has just set."""
+    state = threads_module._State()
+
+    class Guarded(Library):
+        def set_num_threads(self, n):
+            assert state.lock.locked()
+            super().set_num_threads(n)
+
+    library = Guarded(4)
+    monkeypatch.setattr(threads_module, "_blas_libraries", lambda: ([library], []))
+    monkeypatch.setattr(threads_module, "_state", state)
+    with one_blas_thread():
+        assert (library.n, state.guards, state.lock.locked()) == (1, 1, False)
+    assert (library.n, state.guards, state.limited, state.lock.locked()) == (4, 0, [], False)
 
 
 @needs_blas

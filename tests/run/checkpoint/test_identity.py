@@ -142,6 +142,15 @@ class Scale:
         return {"kind": "scale", "factor": self.factor}
 
 
+class Reordered(Scale):
+    def to_document(self):
+        return {"factor": self.factor, "kind": "scale"}
+
+
+def test_the_order_of_the_parts_of_a_preparation_does_not_matter():
+    assert identity(preparation=Scale(1)) == identity(preparation=Reordered(1))
+
+
 # Pairs of calls that differ in one part, and the name of that part.
 PAIRS = {
     "k": ({}, {"k": 3}),
