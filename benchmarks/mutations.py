@@ -32,7 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARIES = "numpy", "scipy.sparse", "scipy.optimize", "sklearn.metrics", "numba", "pytest"
+LIBRARIES = "numpy", "scipy.sparse", "scipy.optimize", "scipy.stats", "sklearn.metrics", "numba"
+LIBRARIES += "joblib", "filelock", "pytest", "hypothesis.strategies"
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -242,8 +243,15 @@ class Copy:
         for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
             del sys.modules[name]
         base = f"--basetemp={self._folder / 'temporary'}"
-        options = ["-x", "-p", "no:cacheprovider", "--no-header", base]
-        return int(pytest.main([*options, *self._tests]))
+        # pytest warns of plugins that were loaded before it.
+        options = [
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
+        ]
+        return int(pytest.main([*options, base, *self._tests]))
 
 
 def _end_group(leader: int) -> None:

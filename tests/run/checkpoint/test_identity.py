@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -196,6 +197,8 @@ def test_time_is_not_part_of_the_identity():
 def test_the_text_of_a_value_is_the_same_in_every_process():
     method = ("m", {"b": (1, [2.5, None]), "a": np.float32(0.5), "f": np.sort, "e": ()})
     assert identity(method=method)["method"] == "'m' a=0.5, b=1 2.5 None, e=, f=sort"
+    method = ("m", {"parts": {"a": 1, 0: 2}, "kernel": partial(max, 1)})
+    assert identity(method=method)["method"] == "'m' kernel=partial, parts=0=2, a=1"
 
 
 def test_digests_tell_arrays_of_other_types_and_shapes_apart():

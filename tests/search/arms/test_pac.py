@@ -28,6 +28,13 @@ def test_invalid_delta(strategy, delta):
         strategy(nu=0.1, delta=delta)
 
 
+@pytest.mark.parametrize("strategy", PROMISING)
+@pytest.mark.parametrize(("nu", "delta"), [(1e-100, 0.1), (0.1, 1e-300), (2.0, 0.999)])
+def test_the_ends_of_the_allowed_values(strategy, nu, delta):
+    made = strategy(nu=nu, delta=delta)
+    assert (made.nu, made.delta) == (nu, delta)
+
+
 @pytest.mark.parametrize("tolerance", [0.5, 0.1, 0.013])
 def test_one_row_fewer_is_not_enough(tolerance):
     m = hoeffding_rows(tolerance, 40)
