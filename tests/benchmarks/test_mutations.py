@@ -86,6 +86,7 @@ def test_survivors_are_changes_that_no_test_notices(tmp_path):
     )
     script = f"""
 from pathlib import Path
+from benchmarks import mutations
 mutations.ROOT = Path({str(tmp_path)!r})
 file = Path("src/small/__init__.py")
 chosen = list(mutations.mutants((mutations.ROOT / file).read_text()))
