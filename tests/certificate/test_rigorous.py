@@ -153,3 +153,8 @@ def test_no_row_of_the_target_can_lose_its_stake():
     """X > -2, so a bet of at most half of 0.9 leaves at least a tenth of the stake."""
     made = assignment([0.0, 1.0, 100.0], None)
     assert (-made.nearest / made.units >= -2).all()
+
+
+def test_the_constants_of_the_bet():
+    """They decide how tight bounds are: a change makes certificates of a seed differ."""
+    assert (rigorous.DEFAULT_VARIANCE, rigorous.LEAST_VARIANCE) == (0.05, 1e-3)

@@ -5,6 +5,7 @@ import pytest
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.search.arms.aggressive_elimination import AggressiveElimination
+from protobandit.search.arms.contract import Terms
 from protobandit.search.arms.elimination import EliminationStage, cap, planned_pulls
 from protobandit.search.arms.median_elimination import MedianElimination
 from protobandit.search.arms.sequential_halving import SequentialHalving
@@ -73,3 +74,11 @@ def test_exact_at_one_pass(strategy, nu):
 def test_several_picks_are_not_supported(strategy):
     with pytest.raises(InvalidInput, match="r=2"):
         play(strategy(nu=0.1, delta=0.1), beta(np.full(5, 0.5), 10, 0), picks=2)
+
+
+@pytest.mark.parametrize("strategy", ALL)
+def test_one_arm_is_chosen_without_a_pull(strategy):
+    search = strategy(nu=0.3, delta=0.1).identify(np.array([7]), Terms(100))
+    with pytest.raises(StopIteration) as end:
+        next(search)
+    assert end.value.value.arms.tolist() == [7]

@@ -196,3 +196,17 @@ def test_a_first_batch_without_rewards_can_drop_the_best_arm():
 def test_invalid_parameters(options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         SuccessiveElimination(**options)
+
+
+@pytest.mark.parametrize("picks", [3, 4])
+def test_as_many_picks_as_arms_need_no_pull(picks):
+    search = SuccessiveElimination().identify(np.array([2, 5, 9]), Terms(100, picks=picks))
+    with pytest.raises(StopIteration) as end:
+        next(search)
+    assert end.value.value.arms.tolist() == [2, 5, 9]
+
+
+def test_the_defaults_are_those_of_the_paper():
+    """Algorithm 1 of BanditPAM: batches of 100 rows, delta = 1 / (1000 n)."""
+    made = SuccessiveElimination()
+    assert (made.delta, made.batch) == (0.001, 100)
