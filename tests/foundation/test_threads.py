@@ -7,7 +7,7 @@ import sys
 import threading
 import warnings
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import chain
 
@@ -242,6 +242,24 @@ def test_the_pool_is_made_once_while_its_lock_is_held(monkeypatch):
     assert threads_module._pool() is threads_module._pool() is state.pool
     assert made == [(256, "protobandit", threads_module._limit_this_thread)]
     assert not state.lock.locked()
+
+
+@pytest.mark.parametrize(("workers", "n_tasks", "helpers"), [(3, 9, 2), (9, 3, 2), (2, 2, 1)])
+def test_no_more_threads_than_workers_and_tasks(monkeypatch, workers, n_tasks, helpers):
+    submitted = []
+
+    class Pool:
+        def submit(self, *call):
+            submitted.append(call)
+            future = Future()
+            future.set_result(None)
+            return future
+
+    monkeypatch.setattr(threads_module, "_pool", Pool)
+    done = []
+    run(done.append, range(n_tasks), workers)
+    assert len(submitted) == helpers
+    assert done == list(range(n_tasks)), "the calling thread works as well"
 
 
 def test_a_task_is_taken_in_one_atomic_step(monkeypatch):

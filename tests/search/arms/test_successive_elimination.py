@@ -210,3 +210,15 @@ def test_the_defaults_are_those_of_the_paper():
     """Algorithm 1 of BanditPAM: batches of 100 rows, delta = 1 / (1000 n)."""
     made = SuccessiveElimination()
     assert (made.delta, made.batch) == (0.001, 100)
+
+
+@pytest.mark.parametrize("counts", [[100, 50], [100, 50, 100], [100, 100, 100]])
+def test_a_choice_is_proven_only_if_every_dropped_arm_was_read_to_the_end(counts):
+    """The first arm is the best; the others are dropped at once."""
+    search = SuccessiveElimination().identify(np.arange(len(counts)), Terms(100))
+    next(search)
+    means, spreads = [10.0, *[0.0] * (len(counts) - 1)], [1.0] * len(counts)
+    with pytest.raises(StopIteration) as end:
+        search.send(_seen(counts, means, spreads))
+    assert end.value.value.arms.tolist() == [0]
+    assert end.value.value.is_proven is (min(counts) == 100)
