@@ -63,6 +63,13 @@ def test_drawn_rows_have_equal_weights(problem, distances):
     assert found.contrast is None
 
 
+def test_two_prototypes_have_a_contrast(problem, distances):
+    oracle = Oracle(problem)
+    with oracle.at_work():
+        found = assign_target(oracle, PROTOTYPES[:2])
+    np.testing.assert_allclose(found.contrast, distances[:, 4] - distances[:, 0], atol=1e-12)
+
+
 def assignment(nearest, contrast):
     n = len(nearest)
     labels = np.zeros(n, dtype=np.int64)

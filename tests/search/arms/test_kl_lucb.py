@@ -308,3 +308,25 @@ def test_equal_arms_of_an_endless_target_are_not_pulled_beyond_the_last_count(me
     choice = answered()
     assert choice.is_proven
     assert len(choice.arms) == picks
+
+
+def test_the_defaults_carry_the_guarantee():
+    """Without an early stop every choice is proven; the numbers are those of the documentation."""
+    made = KLLUCB(nu=0.05, delta=0.1)
+    assert (made.early_stop, made.early_factor, made.batch) == (False, 2.0, None)
+    assert made.allowed_counts(50, 10**6)[0] <= 512
+    assert KLLUCB(nu=1e-3, delta=0.1).allowed_counts(50, 10**6)[0] == 512
+
+
+@pytest.mark.parametrize("picks", [2, 3])
+def test_as_many_picks_as_arms_need_no_pull(picks):
+    search = KLLUCB(nu=0.1, delta=0.1).identify(np.array([4, 6]), Terms(100, picks=picks))
+    with pytest.raises(StopIteration) as end:
+        next(search)
+    assert end.value.value.arms.tolist() == [4, 6]
+
+
+@pytest.mark.parametrize("options", [{"nu": 0, "delta": 0.1}, {"nu": 0.1, "delta": 1.0}])
+def test_a_tolerance_of_nothing_is_refused(options):
+    with pytest.raises(InvalidInput):
+        KLLUCB(**options)
