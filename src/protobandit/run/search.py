@@ -169,7 +169,7 @@ class _SearchRun:
 
         def make() -> Schedule:
             made = self.method.schedule(problem, settings.limits)
-            require_within_limit(self.method, settings.limits, made)
+            require_within_limit(self.method, problem, settings.limits, made)
             require_available(self.method, problem, settings.limits, made)
             return made
 
