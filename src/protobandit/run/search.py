@@ -44,7 +44,6 @@ from protobandit.search.methods.method import Method, Outcome, Schedule, paramet
 from protobandit.search.methods.table import METHODS, as_method
 from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
 
-_MUCH = 0.08  # of the cost: far rows that carry more may have been overlooked
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
@@ -503,7 +502,7 @@ class _SearchRun:
     def _warn_of_far_rows(self, assessment: Assessment) -> None:
         """Warn if few far rows carry much of the cost and the method may have overlooked them."""
         far = assessment.far
-        if far is None or far.cost_share <= _MUCH or not self.method.may_overlook_far_rows:
+        if far is None or not far.is_much or not self.method.may_overlook_far_rows:
             return
         needs = self.problem.needs
         better = "lazybandit" if needs <= LazyBandit.supports else "lazygreedy"
