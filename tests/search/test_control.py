@@ -131,5 +131,4 @@ def test_the_default_store_saves_nothing():
     assert store.restore("a") is None
     assert not store.is_active
     store.rewind(SavedState())
-    store.drop("a")
     store.stop(INTERRUPTED)

@@ -123,6 +123,11 @@ class SavedState:
     values: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def n_bytes(self) -> int:
+        """Return the bytes of the arrays; a function must return a small one."""
+        return sum(getattr(array, "nbytes", 0) for array in self.arrays.values())
+
 
 class StateStore:
     """Saves nothing and restores nothing.
@@ -133,8 +138,12 @@ class StateStore:
 
     is_active = False
 
-    def save(self, name: str, state: SavedState) -> None:
-        """Replace the state of this name; it is written at the next opportunity."""
+    def save(self, name: str, state: SavedState, *, instead_of: str = "") -> None:
+        """Replace the state of this name; it is written at the next opportunity.
+
+        The state ``instead_of`` is no longer needed and is removed. If the state is too large to
+        be saved, nothing changes: a resumed run starts from the states before.
+        """
 
     def restore(self, name: str) -> SavedState | None:
         """Return the state of an earlier run, or None; every call after the first returns None."""
@@ -142,9 +151,6 @@ class StateStore:
 
     def rewind(self, state: SavedState) -> None:
         """Set the generator and the counts to their values when a state was saved."""
-
-    def drop(self, name: str) -> None:
-        """Remove a state that is no longer needed."""
 
     def stop(self, reason: StopReason) -> None:
         """Save nothing of what the search computes after a stop, unless it is repeatable."""

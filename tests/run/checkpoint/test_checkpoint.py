@@ -39,6 +39,19 @@ def test_a_search_killed_again_and_again_has_the_same_outcome(name, case, kill, 
     assert outcome(again) == outcome(whole)
 
 
+@pytest.mark.parametrize("name", [*METHODS, "lazygreedy, three at a time", "refined, local"])
+def test_rows_with_many_columns(name, kill, tmp_path):
+    """Their distances are matrix products, whose last bits depend on the rows multiplied."""
+    arguments, random = call(name), np.random.default_rng(7)
+    for side, n_rows in (("source", 70), ("target", 2100)):
+        arguments[side] = random.normal(size=(n_rows, 30)).astype(np.float32)
+    whole = pb.select(**arguments)
+    for n in (3, 5):
+        path = tmp_path / f"search {n}"
+        kill(n, arguments, path)
+        assert outcome(resumed(arguments, path)) == outcome(whole), n
+
+
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_special_search_killed_has_the_same_outcome(name, kill, tmp_path):
     arguments = call(name)
