@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import faults
 import protobandit as pb
 from protobandit.foundation import durable_files
 from protobandit.run.checkpoint import archive, checked_file
@@ -374,3 +375,37 @@ def test_a_call_is_not_complete_if_one_of_its_classes_was_stopped(tmp_path):
     assert not header_of(path)["is_complete"]
     resumed(arguments, path)
     assert header_of(path)["is_complete"]
+
+
+# -- disks that fail -------------------------------------------------------------------------------
+
+CALLS = {
+    "built-in metric": {**call("lazygreedy"), "k": 2},
+    "own metric": {**call("lazygreedy"), "k": 2, "metric": Counting().metric},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("kind", faults.KINDS, ids=lambda kind: f"{kind} {len(kind.only)}")
+def test_a_disk_that_fails_at_any_operation_costs_nothing_but_the_checkpoint(name, kind, tmp_path):
+    """The search goes on, a file is old or new, and the next run resumes from it."""
+    arguments, n_refused = CALLS[name], 0
+    whole = outcome(pb.select(**arguments))
+    with faults.injected(tmp_path, kind) as layer:
+        resumed(arguments, tmp_path / "search")
+    for at in range(1, len(layer.calls) + 1):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        with faults.injected(folder, kind, at) as fault:
+            try:
+                found = resumed(arguments, folder / "search")
+            except pb.InvalidInput:
+                n_refused += 1
+            else:
+                assert outcome(found) == whole, fault
+                if kind.is_lasting:
+                    assert "The checkpoint could not be written: " in found.status
+        again = resumed(arguments, folder / "search")
+        assert outcome(again) == whole, fault
+        assert "could not be written" not in again.status
+    assert n_refused <= 14, "only the first files are needed"

@@ -19,7 +19,11 @@ from filelock import FileLock, Timeout
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.run.checkpoint import checked_file
-from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
+from protobandit.run.checkpoint.checkpoint import (
+    Checkpoint,
+    CheckpointRefused,
+    log_and_checkpoint,
+)
 from protobandit.run.checkpoint.evaluation_log import EvaluationLog
 from protobandit.search.control import SavedState
 
@@ -134,8 +138,8 @@ class CheckpointFile:
         else:
             self._token = os.urandom(8).hex() if has_log else ""
         if has_log:
-            path = self._place.with_name(f"{self._place.name}.evaluations")
-            self.log = EvaluationLog(path, self._token, self.seconds)
+            log, _ = log_and_checkpoint(self._place)
+            self.log = EvaluationLog(log, self._token, self.seconds)
             self.log.can_be_replayed()  # raises if another file is there, before any is written
         if not self.is_resumed:
             self._create()

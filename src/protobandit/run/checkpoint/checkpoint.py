@@ -101,6 +101,11 @@ class Checkpoint:
         require_number(self.seconds, "Checkpoint(seconds)", at_least=0)
 
 
+def log_and_checkpoint(path: Path) -> tuple[Path, Path]:
+    """Return the paths of the log of evaluations and of the checkpoint."""
+    return path.with_name(f"{path.name}.evaluations"), path
+
+
 def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
     """Return a checkpoint that the user passed as a `Checkpoint` or as a path."""
     if checkpoint is None or isinstance(checkpoint, Checkpoint):
