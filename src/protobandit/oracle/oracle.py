@@ -418,7 +418,10 @@ class Oracle:
             run(fill, tasks, workers)
             return
         do = partial(run, fill, workers=workers)
-        self.observer.carry_out(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
+        is_paced = self._metric.is_expensive
+        self.observer.carry_out(
+            Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers, is_paced=is_paced)
+        )
 
     def _carry_out(self, piece: Scan | TableFill, n: int) -> None:
         """Count and compute a scan or a table under the observer."""
@@ -435,17 +438,37 @@ class Oracle:
 
         # How many tasks are done at a time depends on their speed. A log compares the counts at
         # every block, so these must not depend on it.
-        chosen = do_each if self._metric.is_expensive else do
-        work = Work(tasks=piece.tasks(), do=chosen, effort=self._effort(n), n_workers=workers)
+        is_paced = self._metric.is_expensive
+        work = Work(
+            tasks=piece.tasks(),
+            do=do_each if is_paced else do,
+            effort=self._effort(n),
+            n_workers=workers,
+            is_paced=is_paced,
+        )
         self.observer.carry_out(work)
 
     def _fill(self, sources: Operand, targets: Operand, out: Floats) -> None:
         """Compute a block of dissimilarities, or take it from the log of an earlier run."""
         if self.log is None or not self._metric.is_expensive:
-            self._metric.fill(sources, targets, out)
+            self._measure(sources, targets, out)
         elif not self.log.read(out):
-            self._metric.fill(sources, targets, out)
+            self._measure(sources, targets, out)
             self.log.append(out)
+
+    def _measure(self, sources: Operand, targets: Operand, out: Floats) -> None:
+        """Compute a block; if the metric is expensive, the observer looks between its calls."""
+        metric, observer = self._metric, self.observer
+        if not (metric.is_expensive and observer.is_active):
+            metric.fill(sources, targets, out)
+        elif not metric.is_by_pairs:
+            for _ in observer.paced(1):
+                metric.fill(sources, targets, out)
+        else:
+            for i in range(len(sources)):
+                row = sources.take(slice(i, i + 1))
+                for cut in observer.paced(len(targets)):
+                    metric.fill(row, targets.take(cut), out[i : i + 1, cut])
 
     def _fill_pairs(
         self, sources: Operand, targets: Operand, at: Ids, rows: Ids, out: Floats
