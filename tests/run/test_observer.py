@@ -164,6 +164,7 @@ def test_a_slow_metric_is_stopped_within_a_block_of_its_calls(name, how, monkeyp
         except pb.Interrupted:
             assert slow.n <= n_most + 1
         else:
+            assert found.evaluations == slow.n
             assert slow.n <= 1.5 * n_most + 2 * found.k + 1, share
             assert slow.n < whole.n or share == 0.9
             assert found.end.reason is not None or share == 0.9

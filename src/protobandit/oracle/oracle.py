@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
-from protobandit.foundation.observer import NO_OBSERVER, Observer, Work
+from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer, Work
 from protobandit.foundation.slices import as_slice, cuts, cuts_of
 from protobandit.foundation.threads import Task, one_blas_thread, run, worker_count
 from protobandit.kernels.dense_rows import strided_centre
@@ -115,6 +115,7 @@ class Oracle:
         self._centre = self._find_centre()
         self._kept: Floats | None = None
         self._is_kept = np.zeros(0, dtype=bool)
+        self._n_measured = 0  # by an expensive metric under an observer
         self._n_present = 0  # rows that are kept, those that an earlier run had kept not counted
         self._tiles = _TilesOf([], 0)
 
@@ -401,14 +402,27 @@ class Oracle:
         _ = self._all_sources  # made here, before several threads ask for it
         n_rows = sum(map(len, tiles))
         tasks = [(some, tile) for some in columns for tile in tiles]
-        self._run(fill, tasks, n_rows * len(self.problem.target))
+        n = n_rows * len(self.problem.target)
+        self._observed(fill, tasks, self._workers_for(n), self._effort(n))
         for tile in tiles:
             self._is_kept[tile] = True
         self._n_present += n_rows
 
     def _run(self, fill: Callable[[Any], None], tasks: Iterable[Any], n: int) -> None:
         """Run tasks that compute ``n`` dissimilarities, which have been counted."""
-        self._observed(fill, tasks, self._workers_for(n), self._effort(n))
+        with self._only_computed(n):
+            self._observed(fill, tasks, self._workers_for(n), self._effort(n))
+
+    @contextmanager
+    def _only_computed(self, n: int) -> Iterator[None]:
+        """Correct the count of ``n`` dissimilarities if a user's function is stopped between."""
+        before = self._n_measured
+        try:
+            yield
+        except Halt:
+            if self._metric.is_expensive:
+                self.evaluations[self.phase] -= n - (self._n_measured - before)
+            raise
 
     def _observed(
         self, fill: Callable[[Any], None], tasks: Iterable[Any], workers: int, effort: float
@@ -429,8 +443,10 @@ class Oracle:
         _ = self._all_sources  # made here, before several threads ask for it
 
         def do(some: Sequence[Any]) -> None:
-            self.evaluations[self.phase] += sum(map(piece.count, some))
-            run(piece.fill, some, workers)
+            n_counted = sum(map(piece.count, some))
+            self.evaluations[self.phase] += n_counted
+            with self._only_computed(n_counted):
+                run(piece.fill, some, workers)
 
         def do_each(some: Sequence[Any]) -> None:
             for task in some:
@@ -452,7 +468,9 @@ class Oracle:
         """Compute a block of dissimilarities, or take it from the log of an earlier run."""
         if self.log is None or not self._metric.is_expensive:
             self._measure(sources, targets, out)
-        elif not self.log.read(out):
+        elif self.log.read(out):
+            self._n_measured += out.size
+        else:
             self._measure(sources, targets, out)
             self.log.append(out)
 
@@ -464,11 +482,13 @@ class Oracle:
         elif not metric.is_by_pairs:
             for _ in observer.paced(1):
                 metric.fill(sources, targets, out)
+                self._n_measured += out.size
         else:
             for i in range(len(sources)):
                 row = sources.take(slice(i, i + 1))
                 for cut in observer.paced(len(targets)):
                     metric.fill(row, targets.take(cut), out[i : i + 1, cut])
+                    self._n_measured += cut.stop - cut.start
 
     def _fill_pairs(
         self, sources: Operand, targets: Operand, at: Ids, rows: Ids, out: Floats
