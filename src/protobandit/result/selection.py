@@ -21,7 +21,7 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
-from protobandit.run.outcome import SearchResult, Step, fingerprints
+from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.search.drivers.pick import SwapPasses
 
@@ -95,11 +95,14 @@ class Selection(Plots):
         methods without passes, and after loading.
     certification
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
+    end
+        How the search ended, as a record; None after loading.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
     certification: Certification | None = None
+    end: RunEnd | None = None
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
@@ -130,6 +133,7 @@ class Selection(Plots):
             columns=problem.columns,
             passes=result.passes,
             certification=certification,
+            end=result.end,
             certificate=None if certification is None else certification.certificate,
             warnings=result.warnings,
             pulls=result.pulls,
@@ -199,6 +203,7 @@ class Selection(Plots):
             problem=problem,
             certificate=None,
             certification=None,
+            end=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )

@@ -40,7 +40,6 @@ from protobandit.search.drivers.race.schedule import (
 )
 from protobandit.search.drivers.race.state import (
     RungResult,
-    drop_state,
     restore_result,
     save_result,
 )
@@ -163,7 +162,7 @@ def run_race(
     """Yield the prototypes of a race, best first; ``start`` are prototypes to improve."""
     rungs = schedule.rungs
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
-    result = restore_result(control, rungs)
+    result = restore_result(control, oracle, rungs)
     if result is None:
         control.report(f"rung 1 of {len(rungs)}")
         results = race(
@@ -177,7 +176,7 @@ def run_race(
             evaluations=control.limits.evaluations,
             control=control,
         )
-        result = _last_result(results, rungs, control)
+        result = _last_result(oracle, results, rungs, control)
     if not result.is_searched:
         control.warn(_LIMITED_SEARCH)
     remark, state = "", result.swap_state
@@ -192,7 +191,7 @@ def run_race(
 
 
 def _last_result(
-    results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
+    oracle: Oracle, results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
 ) -> RungResult:
     """Return the last result of a race, or the one at which something ends the race."""
     result: RungResult | None = None
@@ -214,8 +213,7 @@ def _last_result(
         control.stop()
         return result
     assert result is not None
-    drop_state(control)
-    save_result(control, result, rungs)
+    save_result(control, oracle, result, rungs)
     return result
 
 

@@ -134,7 +134,7 @@ def test_an_interruption_ends_the_trials():
         seen.append(held.oracle.lookups.total())
         return len(seen) > 3
 
-    control = SearchControl(is_interrupted=is_interrupted)
+    control = SearchControl(is_requested=is_interrupted)
     result = restarted(held, swap_state, n_reads=1 << 60, control=control)
     assert result.cost < swap_state.cost
     assert control.stopped.kind is StopKind.INTERRUPTION
