@@ -101,6 +101,22 @@ def require_choice(value: Any, name: str, choices: Iterable[str]) -> None:
         raise InvalidInput(f"{name}={value!r:.60} is not known. Use one of {allowed}.")
 
 
+def are_within(numbers: Any, low: int, stop: int) -> bool:
+    """Return whether an array holds integers from ``low`` to ``stop - 1`` only."""
+    if numbers.dtype.kind not in "iu":
+        return False
+    return numbers.size == 0 or bool(numbers.min() >= low and numbers.max() < stop)
+
+
+def require_restorable(is_valid: Any, what: str) -> None:
+    """Raise unless arrays of a checkpoint are valid: compiled loops index memory with them."""
+    if not is_valid:
+        raise InvalidInput(
+            f"checkpoint holds {what} that do not belong to this search: it was modified. Delete "
+            f"it to start again."
+        )
+
+
 def weights_or_ones(weights: Doubles | None, n: int) -> Doubles:
     """Return one weight per row: ones if ``weights`` is None, since all rows then count equally."""
     return np.ones(n) if weights is None else weights

@@ -20,7 +20,8 @@ from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
-from protobandit.rows.rows import Rows
+from protobandit.rows.rows import Rows, is_sparse
+from protobandit.rows.sparse_format import checked_csr
 
 
 class Assignment(NamedTuple):
@@ -304,6 +305,8 @@ class Queries(SelectionRecord):
         ``frame`` has one row per source row: a DataFrame, an array or a list.
         """
         self._require_source_length(frame)
+        if is_sparse(frame):
+            return checked_csr(frame, name="frame")[self.indices]
         if hasattr(frame, "iloc"):
             return frame.iloc[self.indices]
         if isinstance(frame, (list, tuple)):

@@ -379,6 +379,11 @@ class Selection(Plots):
                     f"{side} is not what this selection was made from: its {n:,} rows have another "
                     f"digest. Pass the rows it was made from, or select again."
                 )
+        if self.indices.max() >= len(problem.source):
+            raise InvalidInput(
+                f"This selection names source row {self.indices.max()}, but source has "
+                f"{len(problem.source):,} rows. Its text was modified; select again."
+            )
         return replace(self, problem=problem, metric=problem.metric)
 
     def to_json(self) -> str:

@@ -23,6 +23,7 @@ from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.memory_maps import gather, rows_at
 from protobandit.rows.messages import MISSING_ADVICE
+from protobandit.rows.sparse_format import checked_csr
 
 _FINGERPRINT_ROWS = 256
 
@@ -113,7 +114,7 @@ class DenseRows(Rows):
 
 
 class SparseRows(Rows):
-    """A SciPy CSR matrix."""
+    """A SciPy CSR matrix that `checked_csr` returned, or rows of one."""
 
     kind = "sparse"
 
@@ -259,15 +260,8 @@ def row_number(where: Where | None, at: int) -> int:
 
 
 def sparse_rows(matrix: Any, *, name: str) -> SparseRows:
-    """Return a SciPy matrix of any format as `SparseRows`; raise unless it is 2-D and finite."""
-    if matrix.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} is a sparse matrix of {matrix.dtype}. Pass real numbers.")
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InvalidInput(f"{name} has shape {matrix.shape}. Pass a 2-D matrix with columns.")
-    csr = matrix.tocsr()
-    if not csr.has_canonical_format:  # columns ascending, none twice
-        csr = csr.copy()  # the user's matrix stays as it is
-        csr.sum_duplicates()
+    """Return a SciPy matrix of any format as `SparseRows`; raise unless it is valid and finite."""
+    csr = checked_csr(matrix, name=name)
     if csr.dtype.kind == "f" and not np.isfinite(csr.data).all():
         at = int(np.flatnonzero(~np.isfinite(csr.data))[0])
         row = int(np.searchsorted(csr.indptr, at, side="right")) - 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RaggedTable, RowBatch
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
@@ -109,6 +110,7 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
     if isinstance(order, WeightedOrder):
         order.restore(saved.arrays["draws"])
     arrays = saved.arrays
+    _require_valid(arrays, oracle, batches[-1].stop if batches else 0)
     ragged = RaggedTable(
         table=FullTable.of(oracle, arrays["first arms"], batches[0].targets),
         arms=arrays["arms"],
@@ -129,6 +131,29 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         values["n_swaps"],
         Strata(**strata) if strata else None,
         values["is_searched"],
+    )
+
+
+def _require_valid(arrays: Mapping[str, Any], oracle: Oracle, n_rows: int) -> None:
+    """Raise unless the entries of a ragged table are within its rows."""
+    starts, columns, values = (arrays[name] for name in ("starts", "columns", "values"))
+    arms, first = arrays["arms"], arrays["first arms"]
+    n = len(oracle.problem.source)
+    require_restorable(
+        n_rows > 0
+        and are_within(arms, 0, n)
+        and are_within(first, 0, n)
+        and np.isin(arms, first).all()
+        and are_within(columns, 0, n_rows)
+        and columns.shape == values.shape == (len(values),)
+        and arrays["changes"].shape == (len(arms),)
+        and starts.shape == (len(arms) + 1,)
+        and are_within(starts, 0, len(values) + 1)
+        and (np.diff(starts) >= 0).all()
+        and values.dtype == oracle.dtype
+        and are_within(arrays["swap_state members"], 0, len(arms))
+        and arrays["swap_state weights"].shape == (n_rows,),
+        "distances",
     )
 
 
