@@ -56,8 +56,12 @@ def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
     if getattr(numba.config, "DISABLE_JIT", False):  # the reference is faster than a loop in Python
         return None
     options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    # The cache does not distinguish loops with and without checks of indices (NUMBA_BOUNDSCHECK).
+    is_cached = getattr(numba.config, "BOUNDSCHECK", None) is None
     try:
-        compiled: Callable[..., Any] = numba.jit(cache=True, fastmath=_FASTMATH, **options)(loops)
+        compiled: Callable[..., Any] = numba.jit(cache=is_cached, fastmath=_FASTMATH, **options)(
+            loops
+        )
     except RuntimeError:  # no folder for the cache: a read-only or zipped installation
         compiled = numba.jit(fastmath=_FASTMATH, **options)(loops)
     return compiled

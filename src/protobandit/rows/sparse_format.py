@@ -15,6 +15,7 @@ import numpy as np
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.memory import available_memory, shown_bytes
+from protobandit.rows.messages import reason_of
 
 MOST_COLUMNS = 1 << 26  # loops over sparse rows keep some numbers per column
 _REBUILD = "Build it again, for example as scipy.sparse.csr_array((values, (rows, columns)))."
@@ -37,7 +38,10 @@ def checked_csr(matrix: Any, *, name: str) -> Any:
     if matrix.format != "csr":
         _require_room(matrix, name)
         _CHECKS.get(matrix.format, _no_check)(matrix, name)
-        matrix = matrix.tocsr()
+        try:
+            matrix = matrix.tocsr()
+        except (ValueError, TypeError, OverflowError) as error:  # what Python lists may hold
+            raise _invalid(name, f"it cannot be converted ({reason_of(error)})") from None
     return _canonical(matrix, name)
 
 
@@ -46,7 +50,7 @@ def _canonical(matrix: Any, name: str) -> Any:
     _require_compressed(matrix, name)
     n = int(matrix.indptr[-1])
     dtype = matrix.dtype.newbyteorder("=")
-    if dtype.itemsize == 2 or dtype.itemsize > 8:  # SciPy's loops do not support float16
+    if dtype.kind == "f" and dtype.itemsize not in (4, 8):  # SciPy does not support float16
         dtype = np.dtype(np.float32 if dtype.itemsize == 2 else np.float64)
     data = np.ascontiguousarray(matrix.data[:n], dtype=dtype)
     indices, indptr = (
