@@ -47,8 +47,19 @@ def _with_norms(matrix: Any) -> Form:
 def _directions(matrix: Any) -> Form:
     """Scale a float64 copy of the rows, as `dense_rows` does."""
     rows = _plain(matrix)[0].astype(np.float64, copy=True)
+    if rows.nnz and not 1e-100 < np.abs(rows.data).min() <= np.abs(rows.data).max() < 1e100:
+        rows.data = _with_largest_one(rows)
     rows.data *= length_factors(_sizes(rows, 2))[_row_of_each_entry(rows.indptr)]
     return rows, half_if_zero(_sizes(rows, 2))
+
+
+def _with_largest_one(matrix: Any) -> Doubles:
+    """Return the numbers, each row times a power of two, so that no square overflows."""
+    owners = _row_of_each_entry(matrix.indptr)
+    largest = np.zeros(matrix.shape[0])
+    np.maximum.at(largest, owners, np.abs(matrix.data))
+    scaled: Doubles = np.ldexp(matrix.data, -np.frexp(largest)[1][owners])
+    return scaled
 
 
 def _sizes(matrix: Any, power: int) -> Doubles:

@@ -159,7 +159,7 @@ class SwapState:
             and members.ndim == 1
             and matrix.shape == (k, n)
             and matrix.dtype.kind == "f"
-            and all(row.shape == (n,) for row in rows)
+            and all(row.shape == (n,) and row.dtype.isnative for row in (*rows, matrix[0]))
             and all(are_within(arrays[name], -1, k) for name in ("near", "second")),
             "prototypes",
         )
