@@ -19,7 +19,8 @@ yule read rows as sets: only which numbers are not 0 matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -154,12 +155,25 @@ def _fill_by_pairs(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     target_rows = _single_rows(targets.rows)
-    for i, source in enumerate(_single_rows(sources.rows)):
-        for j, target in enumerate(target_rows):
-            value = function(target, source)
-            if not _is_dissimilarity(value):
-                raise InvalidInput(_invalid_value_message(name, value, i, j))
-            out[i, j] = value
+    with refusing_stop_iteration(f"metric={name!r}"):
+        for i, source in enumerate(_single_rows(sources.rows)):
+            for j, target in enumerate(target_rows):
+                value = function(target, source)
+                if not _is_dissimilarity(value):
+                    raise InvalidInput(_invalid_value_message(name, value, i, j))
+                out[i, j] = value
+
+
+@contextmanager
+def refusing_stop_iteration(label: str) -> Iterator[None]:
+    """Raise the StopIteration of a user's function as an error: generators would end silently."""
+    try:
+        yield
+    except StopIteration:
+        raise InvalidInput(
+            f"{label} raised StopIteration, which ends the iteration of its caller. Correct the "
+            f"function."
+        ) from None
 
 
 def _single_rows(rows: Any) -> list[Any]:
@@ -170,7 +184,7 @@ def _single_rows(rows: Any) -> list[Any]:
 def _is_dissimilarity(value: Any) -> bool:
     try:
         return math.isfinite(value) and value >= 0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an array, a text, an int such as 10**400
         return False
 
 
@@ -185,7 +199,8 @@ def call_on_block(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], label: str
 ) -> None:
     """Write what a user's function of two blocks returns; raise if the shape or type is wrong."""
-    values = np.asarray(function(targets.rows, sources.rows))
+    with refusing_stop_iteration(label):
+        values = np.asarray(function(targets.rows, sources.rows))
     if values.shape != out.T.shape or values.dtype.kind not in "fiub":
         raise InvalidInput(
             f"{label} returned an array of shape {values.shape} and dtype {values.dtype} for "

@@ -188,7 +188,8 @@ def _require_consistent(names: tuple[Any, ...], least: Ids, most: Ids, sizes: Id
 
 def _as_costs(costs: Any, n: int) -> Doubles:
     try:
-        values = np.array(costs, dtype=np.float64)
+        values = np.array(costs, dtype=np.float64 if np.isrealobj(costs) else "U")
+        values = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(
             f"constraints: costs={costs!r:.40} are not numbers. Pass {n} numbers > 0."

@@ -165,8 +165,8 @@ class Selection(Plots):
         """
         if not (is_integer(k) and 1 <= k <= self.k):
             raise InvalidInput(
-                f"k={k!r} is not between 1 and the {self.k} prototypes. Pass an integer in this "
-                f"range."
+                f"k={k!r:.60} is not between 1 and the {self.k} prototypes. Pass an integer in "
+                f"this range."
             )
         if k == self.k:
             return self

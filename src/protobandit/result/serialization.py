@@ -13,6 +13,7 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import as_labels
+from protobandit.foundation.records import require_types
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
@@ -102,12 +103,15 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             prototypes=_load_rows(document["prototypes"]),
             preparation=_optional(FittedPreparation.from_document, document.get("preparation")),
             columns=_optional(_load_columns, document.get("columns")),
-            fingerprints=dict(document["fingerprints"]),
+            fingerprints=_load_fingerprints(document["fingerprints"]),
             curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
             prototype_labels=_optional(as_labels, document.get("prototype_labels")),
         )
         _require_one_length(saved, len(document["steps"]))
+        for record in (saved, saved.guarantee, saved.certificate):
+            if record is not None:
+                require_types(record)
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -116,6 +120,15 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             f"Pass the text that Selection.to_json() returned."
         ) from None
     return saved
+
+
+def _load_fingerprints(stored: Any) -> dict[str, str]:
+    found = dict(stored)
+    if not set(found) <= {"source", "target"} or not all(
+        isinstance(digest, str) for digest in found.values()
+    ):
+        raise ValueError(f"fingerprints are {stored!r:.40}")
+    return found
 
 
 def _load_columns(names: Any) -> tuple[str, ...]:
