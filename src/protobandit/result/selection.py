@@ -11,6 +11,7 @@ from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import as_generator
+from protobandit.foundation.visible_text import visible
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -419,7 +420,7 @@ class Selection(Plots):
             *((f"  spent        {self.spent:g}",) if self.spent is not None else ()),
             f"  status       {self.status}",
         )
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def _method_lines(self) -> list[str]:
         """Return the lines of the repr that only some methods have."""

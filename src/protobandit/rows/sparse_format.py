@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable
-from protobandit.foundation.memory import available_memory, shown_bytes
+from protobandit.foundation.memory import available_memory, shown_apart
 from protobandit.rows.messages import reason_of
 
 MOST_COLUMNS = 1 << 26  # loops over sparse rows keep some numbers per column
@@ -148,9 +148,10 @@ def _require_room(matrix: Any, name: str) -> None:
     """Raise if the row pointers alone do not fit into memory: a file of bytes may declare them."""
     n_bytes, free = 8 * (matrix.shape[0] + 1), available_memory()
     if n_bytes > free:
+        needed, available = shown_apart(n_bytes, free)
         raise NotAvailable(
             f"{name} is a sparse matrix of {matrix.shape[0]:,} rows, whose row pointers need "
-            f"{shown_bytes(n_bytes)}, but {shown_bytes(free)} are available. Pass fewer rows."
+            f"{needed}, but {available} are available. Pass fewer rows."
         )
 
 

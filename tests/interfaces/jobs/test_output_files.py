@@ -1,6 +1,7 @@
 """Atomic writes of files and folders."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,27 @@ def test_devices_are_written_in_place():
         output_files.open_for_writing(Path("/dev/full"), force=False) as file,
     ):
         file.write(b"too much")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("is_new", [True, False])
+def test_unfinished_files_are_private(tmp_path, is_new, monkeypatch):
+    """Complete ones have the permissions that the user's other new files have."""
+    out, seen = tmp_path / "out", []
+    if not is_new:
+        out.mkdir()
+    original = output_files._publish
+
+    def publish(path):
+        seen.append(stat.S_IMODE(path.stat().st_mode))
+        original(path)
+
+    monkeypatch.setattr(output_files, "_publish", publish)
+    output_files.write_results(out, {"selection.json": b"{}"}, force=False)
+    with output_files.open_atomically(tmp_path / "page.html") as file:
+        file.write(b"page")
+    assert seen == [0o700 if is_new else 0o600, 0o600]
+    (tmp_path / "other").touch()
+    usual = (tmp_path / "other").stat().st_mode
+    assert (tmp_path / "page.html").stat().st_mode == usual
+    assert (out / "selection.json").stat().st_mode == usual

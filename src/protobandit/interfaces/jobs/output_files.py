@@ -15,6 +15,10 @@ from typing import IO
 
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
 
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_UMASK = os.umask(0o077)  # the only way to read it is to set it
+os.umask(_UMASK)
+
 SELECTION = "selection.json"
 REPORT = "report.html"
 TABLES = ("prototypes", "criticisms")
@@ -78,8 +82,9 @@ def open_atomically(path: Path, *, shown: Path | None = None) -> Iterator[IO[byt
     part = path.with_name(_part_name())
     try:
         with clear_errors(shown or path):
-            with part.open("xb") as file:
+            with _create(part) as file:
                 yield file
+            _publish(part)
             os.replace(part, path)
     finally:
         with suppress(OSError):
@@ -126,9 +131,10 @@ def write_results(folder: Path, files: Mapping[str, bytes], *, force: bool) -> N
     stage = target.with_name(_part_name())
     try:
         with clear_errors(folder):
-            stage.mkdir()
+            stage.mkdir(mode=0o700)
             for name, content in files.items():
                 (stage / name).write_bytes(content)
+            _publish(stage)
             stage.rename(target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
@@ -140,8 +146,10 @@ def _replace_results(target: Path, files: Mapping[str, bytes], shown: Path) -> N
     try:
         with clear_errors(shown):
             for name, part in parts.items():
+                _create(part).close()
                 part.write_bytes(files[name])
             for name, part in parts.items():
+                _publish(part)
                 os.replace(part, target / name)
             for name in set(RESULTS) - set(files):
                 (target / name).unlink(missing_ok=True)
@@ -167,6 +175,16 @@ def clear_errors(path: Path) -> Iterator[None]:
         raise ProtobanditError(
             f"cannot write {str(path)!r}: {error.strerror or error}. Nothing was written."
         ) from None
+
+
+def _create(part: Path) -> IO[bytes]:
+    """Open a new file that nobody else may read until it is complete."""
+    return open(os.open(part, _NEW_FILE, 0o600), "wb")
+
+
+def _publish(path: Path) -> None:
+    """Give a complete file or folder the permissions that new ones have."""
+    os.chmod(path, (0o777 if path.is_dir() else 0o666) & ~_UMASK)
 
 
 def _part_name() -> str:
