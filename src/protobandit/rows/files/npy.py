@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from math import prod
@@ -255,7 +254,5 @@ def _sparse(path: Path, asked: ReadRequest) -> Opened:
     from scipy.sparse import load_npz
 
     _require_no_names(asked)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about index arrays, which are checked here
-        matrix: Any = load_npz(path)
+    matrix: Any = load_npz(path)
     return _opened(checked_csr(matrix, name=f"{asked.name}: {asked.shown}"), "csr", asked)
