@@ -54,6 +54,12 @@ def shown_bytes(n: int) -> str:
     return f"{n:,} bytes"
 
 
+def shown_apart(n: int, other: int) -> tuple[str, str]:
+    """Return two different numbers of bytes so that they look different."""
+    shown = shown_bytes(n), shown_bytes(other)
+    return shown if shown[0] != shown[1] else (f"{n:,} bytes", f"{other:,} bytes")
+
+
 def _meminfo(path: Path) -> int | None:
     kilobytes = _fields(path).get("MemAvailable:")
     return None if kilobytes is None else 1024 * kilobytes

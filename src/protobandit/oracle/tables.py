@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import are_within
 from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
@@ -63,6 +64,10 @@ class Within:
 
     limits: Floats | None
 
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        return self.limits is None or self.limits.shape == (len(batch.targets),)
+
     def applied(self, table: FullTable, batch: RowBatch) -> RaggedTable:
         """Return the ragged table."""
         return table.ragged(batch, self.limits)
@@ -75,6 +80,15 @@ class Entries:
     arms: Ids
     columns: np.ndarray[Any, np.dtype[np.int32]]
     values: Floats
+
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        return (
+            are_within(self.arms, 0, n_arms)
+            and are_within(self.columns, batch.start, batch.stop)
+            and bool((np.diff(self.arms) >= 0).all())
+            and self.arms.shape == self.columns.shape == self.values.shape
+        )
 
     def applied(self, ragged: RaggedTable, batch: RowBatch) -> RaggedTable:
         """Return a table with these rows and distances."""
@@ -90,6 +104,20 @@ class Extension:
     homes: np.ndarray[Any, np.dtype[np.int32]]
     is_measured: Any
     limits: Floats
+
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        starts = self.cell_starts
+        return (
+            are_within(self.kept, 0, n_arms)
+            and are_within(starts, 0, len(batch.targets) + 1)
+            and bool((np.diff(starts) >= 0).all())
+            and are_within(self.homes, -1, len(starts) - 1)
+            and self.homes.ndim == 2
+            and len(self.homes) == len(self.kept) == len(self.is_measured)
+            and self.is_measured.dtype == bool
+            and self.limits.shape == (batch.start,)
+        )
 
     def applied(self, ragged: RaggedTable, batch: RowBatch) -> RaggedTable:
         """Return a table with these rows, and their distances to arms computed."""

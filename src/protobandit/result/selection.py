@@ -11,6 +11,7 @@ from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
+from protobandit.foundation.visible_text import visible
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -171,8 +172,8 @@ class Selection(Plots):
         """
         if not (is_integer(k) and 1 <= k <= self.k):
             raise InvalidInput(
-                f"k={k!r} is not between 1 and the {self.k} prototypes. Pass an integer in this "
-                f"range."
+                f"k={k!r:.60} is not between 1 and the {self.k} prototypes. Pass an integer in "
+                f"this range."
             )
         if k == self.k:
             return self
@@ -387,6 +388,11 @@ class Selection(Plots):
                     f"{side} is not what this selection was made from: its {n:,} rows have another "
                     f"digest. Pass the rows it was made from, or select again."
                 )
+        if self.indices.max() >= len(problem.source):
+            raise InvalidInput(
+                f"This selection names source row {self.indices.max()}, but source has "
+                f"{len(problem.source):,} rows. Its text was modified; select again."
+            )
         return replace(self, problem=problem, metric=problem.metric)
 
     def to_json(self) -> str:
@@ -422,7 +428,7 @@ class Selection(Plots):
             *((f"  spent        {self.spent:g}",) if self.spent is not None else ()),
             f"  status       {self.status}",
         )
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def _method_lines(self) -> list[str]:
         """Return the lines of the repr that only some methods have."""

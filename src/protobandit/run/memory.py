@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.memory import available_memory, shown_bytes
+from protobandit.foundation.memory import available_memory, shown_apart, shown_bytes
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.problem.limits import WORKING_BYTES, Limits
 from protobandit.problem.problem import Problem
@@ -34,9 +34,10 @@ def require_available(method: Method, problem: Problem, limits: Limits, schedule
         instead = "Use method='lazybandit', which needs less"
     else:
         instead = "Pass fewer rows"
+    needed, free = shown_apart(schedule.memory, available)
     raise InvalidInput(
-        f"method={method.name!r} needs about {shown_bytes(schedule.memory)} of memory for this "
-        f"problem, but {shown_bytes(available)} are available. {instead}; or pass "
+        f"method={method.name!r} needs about {needed} of memory for this "
+        f"problem, but {free} are available. {instead}; or pass "
         f"limits=Limits(memory={schedule.memory}) to try it nevertheless."
     )
 

@@ -55,6 +55,41 @@ def test_the_files_of_a_table(flowers, capsys):
     assert "protobandit report flowers-prototypes" in printed.out
 
 
+def test_formulas_are_reported_and_quoted_on_request(folder, capsys):
+    (folder / "rows.csv").write_text("name,x\n=1+1,1\n-2,2\n@a,9\n", encoding="utf-8")
+    options = ["select", "rows.csv", "-k", 3, "--id", "name"]
+    assert call(*options, "--out", "plain") == 0
+    assert (
+        "4 cells look like formulas (prototypes.csv[id], prototypes.csv[name]); --excel-safe"
+        in (capsys.readouterr().out)
+    )
+    assert {row["id"] for row in table_rows(folder / "plain/prototypes.csv")} == {
+        "=1+1",
+        "-2",
+        "@a",
+    }
+    assert call(*options, "--out", "safe", "--excel-safe") == 0
+    assert "formulas" not in capsys.readouterr().out
+    safe = table_rows(folder / "safe/prototypes.csv")
+    assert {row["id"] for row in safe} == {"'=1+1", "-2", "'@a"}
+    assert call(*options, "--out", "p", "--excel-safe", "--format", "parquet") == 2
+    assert "--excel-safe applies to --format csv" in capsys.readouterr().err
+
+
+def test_names_are_printed_without_control_characters(folder, capsys):
+    """The name of a file or column could otherwise write to the terminal of the user."""
+    name = "a\x1b]0;title\x07 b.csv"
+    (folder / name).write_text("x\x1b[2J,y\n1,2\n3,4\n", encoding="utf-8")
+    assert call("select", name, "-k", 1) == 0
+    printed = capsys.readouterr()
+    assert "protobandit report 'a\\x1b]0;title\\x07 b-prototypes'" in printed.out
+    assert call("select", name, "-k", 1, "--force", "--columns", "z\x1b") == 2
+    assert call("select", f"missing{name}", "-k", 1) == 2
+    printed += capsys.readouterr()
+    assert "\x1b" not in "".join(printed)
+    assert "\x07" not in "".join(printed)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_ids_are_kept_as_text(folder, suffix):
     ids = ["007", "7", "1e5", "2024-01-01", "true", "12345678901234567890123"]

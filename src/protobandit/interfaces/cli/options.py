@@ -113,6 +113,8 @@ OPTIONS = {
         "--certify": "Also compute a certificate: a bound on the cost relative to the best "
         "possible cost.",
         "--format csv|parquet": "Format of tables. Default: csv.",
+        "--excel-safe": "Put an apostrophe before CSV cells that a spreadsheet would take for "
+        "formulas.",
         "--dry-run": "Estimate the cost and exit.",
         "--no-save": "Do not change selection.json.",
         "--force": "Replace existing output files.",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
+from protobandit.foundation.visible_text import visible
 from protobandit.interfaces.cli import options, output, parsing
 from protobandit.interfaces.cli.interrupts import ignoring_signals, stopping_on_signals
 from protobandit.interfaces.cli.option_groups import (
@@ -67,6 +68,7 @@ def select(
     report: Annotated[bool, listed("--report")] = False,
     certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
+    excel_safe: Annotated[bool, listed("--excel-safe")] = False,
     dry_run: Annotated[bool, listed("--dry-run")] = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -104,6 +106,7 @@ def select(
         arguments=arguments,
         out=out,
         table_format=format.value,
+        is_excel_safe=excel_safe,
         has_report=report,
         has_certificate=certify,
         has_checkpoint=checkpoint,
@@ -162,12 +165,18 @@ def _summary(written: WrittenResult) -> str:
     folder = written.folder
     lines = [
         repr(written.result.selection),
-        f"  written      {', '.join(str(folder / name) for name in written.files)}",
+        f"  written      {visible(', '.join(str(folder / name) for name in written.files))}",
     ]
+    if written.formulas:
+        n, columns = sum(written.formulas.values()), ", ".join(written.formulas)
+        lines.append(
+            f"  formulas     {n} cells look like formulas ({visible(columns):.80}); --excel-safe "
+            f"quotes them"
+        )
     if written.skipped:
         lines.append(f"  interrupted  without {' and '.join(written.skipped)}")
     if "report.html" not in written.files:
-        lines.append(f"  view         protobandit report {folder}")
+        lines.append(f"  view         protobandit report {visible(shlex.quote(str(folder)))}")
     return "\n".join(lines) + "\n"
 
 
@@ -193,4 +202,5 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "out": str(written.folder),
         "files": written.files,
         "left_out": written.skipped,
+        "formulas": written.formulas,
     }

@@ -27,6 +27,7 @@ from protobandit.interfaces.jobs.result_tables import (
     values_at,
 )
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
+from protobandit.interfaces.jobs.spreadsheets import formula_columns, without_formulas
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
 from protobandit.run.checkpoint.checkpoint import (
@@ -47,6 +48,8 @@ class WrittenResult:
 
     ``skipped`` names the steps that Ctrl-C ended; ``n_source`` is the number of source rows.
     ``is_partial`` is whether less was found, or written, than requested.
+    ``formulas`` are the columns of CSV tables with cells that a spreadsheet would evaluate, and the
+    numbers of such cells.
     """
 
     result: SavedResult
@@ -55,6 +58,7 @@ class WrittenResult:
     skipped: tuple[str, ...]
     n_source: int
     is_partial: bool
+    formulas: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,13 +68,15 @@ class SelectJob:
     The command line calls `open`, `search`, `certify`, `render` and `write` in this order. ``out``
     is the folder of the result; None means `default_folder`. ``is_resumed`` is whether to continue
     from a checkpoint; ``checkpoint_seconds`` None means `CHECKPOINT_SECONDS`. With
-    ``keeps_partial``, the best result so far is written once ``interrupt`` is set. With ``force``,
+    ``is_excel_safe``, formulas in CSV tables are quoted. With ``keeps_partial``, the best result so
+    far is written once ``interrupt`` is set. With ``force``,
     an earlier result may be replaced. ``command`` is the command as typed.
     """
 
     arguments: SelectArguments
     out: Path | None = None
     table_format: str = "csv"
+    is_excel_safe: bool = False
     has_report: bool = False
     has_certificate: bool = False
     has_checkpoint: bool = False
@@ -108,6 +114,8 @@ class SelectJob:
                 f"{str(self.folder)!r}, the default folder, is a symbolic link. Pass --out."
             )
         require_writable_folder(self.folder, force=self.force)
+        if self.is_excel_safe and self.table_format != "csv":
+            raise InvalidInput("--excel-safe applies to --format csv. Remove one of them.")
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
             raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
         self._require_usable_checkpoint()
@@ -164,14 +172,15 @@ class SelectJob:
         """Return the content of all files by name."""
         selection, source, target = result.selection, problem.source, problem.target
         options, table_format = self.arguments.read_options, self.table_format
-        prototypes = prototypes_table(selection, source, options)
-        files = {
-            SELECTION: result.to_json().encode("utf-8"),
-            f"prototypes.{table_format}": table_bytes(prototypes, table_format),
+        tables = {
+            "prototypes": prototypes_table(selection, source, options),
+            "criticisms": criticisms_table(selection, source, target, options),
         }
-        criticisms = criticisms_table(selection, source, target, options)
-        if criticisms is not None:
-            files[f"criticisms.{table_format}"] = table_bytes(criticisms, table_format)
+        files = {SELECTION: result.to_json().encode("utf-8")}
+        for name, table in tables.items():
+            if table is not None:
+                safe = without_formulas(table) if self.is_excel_safe else table
+                files[f"{name}.{table_format}"] = table_bytes(safe, table_format)
         if self.has_report:
             notify("Writing the report …")
             with self._skipped_on_ctrl_c():
@@ -212,6 +221,12 @@ class SelectJob:
             skipped=skipped,
             n_source=len(problem.source),
             is_partial=is_short or bool(skipped),
+            formulas={
+                f"{name}[{column}]": n
+                for name in files
+                if name.endswith(".csv")
+                for column, n in formula_columns(files[name]).items()
+            },
         )
 
     def _require_usable_checkpoint(self) -> None:

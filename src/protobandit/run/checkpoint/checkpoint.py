@@ -105,7 +105,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
             raise InvalidInput(
-                f"Checkpoint(path)={self.path!r} is not a path. Pass the path of a file."
+                f"Checkpoint(path)={self.path!r:.60} is not a path. Pass the path of a file."
             )
         require_number(self.seconds, "Checkpoint(seconds)", at_least=0)
 

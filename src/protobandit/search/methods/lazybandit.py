@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +48,7 @@ from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, reductions
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
+_MOST_EFFORT = 1e6
 _EXPENSIVE_EFFORT = 0.6  # factor of the effort if the metric is the user's own function
 _AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one rung
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
@@ -99,11 +99,12 @@ class LazyBandit(Method):
     effort: str | float = "balanced"
 
     def __post_init__(self) -> None:
-        is_name = isinstance(self.effort, str) and self.effort in EFFORTS
-        if not is_name and not (is_number(self.effort) and 0 < float(self.effort) < math.inf):
+        effort: Any = self.effort
+        is_name = isinstance(effort, str) and effort in EFFORTS
+        if not is_name and not (is_number(effort) and 0 < effort <= _MOST_EFFORT):
             raise InvalidInput(
                 f"effort={self.effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a "
-                f"finite number > 0."
+                f"number > 0, at most {_MOST_EFFORT:g}."
             )
 
     @property
@@ -113,7 +114,7 @@ class LazyBandit(Method):
 
     def with_more_effort(self) -> LazyBandit:
         larger = [name for name, level in EFFORTS.items() if level > self.level]
-        return replace(self, effort=larger[0] if larger else 2 * self.level)
+        return replace(self, effort=larger[0] if larger else min(2 * self.level, _MOST_EFFORT))
 
     def picks(
         self,

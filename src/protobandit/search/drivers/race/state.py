@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.foundation.slices import cuts
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import (
@@ -117,6 +118,7 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         _GROWTH[name](**_named(arrays, f"growth {i} "))
         for i, name in enumerate(saved.values["growth"])
     ]
+    _require_valid(arrays, growth, batches, oracle)
     table = FullTable.of(oracle, arrays["first arms"], batches[0].targets)
     ragged = RaggedTable.grown(table, batches, growth)
     swap_state = _restored_state(arrays, oracle, ragged.arms, batches)
@@ -131,6 +133,26 @@ def restore_state(control: SearchControl, oracle: Oracle, order: TargetOrder) ->
         values["n_swaps"],
         Strata(**strata) if strata else None,
         values["is_searched"],
+    )
+
+
+def _require_valid(
+    arrays: Mapping[str, Any],
+    growth: Sequence[Within | Entries | Extension],
+    batches: Sequence[RowBatch],
+    oracle: Oracle,
+) -> None:
+    """Raise unless all numbers with which a ragged table is made again are within its arrays."""
+    n_arms, is_valid = len(arrays["first arms"]), len(growth) == len(batches) > 0
+    for step, batch in zip(growth, batches, strict=False):
+        is_valid = is_valid and step.fits(n_arms, batch)
+        n_arms = len(step.kept) if isinstance(step, Extension) else n_arms
+    require_restorable(
+        is_valid
+        and are_within(arrays["first arms"], 0, len(oracle.problem.source))
+        and arrays["changes"].shape == (n_arms,)
+        and are_within(arrays["swap_state members"], 0, n_arms),
+        "distances",
     )
 
 
@@ -163,6 +185,13 @@ def _batches(saved: SavedState, oracle: Oracle) -> list[RowBatch]:
             saved.arrays[f"{name} {len(batches)}"] for name in ("rows", "order", "weights")
         )
         start = batches[-1].stop if batches else 0
+        require_restorable(
+            are_within(rows, 0, oracle.problem.n_target)
+            and are_within(order, 0, len(rows))
+            and len(order) in (0, len(rows))
+            and weights.shape == rows.shape,
+            "rows",
+        )
         targets = oracle.targets(rows)
         targets = targets.take(order) if len(order) else targets
         batches.append(RowBatch(start, targets, weights, rows, order))
@@ -192,6 +221,10 @@ def _restored_state(
     matrix = np.empty((len(own["members"]), batches[-1].stop), dtype=oracle.dtype)
     for slots, columns, block in _distances(oracle, arms[own["members"]], batches):
         matrix[slots, columns] = block
+    require_restorable(
+        are_within(own["places"], 0, matrix.size) and own["values"].shape == own["places"].shape,
+        "distances",
+    )
     matrix.ravel()[own["places"]] = own["values"]
     return SwapState.restored({**own, "matrix": matrix})
 
@@ -241,6 +274,13 @@ def restore_result(
     if values["is_short"]:
         control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
     prototypes, batches = saved.arrays["prototypes"], _batches(saved, oracle)
+    members = saved.arrays["swap_state members"]
+    require_restorable(
+        len(batches) > 0
+        and are_within(prototypes, 0, len(oracle.problem.source))
+        and are_within(members, 0, len(prototypes)),
+        "prototypes",
+    )
     return RungResult(
         rungs[values["place"]],
         prototypes,
