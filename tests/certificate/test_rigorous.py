@@ -63,11 +63,13 @@ def test_drawn_rows_have_equal_weights(problem, distances):
     assert found.contrast is None
 
 
-def test_two_prototypes_have_a_contrast(problem, distances):
+@pytest.mark.parametrize("n", [2, 6])
+def test_the_contrast_of_even_and_odd_prototypes(problem, distances, n):
     oracle = Oracle(problem)
     with oracle.at_work():
-        found = assign_target(oracle, PROTOTYPES[:2])
-    np.testing.assert_allclose(found.contrast, distances[:, 4] - distances[:, 0], atol=1e-12)
+        found = assign_target(oracle, np.arange(n))
+    even, odd = (distances[:, start:n:2].min(axis=1) for start in (0, 1))
+    np.testing.assert_allclose(found.contrast, even - odd, atol=1e-12)
 
 
 def assignment(nearest, contrast):

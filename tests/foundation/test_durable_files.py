@@ -10,6 +10,7 @@ import pytest
 import faults
 from protobandit.foundation import durable_files
 from protobandit.foundation.durable_files import (
+    PRIVATE,
     NotSynced,
     open_new,
     open_regular,
@@ -94,3 +95,65 @@ def test_a_file_system_that_cannot_synchronise_folders_is_accepted(number, tmp_p
     with faults.injected(tmp_path, faults.Kind(number, faults.SYNCS), 1) as layer:
         sync_folder(tmp_path)
     assert layer.is_reached
+
+
+@pytest.fixture
+def _no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_no_umask")
+def test_new_files_have_the_permissions_that_were_asked_for(tmp_path):
+    open_new(tmp_path / "usual").close()
+    open_new(tmp_path / "private", PRIVATE).close()
+    put(tmp_path / "replaced")
+    with replacing(tmp_path / "secret", permissions=PRIVATE):
+        pass
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in tmp_path.iterdir()}
+    assert modes == {"usual": 0o666, "private": 0o600, "replaced": 0o666, "secret": 0o600}
+
+
+@pytest.mark.parametrize("is_writable", [None, False, True])
+def test_a_file_is_opened_for_writing_only_if_asked(tmp_path, is_writable):
+    (tmp_path / "file").write_bytes(b"old")
+    options = {} if is_writable is None else {"is_writable": is_writable}
+    number = open_regular(tmp_path / "file", **options)
+    try:
+        if is_writable:
+            assert os.write(number, b"new") == 3
+        else:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.write(number, b"new")
+        assert len(os.pread(number, 9, 0)) == 3
+    finally:
+        os.close(number)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("link", errno.ELOOP), ("pipe", errno.EINVAL), ("folder", errno.EISDIR)]
+)
+def test_a_refused_file_is_named_and_closed(tmp_path, name, number, monkeypatch):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    opened, closed = [], []
+    system_open, system_close = os.open, os.close
+    monkeypatch.setattr(os, "open", lambda *given: opened.append(system_open(*given)) or opened[-1])
+    monkeypatch.setattr(os, "close", lambda number: closed.append(number) or system_close(number))
+    with pytest.raises(OSError, match=name) as caught:
+        open_regular(tmp_path / name)
+    assert (caught.value.errno, caught.value.filename) == (number, str(tmp_path / name))
+    sync_folder(tmp_path)
+    assert closed == opened
+
+
+def test_an_unsynchronised_name_is_reported_with_its_folder(tmp_path):
+    with (
+        faults.injected(tmp_path, faults.Kind(errno.EIO, faults.SYNCS), 1),
+        pytest.raises(NotSynced) as caught,
+    ):
+        durable_files.sync_names(tmp_path)
+    assert (caught.value.errno, caught.value.filename) == (errno.EIO, str(tmp_path))
+    assert caught.value.strerror == os.strerror(errno.EIO)
