@@ -13,7 +13,8 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 # These pages describe the code as it is; the changelog also names what is gone.
 PATHS = [
     *(ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"),
-    *(ROOT / "docs" / "internals.md", ROOT / "docs" / "theory.md"),
+    *(ROOT / "docs" / name for name in ("internals.md", "theory.md", "reliability.md")),
+    ROOT / "SECURITY.md",
 ]
 
 
