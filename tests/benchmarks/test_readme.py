@@ -26,6 +26,7 @@ WITHOUT_FIGURES = {
     "README.md": {"`method=`"},
     "benchmarks.md": {"what"},
     "choosing-a-method.md": {"situation"},
+    "reliability.md": {"promise"},
     "theory.md": {"method", "`search=`", "kind", "in the paper"},
 }
 # A number with a unit in which something was measured.

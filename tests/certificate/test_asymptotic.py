@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -168,11 +169,20 @@ def bound_and_draws(monkeypatch, *, confidence, cost, is_weighted=False, shift=0
             oracle, prototypes, *numbers, confidence, np.random.default_rng(9), cost
         )
     again = np.random.default_rng(9)
-    near = cdist(target, target[1:8][prototypes]).min(axis=1)
+    distances = cdist(target, target[1:8])
+    near = distances[:, prototypes].min(axis=1)
     order = SCOUTS, GUIDES, ROWS
     draws = [with_the_far_row(Oracle(problem), n, again) for n in order]
     assert found.n_rows == sum(len(np.unique(rows)) for rows in draws[1:])
     assert oracle.evaluations.total() == 2 * SCOUTS + 7 * found.n_rows
+    # Distances to the selection are cut off at the farthest scout. No set of two reaches less than
+    # the dual bound, which is close to the best of them.
+    unit, farthest = near[draws[0]].mean(), near[draws[0]].max()
+    gaps = distances[draws[2]] - np.minimum(near[draws[2]], farthest)[:, None]
+    values = np.log1p(seen["bet"] * gaps / unit) / seen["bet"]
+    pairs = combinations(range(7), 2)
+    least = min(values[:, list(pair)].min(axis=1).mean() for pair in pairs)
+    assert least - 0.02 < seen["bound"] <= min(least, 0) + 1e-9
     return found, seen, near[draws[0]], near[draws[2]]
 
 
