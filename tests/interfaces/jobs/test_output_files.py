@@ -188,3 +188,21 @@ def test_devices_are_written_in_place():
         output_files.open_for_writing(Path("/dev/full"), force=False) as file,
     ):
         file.write(b"too much")
+
+
+def test_an_existing_file_is_replaced_only_if_that_is_allowed(tmp_path):
+    path = tmp_path / "file"
+    asked = []
+
+    def answer(is_allowed):
+        return lambda target: asked.append(target) or is_allowed
+
+    assert output_files.destination(path, force=False, is_replaceable=answer(False)) == path
+    assert not asked, "there is no file yet"
+    path.write_bytes(b"old")
+    assert output_files.destination(path, force=False, is_replaceable=answer(True)) == path
+    assert output_files.destination(path, force=True) == path
+    for options in ({}, {"is_replaceable": answer(False)}):
+        with pytest.raises(InvalidInput, match=r"file' exists\. Pass --force"):
+            output_files.destination(path, force=False, **options)
+    assert asked == [path, path]
