@@ -222,3 +222,12 @@ def test_a_choice_is_proven_only_if_every_dropped_arm_was_read_to_the_end(counts
         search.send(_seen(counts, means, spreads))
     assert end.value.value.arms.tolist() == [0]
     assert end.value.value.is_proven is (min(counts) == 100)
+
+
+def test_a_choice_is_proven_only_if_every_chosen_arm_was_read_to_the_end():
+    search = SuccessiveElimination().identify(np.arange(3), Terms(100, picks=2))
+    next(search)
+    with pytest.raises(StopIteration) as end:
+        search.send(_seen([100, 50, 100], [10.0, 9.0, 0.0], [1e-6] * 3))
+    assert end.value.value.arms.tolist() == [0, 1]
+    assert not end.value.value.is_proven
