@@ -206,3 +206,36 @@ def test_an_existing_file_is_replaced_only_if_that_is_allowed(tmp_path):
         with pytest.raises(InvalidInput, match=r"file' exists\. Pass --force"):
             output_files.destination(path, force=False, **options)
     assert asked == [path, path]
+
+
+def test_replaced_results_and_their_names_are_synchronised(tmp_path):
+    for name in FILES:
+        (tmp_path / name).write_bytes(b"old")
+    with faults.injected(tmp_path) as layer:
+        output_files.write_results(tmp_path, FILES, force=True)
+    calls = [call for call in layer.calls if call[0] in {"fsync", "replace"}]
+    assert [name for name, _ in calls] == ["fsync"] * len(FILES) + ["replace"] * len(FILES) + [
+        "fsync"
+    ]
+    assert calls[-1][1] == ".", "the names in the folder"
+
+
+def test_an_existing_folder_is_tried_before_the_work(tmp_path):
+    with (
+        faults.injected(tmp_path, faults.BROKEN_DISK, 1),
+        pytest.raises(ProtobanditError, match="cannot write"),
+    ):
+        output_files.require_writable_folder(tmp_path, force=False)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_bytes_are_written_at_once(tmp_path):
+    path = tmp_path / "file"
+    output_files.write_atomically(path, b"content")
+    assert contents(tmp_path) == {"file": b"content"}
+    with (
+        faults.injected(tmp_path, faults.FULL_DISK, 1),
+        pytest.raises(ProtobanditError, match="cannot write 'link'"),
+    ):
+        output_files.write_atomically(path, b"other", shown=Path("link"))
+    assert contents(tmp_path) == {"file": b"content"}
