@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+import faults
 from protobandit.rows.files import row_file
 from protobandit.rows.files.row_file import (
     is_abandoned,
@@ -202,3 +203,37 @@ def test_only_the_file_of_a_killed_writer_is_abandoned(tmp_path):
     with unfinished_rows(tmp_path, ROWS.shape, ROWS.dtype, 0o600) as unfinished:
         assert not is_abandoned(unfinished.path)
     assert not is_abandoned(unfinished.path), "it is gone"
+
+
+def test_rows_are_on_the_disk_before_they_get_their_name(tmp_path):
+    with faults.injected(tmp_path) as layer:
+        write(tmp_path / "a.rows")
+    done = [name for name, _ in layer.calls]
+    assert "fsync" in done[: done.index("replace")]
+
+
+def test_disk_space_is_allocated_before_rows_are_stored(tmp_path, monkeypatch):
+    asked = []
+    allocate = row_file._allocate
+    monkeypatch.setattr(row_file, "_allocate", lambda file, n: asked.append(n) or allocate(file, n))
+    write(tmp_path / "a.rows")
+    assert asked == [PAGE + ROWS.nbytes]
+
+
+def test_a_file_is_private_from_the_moment_it_exists(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "fchmod")
+    before = os.umask(0)
+    try:
+        write(tmp_path / "a.rows", mode=0o644)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.rows").stat().st_mode) == 0o600
+
+
+def test_the_header_of_a_file_of_another_size_is_not_read(tmp_path):
+    path = tmp_path / "a.rows"
+    write(path)
+    with path.open("ab") as file:
+        file.write(b"x")
+    with open_row_file(path) as file:
+        assert read_header(file) is None
