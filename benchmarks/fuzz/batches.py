@@ -1,0 +1,51 @@
+"""Cases in processes of their own, so that a crash of the interpreter has a name.
+
+A batch writes one line when a case starts and one when it ends. If the process dies, the case that
+was running is the one that killed it, and a new process continues after it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from benchmarks.fuzz.cases import Outcome, kind_of, run_case
+
+_LONGEST = 300  # seconds of one case; compiling on a busy machine is slow
+
+
+def run_here(seed: int, numbers: range, kind: str | None = None) -> None:
+    """Run cases in this process and print a line as each starts and ends."""
+    faulthandler.enable()
+    for number in numbers:
+        print(json.dumps({"started": number}), flush=True)
+        faulthandler.dump_traceback_later(_LONGEST, exit=True)
+        outcome = run_case(seed, number, kind=kind)
+        faulthandler.cancel_dump_traceback_later()
+        print(json.dumps({"outcome": asdict(outcome)}), flush=True)
+
+
+def run_batch(seed: int, numbers: range, kind: str | None = None) -> Iterator[Outcome]:
+    """Run cases in other processes and yield their outcomes."""
+    while len(numbers):
+        command = [sys.executable, "-m", "benchmarks.fuzz", "--batch", "--seed", str(seed)]
+        command += ["--first", str(numbers[0]), "--cases", str(len(numbers))]
+        command += [] if kind is None else ["--kind", kind]
+        # Standard error goes to a pipe that is read at the end: a few lines of a traceback.
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        running = numbers[0]
+        for line in done.stdout.splitlines():
+            record = json.loads(line)
+            running = record.get("started", running)
+            if "outcome" in record:
+                yield Outcome(**record["outcome"])
+                numbers = numbers[1:]
+        if len(numbers):
+            text = " ".join(done.stderr.split())[-300:]
+            complaint = f"the process ended with code {done.returncode}: {text}"
+            yield Outcome(running, kind or kind_of(seed, running), complaints=[complaint])
+            numbers = numbers[1:]

@@ -1,0 +1,65 @@
+"""Cases of the estimators `KMedoids` and `PrototypeSelector`."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+import protobandit as pb
+from benchmarks.fuzz.attempts import Report
+from benchmarks.fuzz.distances import distances
+from benchmarks.fuzz.judge import Truth, judged_assignment
+from benchmarks.fuzz.rows import Random, table
+from benchmarks.fuzz.selecting import method
+
+_OWN_WARNINGS = (UserWarning, ConvergenceWarning)  # KMedoids issues them on purpose
+_METRICS = ("euclidean", "manhattan", "chebyshev", "sqeuclidean")
+
+
+def estimator(random: Random, report: Report) -> None:
+    """Fit an estimator to rows in any container, and predict."""
+    metric = str(random.choice(_METRICS))
+    n = int(random.choice([1, 2, random.integers(3, 12), 40]))
+    rows = table(random, metric, n, 3, share_odd=float(random.choice([0, 0.3])))
+    k = int(random.integers(1, n + 1))
+    chosen = method(random)
+    options = {"metric": metric, "method": chosen, "random_state": 0, "n_jobs": 1}
+    model: Any = pb.KMedoids(k, **options)
+    if random.random() < 0.5:
+        model = pb.PrototypeSelector(k, **options)
+    weights = None
+    if random.random() < 0.4:
+        weights = random.random(n) * (random.random(n) < 0.7)
+        weights[: max(k, 1)] = 1.0
+    report.describe(model=type(model).__name__, k=k, rows=f"{rows.style} {rows.container}")
+    report.describe(metric=metric, method=chosen, weights=weights is not None)
+
+    def made(call: Any) -> Any:
+        return report.made(call, errors_of="sklearn", expected=_OWN_WARNINGS)
+
+    if made(lambda: model.fit(rows.given, sample_weight=weights)) is None or rows.numbers is None:
+        return
+    selection = model.selection_
+    precision = 2.0**-24 if getattr(selection.prototypes, "dtype", None) == "f4" else 2.0**-53
+    shares = np.ones(n) if weights is None else weights
+    truth = Truth(distances(metric, rows.numbers, rows.numbers), shares, k, precision=precision)
+    d = truth.d[:, selection.indices]
+    report.complaints += judged_assignment(model.labels_, None, d, truth)
+    if selection.cost_error == 0:
+        inertia = float(shares @ d.min(axis=1))
+        allowed = float(truth.slack(inertia)) * max(1.0, float(shares.sum()))
+        if not math.isclose(model.inertia_, inertia, abs_tol=allowed):
+            report.complaints.append(f"inertia {model.inertia_} where {inertia} is true")
+    labels = made(lambda: model.predict(rows.given))
+    if labels is not None and not np.array_equal(labels, model.labels_):
+        report.complaints.append("predict and labels_ differ")
+    moved = made(lambda: model.transform(rows.given))
+    if moved is not None and (abs(moved - d) > 2 * truth.slack(d)).any():
+        report.complaints.append("transform gives wrong distances")
+    copy = made(lambda: pickle.loads(pickle.dumps(model)).predict(rows.given))
+    if copy is not None and not np.array_equal(copy, model.labels_):
+        report.complaints.append("a pickled estimator predicts other labels")
