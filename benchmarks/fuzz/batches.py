@@ -10,11 +10,12 @@ import faulthandler
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from benchmarks.fuzz.cases import Outcome, kind_of, run_case
 
+PROGRAM = (sys.executable, "-m", "benchmarks.fuzz")
 _LONGEST = 300  # seconds of one case; compiling on a busy machine is slow
 
 
@@ -29,13 +30,14 @@ def run_here(seed: int, numbers: range, kind: str | None = None) -> None:
         print(json.dumps({"outcome": asdict(outcome)}), flush=True)
 
 
-def run_batch(seed: int, numbers: range, kind: str | None = None) -> Iterator[Outcome]:
+def run_batch(
+    seed: int, numbers: range, kind: str | None = None, *, program: Sequence[str] = PROGRAM
+) -> Iterator[Outcome]:
     """Run cases in other processes and yield their outcomes."""
     while len(numbers):
-        command = [sys.executable, "-m", "benchmarks.fuzz", "--batch", "--seed", str(seed)]
+        command = [*program, "--batch", "--seed", str(seed)]
         command += ["--first", str(numbers[0]), "--cases", str(len(numbers))]
         command += [] if kind is None else ["--kind", kind]
-        # Standard error goes to a pipe that is read at the end: a few lines of a traceback.
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         running = numbers[0]
         for line in done.stdout.splitlines():

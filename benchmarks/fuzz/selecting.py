@@ -1,4 +1,4 @@
-"""Cases of `select` whose answer is known: numbers, the user's metrics, texts, matrices, classes."""
+"""Cases of `select` whose answer is known: numbers, own metrics, texts, matrices, classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.fuzz.judge import (
     judged_certificate,
 )
 from benchmarks.fuzz.rows import Random, Table, table, values
-from protobandit.methods import METHODS, SEARCHES, LazyBandit
+from protobandit.methods import METHODS, SEARCHES
 
 _PRECISIONS = {"float32": 2.0**-24, "float64": 2.0**-53}
 _SURE = 1 - 1e-9  # a confidence that never fails by chance
@@ -86,7 +86,9 @@ class Demand:
 def demand(random: Random, n: int) -> Demand:
     """Return k, constraints and a goal for ``n`` source rows."""
     k = int(random.choice([1, n, random.integers(1, n + 1), min(n, random.integers(1, 6))]))
-    kind = str(random.choice(["none", "none", "fixed", "groups", "costs", "goal", "auto", "limits"]))
+    kind = str(
+        random.choice(["none", "none", "fixed", "groups", "costs", "goal", "auto", "limits"])
+    )
     if kind == "fixed":
         fixed = random.permutation(n)[: random.integers(0, k + 1)].tolist()
         given = pb.Constraints(fixed=fixed)
@@ -311,7 +313,7 @@ def _queried(
 
 
 def _planned(report: Report, arguments: Mapping[str, Any], selection: Any) -> None:
-    """A plan must exist for every accepted call, and hold."""
+    """Check that an accepted call has a plan, and keeps it."""
     passed = {k: v for k, v in arguments.items() if k != "random_state"}
     plan = report.made(lambda: pb.plan(**passed), is_due=True)
     if plan is None:
@@ -358,7 +360,9 @@ def own_metric(random: Random, report: Report) -> None:
     tables = [
         Table(rows, rows, "normal", "array")
         for rows in (
-            values(random, "", _size(random), d, str(random.choice(["normal", "whole", "repeated"])))
+            values(
+                random, "", _size(random), d, str(random.choice(["normal", "whole", "repeated"]))
+            )
             for _ in range(2)
         )
     ]
@@ -430,9 +434,7 @@ def by_class(random: Random, report: Report) -> None:
     )
     if selection is None:
         return
-    truth = Truth(
-        distances("euclidean", rows, rows), np.ones(n), k, precision=2.0**-53, has_k=True
-    )
+    truth = Truth(distances("euclidean", rows, rows), np.ones(n), k, precision=2.0**-53, has_k=True)
     chosen_rows = selection.indices
     if set(labels[chosen_rows].tolist()) != {0, 1, 2}:
         report.complaints.append(f"a class has no prototype: {labels[chosen_rows]}")

@@ -27,10 +27,9 @@ class Summary:
 
     def line(self, outcome: Outcome) -> str:
         kind = f" --kind '{self.kind}'" if self.kind else ""
-        return (
-            f"--seed {self.seed} --case {outcome.number}{kind} ({outcome.kind}: {outcome.text:.200}): "
-            f"{' | '.join(outcome.complaints):.400}"
-        )
+        case = f"--seed {self.seed} --case {outcome.number}{kind}"
+        complaints = " | ".join(outcome.complaints)
+        return f"{case} ({outcome.kind}: {outcome.text:.200}): {complaints:.400}"
 
     def __str__(self) -> str:
         head = f"{'kind':<20}" + "".join(f"{verdict:>10}" for verdict in VERDICTS)
