@@ -14,7 +14,7 @@ from benchmarks.fuzz.attempts import Report
 from benchmarks.fuzz.distances import distances
 from benchmarks.fuzz.judge import Truth, judged_assignment
 from benchmarks.fuzz.rows import Random, table
-from benchmarks.fuzz.selecting import method
+from benchmarks.fuzz.selecting import method, precision
 
 _OWN_WARNINGS = (UserWarning, ConvergenceWarning)  # KMedoids issues them on purpose
 _METRICS = ("euclidean", "manhattan", "chebyshev", "sqeuclidean")
@@ -44,9 +44,9 @@ def estimator(random: Random, report: Report) -> None:
     if made(lambda: model.fit(rows.given, sample_weight=weights)) is None or rows.numbers is None:
         return
     selection = model.selection_
-    precision = 2.0**-24 if getattr(selection.prototypes, "dtype", None) == "f4" else 2.0**-53
     shares = np.ones(n) if weights is None else weights
-    truth = Truth(distances(metric, rows.numbers, rows.numbers), shares, k, precision=precision)
+    d = distances(metric, rows.numbers, rows.numbers)
+    truth = Truth(d, shares, k, precision=precision(selection))
     d = truth.d[:, selection.indices]
     report.complaints += judged_assignment(model.labels_, None, d, truth)
     if selection.cost_error == 0:

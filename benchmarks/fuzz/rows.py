@@ -102,8 +102,10 @@ def values(random: Random, metric: str, n: int, d: int, style: str) -> Any:
     rows = STYLES[style](random, n, d)
     if metric in OF_SHARES:
         return abs(rows) + (style in ORDINARY_STYLES)
-    if metric in OF_FLAGS:
-        return (rows > 0.5).astype(float) if style in ORDINARY_STYLES else rows
+    if metric in OF_FLAGS and style in ORDINARY_STYLES:
+        rows = (rows > 0.5).astype(float)
+        rows[:, 0] = 1  # no empty set, for which some of these metrics are not defined
+        return rows
     if metric == "haversine" and style in ORDINARY_STYLES:
         return np.remainder(rows, 1.5)
     if metric == "correlation" and style in ORDINARY_STYLES:

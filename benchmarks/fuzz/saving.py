@@ -16,6 +16,7 @@ from benchmarks.fuzz.attempts import Report
 from benchmarks.fuzz.distances import distances
 from benchmarks.fuzz.judge import Truth, compared, judged
 from benchmarks.fuzz.rows import Random, values
+from benchmarks.fuzz.selecting import precision
 from protobandit.data import open_rows
 
 
@@ -95,7 +96,8 @@ def file(random: Random, report: Report) -> None:
         if selection is None:
             return
         d = distances("euclidean", rows, rows)
-        report.complaints += judged(selection, Truth(d, np.ones(len(rows)), k, precision=2.0**-53))
+        truth = Truth(d, np.ones(len(rows)), k, precision=precision(selection))
+        report.complaints += judged(selection, truth)
         if not path.name.endswith(".npz"):
             plain = pb.select(rows, k=k, method="lazygreedy", random_state=state)
             report.complaints += compared(plain, selection, "a file")
