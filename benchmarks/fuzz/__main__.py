@@ -22,7 +22,7 @@ from benchmarks.fuzz.batches import run_batch, run_here
 from benchmarks.fuzz.cases import KINDS, Outcome, run_case
 from benchmarks.fuzz.summary import Summary
 
-_BATCH = 100
+_BATCH = 250
 
 
 def main() -> int:
