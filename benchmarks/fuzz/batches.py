@@ -10,8 +10,10 @@ import faulthandler
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import IO
 
 from benchmarks.fuzz.cases import Outcome, kind_of, run_case
 
@@ -38,16 +40,22 @@ def run_batch(
         command = [*program, "--batch", "--seed", str(seed)]
         command += ["--first", str(numbers[0]), "--cases", str(len(numbers))]
         command += [] if kind is None else ["--kind", kind]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
         running = numbers[0]
-        for line in done.stdout.splitlines():
-            record = json.loads(line)
-            running = record.get("started", running)
-            if "outcome" in record:
-                yield Outcome(**record["outcome"])
-                numbers = numbers[1:]
+        with tempfile.TemporaryFile("w+") as errors, _started(command, errors) as process:
+            for line in process.stdout or ():
+                record = json.loads(line)
+                running = record.get("started", running)
+                if "outcome" in record:
+                    yield Outcome(**record["outcome"])
+                    numbers = numbers[1:]
+            code = process.wait()
+            errors.seek(0)
+            text = " ".join(errors.read().split())[-300:]
         if len(numbers):
-            text = " ".join(done.stderr.split())[-300:]
-            complaint = f"the process ended with code {done.returncode}: {text}"
+            complaint = f"the process ended with code {code}: {text}"
             yield Outcome(running, kind or kind_of(seed, running), complaints=[complaint])
             numbers = numbers[1:]
+
+
+def _started(command: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)

@@ -23,7 +23,8 @@ def _root_of_squares(t, s):
 
 def _cosine(t, s):
     dot = (t * s).sum(axis=2)
-    return 1 - _ratio(dot, np.sqrt((t**2).sum(axis=2)) * np.sqrt((s**2).sum(axis=2)))
+    lengths = np.sqrt((t**2).sum(axis=2)) * np.sqrt((s**2).sum(axis=2))
+    return np.maximum(1 - _ratio(dot, lengths), 0)
 
 
 def _correlation(t, s):

@@ -220,7 +220,8 @@ def judged_certificate(certificate: Any, chosen: Any, truth: Truth) -> list[str]
     complaints, slack = [], float(truth.slack(best) + truth.slack(cost))
     if certificate.cost_bound > best + slack:
         complaints.append(f"certified {certificate.cost_bound} as a bound of the best cost {best}")
-    if cost > certificate.cost_ratio * best + slack:
+    is_proven = math.isfinite(certificate.cost_ratio)
+    if is_proven and cost > certificate.cost_ratio * best + slack:
         complaints.append(f"certified ratio {certificate.cost_ratio} of {cost} to {best}")
     if certificate.cost_ratio < 1:
         complaints.append(f"certified ratio {certificate.cost_ratio} is below 1")

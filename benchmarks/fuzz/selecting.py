@@ -160,8 +160,7 @@ def _size(random: Random) -> int:
 def numbers(random: Random, report: Report) -> None:
     """Select from numbers in any container, by any method, metric and constraint."""
     name = str(random.choice(list(DEFINITIONS)))
-    measure = "minkowski" if name == "minkowski3" else name
-    metric = pb.metric("minkowski", {"p": 3}) if name == "minkowski3" else name
+    metric = pb.metric("minkowski", {"p": 3}) if name == "minkowski3" else pb.metric(name)
     d = 2 if name == "haversine" else int(random.choice([1, 2, 3, 8, 20]))
     share_odd = float(random.choice([0, 0, 0.3]))
     source = table(random, name, _size(random), d, share_odd=share_odd)
@@ -170,7 +169,7 @@ def numbers(random: Random, report: Report) -> None:
         target = table(random, name, _size(random), d, share_odd=share_odd)
     both = [source] if target is None else [source, target]
     layouts = {each.is_sparse for each in both}
-    is_taken = layouts == {False} or (layouts == {True} and "sparse" in pb.METRICS[measure].kinds)
+    is_taken = layouts == {False} or (layouts == {True} and "sparse" in metric.kinds)
     is_due = all(each.is_ordinary for each in both) and is_taken and d > 1
     solved(
         random,
