@@ -68,11 +68,13 @@ class Report:
 def judged_error(error: Exception, errors_of: str = "") -> list[str]:
     """Return what is wrong with an error that reached the caller."""
     frames = traceback.extract_tb(error.__traceback__)
-    if errors_of and f"/{errors_of}/" in frames[-1].filename:
+    at = [n for n, each in enumerate(frames) if "protobandit" in Path(each.filename).parts]
+    deeper = frames[at[-1] + 1 :] if at else frames
+    if errors_of and any(f"/{errors_of}/" in each.filename for each in deeper):
         return []
     if type(error) not in _OWN_ERRORS:
-        own = [each for each in frames if "protobandit" in Path(each.filename).parts] or frames
-        where = f"{_place(own[-1].filename)}:{own[-1].lineno}"
+        last = frames[at[-1] if at else -1]
+        where = f"{_place(last.filename)}:{last.lineno}"
         return [f"{type(error).__name__} from {where}: {str(error)[:200]}"]
     message, complaints = str(error), []
     if not message.endswith("."):

@@ -11,7 +11,7 @@ from benchmarks.fuzz.attempts import Report
 from benchmarks.fuzz.estimating import estimator
 from benchmarks.fuzz.hostile import hostile_call, hostile_metric, hostile_query
 from benchmarks.fuzz.saving import damaged_file, damaged_json, file
-from benchmarks.fuzz.selecting import by_class, matrix, numbers, own_metric, texts
+from benchmarks.fuzz.selecting import by_class, large, matrix, numbers, own_metric, texts
 
 VERDICTS = ("accepted", "refused", "failed")
 
@@ -19,6 +19,7 @@ VERDICTS = ("accepted", "refused", "failed")
 KINDS: dict[str, tuple[Callable[[np.random.Generator, Report], None], int]] = {
     "numbers": (numbers, 8),
     "own metric": (own_metric, 3),
+    "large": (large, 1),
     "texts": (texts, 1),
     "matrix": (matrix, 1),
     "classes": (by_class, 1),

@@ -37,11 +37,15 @@ def estimator(random: Random, report: Report) -> None:
         weights[: max(k, 1)] = 1.0
     report.describe(model=type(model).__name__, k=k, rows=f"{rows.style} {rows.container}")
     report.describe(metric=metric, method=chosen, weights=weights is not None)
+    target = None
+    if weights is None and isinstance(model, pb.PrototypeSelector) and random.random() < 0.5:
+        target = random.normal(size=(n + 3, 3))
+    fitted = {"sample_weight": weights} if target is None else {"target": target}
 
     def made(call: Any) -> Any:
         return report.made(call, errors_of="sklearn", expected=_OWN_WARNINGS)
 
-    if made(lambda: model.fit(rows.given, sample_weight=weights)) is None or rows.numbers is None:
+    if made(lambda: model.fit(rows.given, **fitted)) is None or rows.numbers is None:
         return
     selection = model.selection_
     shares = np.ones(n) if weights is None else weights
@@ -50,8 +54,12 @@ def estimator(random: Random, report: Report) -> None:
     d = truth.d[:, selection.indices]
     report.complaints += judged_assignment(model.labels_, None, d, truth)
     if selection.cost_error == 0:
-        inertia = float(shares @ d.min(axis=1))
-        allowed = float(truth.slack(inertia)) * max(1.0, float(shares.sum()))
+        represented = d
+        if target is not None:
+            represented = distances(metric, target, rows.numbers[selection.indices])
+            shares = np.ones(len(target))
+        inertia = float(shares @ represented.min(axis=1))
+        allowed = float(truth.slack(inertia + represented.max())) * max(1.0, float(shares.sum()))
         if not math.isclose(model.inertia_, inertia, abs_tol=allowed):
             report.complaints.append(f"inertia {model.inertia_} where {inertia} is true")
     labels = made(lambda: model.predict(rows.given))

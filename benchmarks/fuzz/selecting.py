@@ -20,8 +20,8 @@ from benchmarks.fuzz.judge import (
     judged_assignment,
     judged_certificate,
 )
-from benchmarks.fuzz.rows import Random, Table, table, values
-from protobandit.methods import METHODS, SEARCHES
+from benchmarks.fuzz.rows import Random, Table, table, values, wrapped
+from protobandit.methods import METHODS, SEARCHES, LazyBandit
 
 _PRECISIONS = {"float32": 2.0**-24, "float64": 2.0**-53}
 _PRODUCT_PRECISION = 2.0**-40  # digits cancel in products of sparse rows, and of many columns
@@ -54,7 +54,7 @@ def method(random: Random, needs: frozenset[str] = frozenset()) -> Any:
     if random.random() < 0.2:
         return "auto"
     is_any = random.random() < 0.1
-    names = [name for name, kind in METHODS.items() if is_any or needs <= kind.supports]
+    names = [name for name in METHODS if is_any or needs <= _supports(name)]
     kind = METHODS[str(random.choice(names))]
     varied = [each.name for each in fields(kind) if each.name in _VARIED]
     if not varied or random.random() < 0.4:
@@ -66,9 +66,9 @@ def method(random: Random, needs: frozenset[str] = frozenset()) -> Any:
 
 def _supports(chosen: Any) -> frozenset[str]:
     if isinstance(chosen, str) and chosen == "auto":
-        return frozenset({"fixed", "groups", "costs", "until"})
-    found: frozenset[str] = (METHODS[chosen] if isinstance(chosen, str) else chosen).supports
-    return found
+        return frozenset({"fixed", "groups", "costs", "until", "certified"})
+    kind = METHODS[chosen] if isinstance(chosen, str) else chosen
+    return frozenset(kind.supports | ({"certified"} if kind.name == LazyBandit.name else set()))
 
 
 def name_of(chosen: Any) -> str:
@@ -85,12 +85,13 @@ class Demand:
     is_feasible: bool = True  # False also if it is not known
 
 
+_DEMANDS = ("none", "none", "fixed", "groups", "costs", "goal", "auto", "limits", "certified")
+
+
 def demand(random: Random, n: int) -> Demand:
     """Return k, constraints and a goal for ``n`` source rows."""
     k = int(random.choice([1, n, random.integers(1, n + 1), min(n, random.integers(1, 6))]))
-    kind = str(
-        random.choice(["none", "none", "fixed", "groups", "costs", "goal", "auto", "limits"])
-    )
+    kind = str(random.choice(_DEMANDS))
     if kind == "fixed":
         fixed = random.permutation(n)[: random.integers(0, k + 1)].tolist()
         given = pb.Constraints(fixed=fixed)
@@ -113,6 +114,10 @@ def demand(random: Random, n: int) -> Demand:
         return Demand({"until": goal}, {"k": n, "has_k": False}, frozenset({"until"}), False)
     if kind == "auto":
         return Demand({"k": "auto"}, {"k": n, "has_k": False}, frozenset({"until"}))
+    if kind == "certified":
+        goal = pb.Certified(float(random.choice([1, 1.05, 2])), confidence=_SURE)
+        given = {"k": k, "until": goal, "limits": pb.Limits(evaluations=10**6)}
+        return Demand(given, {"k": k}, frozenset({"certified"}))
     if kind == "limits":
         limits = pb.Limits(evaluations=int(random.choice([1, 10, 1000, 10**9])), seconds=1e6)
         return Demand({"k": k, "limits": limits}, {"k": k, "has_k": False}, is_feasible=False)
@@ -183,6 +188,25 @@ def numbers(random: Random, report: Report) -> None:
     )
 
 
+def large(random: Random, report: Report) -> None:
+    """Select from rows that are too many for most methods to read them all."""
+    name = str(random.choice(["euclidean", "manhattan", "sqeuclidean", "cosine"]))
+    style = str(random.choice(["normal", "whole", "repeated", "clusters"]))
+    container = str(random.choice(["array", "float32", "csr", "Fortran"]))
+    n, n_target = int(random.integers(100, 300)), int(random.integers(1_000, 4_000))
+    both = values(random, name, n + n_target, 2, style)
+    solved(
+        random,
+        report,
+        source=wrapped(random, both[:n], style, container),
+        target=wrapped(random, both[n:], style, container),
+        metric=name,
+        definition=lambda t, s: distances(name, t, s),
+        size=1.0 if name in OF_UNIT_SIZE else 0.0,
+        is_due=True,
+    )
+
+
 def solved(
     random: Random,
     report: Report,
@@ -224,7 +248,7 @@ def solved(
     d = definition(represented.numbers, source.numbers)
     truth = Truth(d, true_weights, precision=precision(selection), size=size, **asked.truth)
     report.complaints += judged(selection, truth)
-    if "until" in asked.arguments and selection.parameters.get("r") == 1:
+    if "until" in asked.arguments:
         report.complaints += _goal(selection, asked.arguments["until"], truth)
     if counted is not None and name_of(chosen) not in _OF_KERNELS:
         spent = sum(selection.evaluations_by_phase.values())
@@ -256,6 +280,12 @@ def precision(selection: Any) -> float:
 
 def _goal(selection: Any, goal: Any, truth: Truth) -> list[str]:
     chosen = selection.indices
+    if isinstance(goal, pb.Certified):
+        return judged_certificate(selection.certificate, chosen, truth)
+    if (
+        selection.parameters.get("r") != 1
+    ):  # several rows are picked by their gains before the first
+        return []
     if isinstance(goal, pb.Coverage):
         nearest = np.minimum.accumulate(truth.d[:, chosen], axis=1)
         slack = truth.slack(goal.radius)
@@ -303,6 +333,12 @@ def _queried(
         found = report.made(lambda: selection.at(k), is_due=True)
         if found is not None and not np.array_equal(found.indices, selection.indices[:k]):
             report.complaints.append(f"at({k}) has the indices {found.indices}")
+    if random.random() < 0.1 and selection.k < truth.d.shape[1]:
+        k = int(random.integers(selection.k, truth.d.shape[1] + 1))
+        found = report.made(lambda: selection.extended(k, random_state=0))
+        if found is not None:
+            first = selection.indices.tolist()
+            report.complaints += judged(found, replace(truth, k=k, fixed=first, has_k=False))
     if random.random() < 0.3:
         text = report.made(selection.to_json, is_due=True)
         own = selection.metric if callable(getattr(selection.metric, "fill", None)) else None
