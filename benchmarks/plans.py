@@ -168,9 +168,9 @@ def compare(name: str, case: Case, scale: int) -> Comparison:
     pb.select(**case.arguments(scale, share=0.2), random_state=1)  # compile, start threads
     arguments = case.arguments(scale)
     plan = pb.plan(**arguments)
-    started, before = perf_counter(), _resident_bytes()
+    started, before = perf_counter(), resident_bytes()
     chosen = pb.select(**arguments, random_state=0)
-    seconds, after = perf_counter() - started, _peak_bytes()
+    seconds, after = perf_counter() - started, peak_bytes()
     memory = None if before is None or after is None else float(after - before)
     phases = chosen.evaluations_by_phase
     planned = {
@@ -192,7 +192,7 @@ def _ratio(needed: float | None, planned: float | None) -> float | None:
     return None if needed is None or not planned else needed / planned
 
 
-def _resident_bytes() -> int | None:
+def resident_bytes() -> int | None:
     """Return the resident memory, from which the peak is measured; None if it is unknown."""
     gc.collect()
     with suppress(OSError, AttributeError):
@@ -202,7 +202,8 @@ def _resident_bytes() -> int | None:
     return None
 
 
-def _peak_bytes() -> int | None:
+def peak_bytes() -> int | None:
+    """Return the peak of the resident memory; None if it is unknown."""
     return _status_bytes("VmHWM") if _STATUS.exists() else None
 
 

@@ -42,6 +42,7 @@ _WEIGHT_OF_ROWS = 20.0  # a pocket by weight has this many times fewer rows
 EFFORTS: dict[str, Any] = {e: LazyBandit(effort=e) for e in ("fast", "balanced", "thorough")}
 OTHERS: dict[str, Any] = {
     "protobandit": "protobandit",
+    "banditpam": "banditpam",
     "onebatch": "onebatch",
     "clara": "clara",
     "clarans": "clarans",

@@ -12,16 +12,24 @@ import signal
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
+
+import numpy as np
 
 import protobandit as pb
+from protobandit.methods import METHODS
 from protobandit.oracle import oracle, tasks
 from protobandit.run import observer
 from protobandit.run.checkpoint import archive, evaluation_log
 from protobandit.search.methods import lazybandit
 from watched import Counting, call, outcome, resumed
 
+# With many columns, distances are matrix products, whose last bits depend on the rows multiplied.
+_wide = np.random.default_rng(6).normal(size=(2170, 30)).astype(np.float32)
+WIDE = {"source": _wide[:70], "target": _wide[70:]}
 BUILT_IN = {
-    name: call(name) for name in ("lazygreedy", "lazybandit", "fasterpam", "protobandit", "classes")
+    **{name: {**call(name), **WIDE} for name in METHODS},
+    **{name: call(name) for name in ("classes", "lazybandit, far rows", "refined, local")},
 }
 OWN = {
     f"{name}, own metric": {**call(name), "metric": Counting().metric}
@@ -46,6 +54,19 @@ def die_at(n: int, owner: type, method: str) -> None:
     setattr(owner, method, counted)
 
 
+def n_calls(arguments: dict, path: Path, owner: type, method: str) -> int:
+    """Return how often a search with a checkpoint calls a method."""
+    original, calls = getattr(owner, method), []
+
+    def counted(*values: object, **named: object) -> object:
+        calls.append(method)
+        return original(*values, **named)
+
+    with mock.patch.object(owner, method, counted):
+        resumed(arguments, path)
+    return len(calls)
+
+
 def killed(arguments: dict, path: Path, n: int, owner: type, method: str) -> int:
     """Run a search in a child that kills itself; return the signal that ended it."""
     with warnings.catch_warnings():
@@ -60,17 +81,17 @@ def killed(arguments: dict, path: Path, n: int, owner: type, method: str) -> int
 
 
 def main(folder: Path) -> None:
-    kills = {}
-    writes = [(n, archive.CheckpointFile, "_write") for n in (1, 2, 4)]
-    blocks = [(n, oracle.Oracle, "_fill") for n in (1, 2)]
-    appends = [(n, evaluation_log.EvaluationLog, "append") for n in (1, 3)]
+    kills, random = {}, np.random.default_rng(11)
+    write = archive.CheckpointFile, "_write"
+    block = oracle.Oracle, "_fill"
+    append = evaluation_log.EvaluationLog, "append"
     for name, arguments in {**BUILT_IN, **OWN}.items():
         whole = outcome(pb.select(**arguments))
-        moments = [*writes, *blocks] if name in BUILT_IN else [*writes[:1], *appends]
-        for i, (n, owner, method) in enumerate(moments):
+        for i, moment in enumerate((write, block if name in BUILT_IN else append)):
             path = folder / f"{name} {i}"
-            died = killed(arguments, path, n, owner, method)
-            kills[f"{name}: {method} {n}"] = died, outcome(resumed(arguments, path)) == whole
+            n = 1 + int(random.integers(n_calls(arguments, folder / f"{path.name} whole", *moment)))
+            died = killed(arguments, path, n, *moment)
+            kills[f"{name}: {moment[1]} {n}"] = died, outcome(resumed(arguments, path)) == whole
     own = {**call("pam"), "metric": Counting().metric}
     full = {
         "built-in metric": full_disk(

@@ -17,6 +17,7 @@ from protobandit import InvalidInput, NotAvailable, Selection, Target
 from protobandit.methods import LazyGreedy, ProtoBandit, Random, SpotGreedy, StochasticGreedy
 
 ROWS = brute.normal(12)
+NOTHING = pb.Constraints(groups=[0, 1] * 6, at_most=0)
 CHOSEN = pb.select(ROWS, k=3)
 TEXT = CHOSEN.to_json()
 OWN = pb.select(["a", "bb", "ccc"], k=1, metric=brute.edits)
@@ -35,6 +36,29 @@ def with_cell(value):
 
 def changed(**fields):
     return json.dumps(json.loads(TEXT) | fields)
+
+
+def loaded(**fields):
+    return Selection.from_json(changed(**fields))
+
+
+def stored_rows(**fields):
+    return json.loads(TEXT)["prototypes"] | fields
+
+
+def stored_csr(**fields):
+    text = pb.select(sparse.csr_array(ROWS), k=3).to_json()
+    return json.loads(text)["prototypes"] | fields
+
+
+def stop(target, source):
+    raise StopIteration
+
+
+def invalid_csr():
+    matrix = sparse.csr_array(ROWS)
+    matrix.indices += 1
+    return matrix
 
 
 def metric_returning(value):
@@ -65,6 +89,24 @@ INVALID = [
     ("init twice", lambda: pb.methods.PAM(init=[1, 1]), r"init names row 1 more than once"),
     ("init below 0", lambda: pb.methods.PAM(init=[1, -6]), r"init names row -6"),
     ("silhouette of 1", lambda: CHOSEN.at(1).silhouette(), r"silhouette needs 2 .* k >= 2"),
+    # constraints that allow nothing
+    ("auto of no rows", select(ROWS, k="auto", constraints=NOTHING), r"at_most allows no row"),
+    (
+        "MinGain of no rows",
+        select(ROWS, k=None, until=pb.MinGain(0.1), constraints=NOTHING),
+        r"at_most allows no row",
+    ),
+    ("k of no rows", select(ROWS, constraints=NOTHING), r"at_most allows no row of any group"),
+    (
+        "fixed is a mask",
+        select(ROWS, constraints=pb.Constraints(fixed=[True, False])),
+        r"fixed=\[True, False\] are not row numbers",
+    ),
+    (
+        "costs are complex",
+        select(ROWS, k=None, constraints=pb.Constraints(costs=ROWS[:, 0] * 1j, budget=1)),
+        r"costs=.* are not numbers",
+    ),
     # k
     ("k is zero", select(ROWS, k=0), r"k=0 is less than 1.*1 to 12"),
     ("k is negative", select(ROWS, k=-2), r"k=-2 is less than 1"),
@@ -111,6 +153,29 @@ INVALID = [
     ("target holds NaN", select(ROWS, with_cell(np.nan)), r"target contains nan at row 4"),
     ("target is sparse", select(ROWS, sparse.csr_array(ROWS)), r"source.*target.*same format"),
     ("a Target holds a string", select(ROWS, Target("rows")), r"target: rows does not exist"),
+    ("rows too large", select(1e150 * ROWS), r"source holds numbers as large as .*1e151\."),
+    (
+        "rows too small",
+        select(1e-170 * ROWS),
+        r"source: no number exceeds .*'euclidean' underflows",
+    ),
+    (
+        "rows of a sum too large",
+        select(1e260 * ROWS, metric="canberra"),
+        r"'canberra' overflows. It supports numbers up to 1e\+250",
+    ),
+    (
+        "both sides too small",
+        select(1e-170 * ROWS, 1e-180 * ROWS),
+        r"source and target: no number exceeds",
+    ),
+    ("source is invalid CSR", select(invalid_csr()), r"source is not a valid sparse matrix"),
+    (
+        "rows of an estimator are invalid CSR",
+        lambda: pb.KMedoids(2).fit(invalid_csr()),
+        r"X is not a valid sparse matrix",
+    ),
+    ("taken from invalid CSR", lambda: CHOSEN.take(invalid_csr()), r"frame is not a valid sparse"),
     # weights
     ("too few weights", select(ROWS, weights=[1, 2]), r"weights have shape \(2,\).*12 rows"),
     ("weights in a column", select(ROWS, weights=np.ones((12, 1))), r"weights have shape"),
@@ -125,6 +190,27 @@ INVALID = [
     ),
     ("weights of a Target", select(ROWS, Target(ROWS, weights=[1])), r"weights have shape \(1,\)"),
     # metric
+    ("a metric raises StopIteration", select(ROWS, metric=stop), r"metric='stop' raised StopIter"),
+    (
+        "a metric raises StopIteration in lazygreedy",
+        select(ROWS, metric=stop, method="lazygreedy"),
+        r"metric='stop' raised StopIteration",
+    ),
+    (
+        "a block metric raises StopIteration",
+        select(ROWS, metric=pb.block_metric(stop), method="protobandit"),
+        r"metric='stop' raised StopIteration",
+    ),
+    (
+        "a kernel raises StopIteration",
+        select(ROWS, method=pb.methods.MMDCritic(kernel=stop)),
+        r"kernel='stop' raised StopIteration",
+    ),
+    (
+        "a metric returns 10**400",
+        select(ROWS, metric=metric_returning(10**400)),
+        r"gave 10{39} for target row 0",
+    ),
     ("an unknown metric", select(ROWS, metric="euclid"), r"metric='euclid' is not known.*cosine"),
     ("metric is a number", select(ROWS, metric=2), r"metric=2 is not known"),
     ("metric is None", select(ROWS, metric=None), r"metric=None is not known"),
@@ -230,6 +316,26 @@ INVALID = [
     ("a metric without its parameters", select(ROWS, metric="seuclidean"), r"metric='seuclidean'"),
     ("swaps unknown", lambda: pb.methods.Refined(swaps="all"), r"swaps='all' is not known"),
     ("build unknown", lambda: pb.methods.Refined(build="kmeans"), r"build='kmeans' is not"),
+    ("effort endless", lambda: pb.methods.LazyBandit(effort=1e20), r"effort=1e\+20 .*most 1e\+06"),
+    ("effort too long", lambda: pb.methods.LazyBandit(effort=10**400), r"effort=10+ is not"),
+    (
+        "an array as regularizer",
+        lambda: pb.methods.MMDCritic(regularizer=np.arange(3)),
+        r"regularizer=array\(\[0, 1, 2\]\) is not known",
+    ),
+    (
+        "an endless count",
+        lambda: pb.methods.Clara(n_samples=10**400),
+        r"n_samples=10+ is not allowed. Pass an integer >= 1 and below 2\*\*63",
+    ),
+    (
+        "an array as a flag",
+        lambda: pb.PrototypeSelector(2, compute_labels=np.arange(3)).fit(ROWS),
+        r"compute_labels=array\(\[0, 1, 2\]\) is not allowed",
+    ),
+    ("by is a scalar", select(ROWS, by=np.array(3)), r"by=array\(3\) is not a sequence"),
+    ("frame is a scalar", lambda: CHOSEN.take(np.array(3)), r"frame is a ndarray"),
+    ("batches are a scalar", lambda: pb.Stream(np.array(3)), r"batches"),
     ("effort unknown", lambda: pb.methods.LazyBandit(effort="max"), r"effort='max' is not"),
     ("nu is zero", lambda: ProtoBandit(nu=0), r"nu=0 is not allowed"),
     ("nu is infinite", lambda: ProtoBandit(nu=float("inf")), r"nu=inf is not allowed"),
@@ -311,6 +417,32 @@ INVALID = [
             metric=pb.metric("minkowski", {"p": 4}),
         ),
         r"metric=.* is not the 'minkowski'.*parameters",
+    ),
+    *(
+        (f"JSON with {name}={value}", lambda n=name, v=value: loaded(**{n: v}), message)
+        for name, value, message in (
+            ("indices", [0, 1.5, 2], r"not a list of integers >= 0"),
+            ("indices", [0, -1, 2], r"not a list of integers >= 0"),
+            ("indices", ["0", "1", "2"], r"not a list of integers >= 0"),
+            ("indices", None, r"not a list of integers >= 0"),
+            ("spent", "much", r"spent is 'much'"),
+            ("lookups", None, r"int\(\) argument"),
+            ("fingerprints", {"a": 1}, r"fingerprints are"),
+            ("guarantee", {"method": "pam", "statement": None, "conditions": []}, r"statement is"),
+            ("prototypes", {"kind": "list", "values": None}, r"prototypes must be a list"),
+            ("prototypes", stored_rows(dtype="O"), r"prototypes of kind 'array'.* and type object"),
+            ("prototypes", stored_rows(shape=[3]), r"cannot reshape"),
+            ("prototypes", stored_rows(shape=[-1, 3]), r"not a list of integers >= 0"),
+            ("prototypes", stored_rows(values=[float("inf")] * 9), r"not finite numbers"),
+            ("prototypes", stored_csr(columns=[1, 2, 3] * 3), r"prototypes is not a valid sparse"),
+            ("prototypes", stored_csr(starts=[0, 9, 3, 9]), r"prototypes is not a valid sparse"),
+            ("prototypes", stored_csr(columns=[0.5] * 9), r"not a list of integers >= 0"),
+        )
+    ),
+    (
+        "JSON with rows beyond the source",
+        lambda: loaded(indices=[0, 1, 99]).attached(ROWS),
+        r"names source row 99, but source has 12 rows",
     ),
     (
         "JSON with an unknown metric",

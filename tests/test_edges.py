@@ -178,11 +178,65 @@ def test_two_far_clusters_of_close_rows(name, dtype):
 
 
 @every
-def test_overflow_raises(method):
-    rows = (brute.normal(30) * 1e30).astype(np.float32)
-    with pytest.raises(pb.InvalidInput, match=r"overflows float32.*float64"):
-        pb.select(rows, k=3, metric="sqeuclidean", method=method, random_state=0)
-    assert pb.select(rows.astype(np.float64), k=3, metric="sqeuclidean", method=method).k == 3
+def test_overflow_and_underflow_raise(method):
+    rows = brute.normal(30)
+    for factor, message in (
+        (1e150, "source holds .*'sqeuclidean' overflows"),
+        (1e-150, "underflows"),
+    ):
+        with pytest.raises(pb.InvalidInput, match=message):
+            pb.select(rows * factor, k=3, metric="sqeuclidean", method=method, random_state=0)
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e-36, 1e25])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean", "cosine", "manhattan"])
+def test_float32_rows_of_extreme_size_have_correct_costs(metric, factor):
+    """Squares of these numbers are not float32 numbers."""
+    rows = (brute.normal(30) * factor).astype(np.float32)
+    found = pb.select(rows, k=3, metric=metric, random_state=0)
+    wide = rows.astype(np.float64)
+    d = brute.distances(brute.DEFINITIONS[metric], wide, wide)
+    assert found.cost == pytest.approx(brute.costs(d, brute.even(30), found.indices)[-1], rel=1e-5)
+
+
+@pytest.mark.parametrize("as_what", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("exponent", [-320, -300, -200, -165, 155, 200, 300])
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions_of_rows_of_extreme_length_are_exact(metric, exponent, as_what):
+    """A power of two does not round, unless numbers become denormal."""
+    rows = np.concatenate([brute.normal(20, 4), np.zeros((1, 4))])
+    if metric == "correlation":
+        rows, as_what = rows[:-1], np.asarray
+    scaled = np.ldexp(rows, round(exponent / np.log10(2)))
+    scaled[::2] = rows[::2]  # rows of ordinary length beside them
+    ordinary = pb.select(as_what(rows), k=3, metric=metric, random_state=0)
+    found = pb.select(as_what(scaled), k=3, metric=metric, random_state=0)
+    np.testing.assert_allclose(found.cost, ordinary.cost, rtol=1e-3 if exponent < -300 else 1e-12)
+
+
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e200, 1e307])
+def test_weights_of_extreme_size_count_by_their_shares(factor):
+    shares = np.arange(1.0, 31.0) % 5
+    rows = brute.normal(30) * 1e-10  # products with small weights would underflow
+    ordinary = pb.select(rows, k=3, weights=shares, random_state=0)
+    found = pb.select(rows, k=3, weights=shares * factor, random_state=0)
+    assert found.indices.tolist() == ordinary.indices.tolist()
+    assert found.cost == pytest.approx(ordinary.cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["banditpam", "lazybandit", "protobandit"])
+def test_an_own_metric_of_tiny_values_is_exact_or_refused(method):
+    rows = brute.normal(600)
+
+    def chosen(factor):
+        metric = pb.block_metric(lambda A, B: factor * np.abs(A[:, None] - B[None]).sum(-1))
+        return pb.select(rows, k=4, metric=metric, method=method, random_state=0).indices.tolist()
+
+    if method == "banditpam":  # it needs variances
+        with pytest.raises(pb.InvalidInput, match="metric underflows"):
+            chosen(1e-200)
+    else:
+        assert chosen(1e-200) == chosen(1.0)
 
 
 # -- weights --------------------------------------------------------------------------------------

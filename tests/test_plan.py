@@ -70,6 +70,7 @@ def test_the_plan_includes_finalists():
 
 # Where rows are repeated, an arm has fewer home cells and more entries of the table are kept.
 ROUGH = {"repeated", "mostly equal"}
+ALLOCATOR = 10_000_000  # bytes that the allocator may keep, or have kept, for a process
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +94,12 @@ def test_evaluations_are_as_planned_and_never_more_than_the_bound(comparisons, n
 
 @pytest.mark.parametrize("name", CASES)
 def test_memory_is_as_planned(comparisons, name):
-    ratio = comparisons[name]["ratios"]["memory"]
-    if ratio is None:
+    if comparisons[name]["ratios"]["memory"] is None:
         pytest.skip("this system does not tell the peak of the memory")
     factor = 2 if name in ROUGH else 1.5
-    assert 1 / factor < ratio < factor
+    planned, needed = (comparisons[name][which]["memory"] for which in ("planned", "needed"))
+    assert needed < factor * planned + ALLOCATOR
+    assert planned < factor * needed + ALLOCATOR
 
 
 @pytest.mark.parametrize("rows", [clumped, heavy_tailed, few_columns, repeated, mostly_equal])

@@ -28,3 +28,16 @@ def test_every_phase_is_reported():
     assert tuple(Counts().by_phase()) == PHASES
     assert Counts().total == 0
     assert len(Counts().kept) == 0
+
+
+def test_kept_rows_are_those_of_the_moment():
+    counts = Counts()
+    counts.keep(np.array([4, 2]))
+    arrays = counts.kept_arrays()
+    counts.keep(np.array([1]))
+    assert counts.n_kept == 3
+    counts.restore_kept({name: array() for name, array in arrays.items()})
+    assert [scan.tolist() for scan in counts.kept] == [[4, 2]]
+    assert counts.n_kept == 2
+    counts.restore_kept({name: array() for name, array in Counts().kept_arrays().items()})
+    assert counts.kept == []

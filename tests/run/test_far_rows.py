@@ -9,7 +9,15 @@ import protobandit as pb
 from protobandit.foundation.run_warning import WarningKind
 from protobandit.run.assessment import FarRows
 
-SAMPLING = ["protobandit", "onebatch", "clara", "clarans", "random", "stochasticgreedy"]
+SAMPLING = [
+    "protobandit",
+    "banditpam",
+    "onebatch",
+    "clara",
+    "clarans",
+    "random",
+    "stochasticgreedy",
+]
 
 
 def with_far_cluster(share: float, distance: float, n: int = 20_000) -> np.ndarray:
@@ -47,8 +55,8 @@ def test_distances_that_are_merely_spread_out_carry_little() -> None:
 @pytest.mark.parametrize("method", SAMPLING)
 def test_a_sampling_method_warns_if_it_overlooked_a_far_cluster(method: str) -> None:
     rows = with_far_cluster(0.005, 3000.0)
-    found = pb.select(rows[:2000], rows, k=5, method=method, random_state=0)
-    best = pb.select(rows[:2000], rows, k=5, method="lazygreedy").cost
+    found = pb.select(rows[:800], rows, k=5, method=method, random_state=0)
+    best = pb.select(rows[:800], rows, k=5, method="lazygreedy").cost
     kinds = [warning.kind for warning in found.warnings]
     if found.cost > 1.1 * best:
         assert kinds == [WarningKind.FAR_ROWS]
@@ -64,6 +72,16 @@ def test_a_cluster_that_is_missing_in_the_rows_judged_is_found(method: str) -> N
     for seed in range(12):
         found = pb.select(rows[:300], rows, k=3, method=method, random_state=seed)
         assert [warning.kind for warning in found.warnings] == [WarningKind.FAR_ROWS]
+
+
+def test_very_far_rows_with_a_tenth_of_the_cost_cause_a_warning() -> None:
+    """Few of them are in the sample, which may contain less than their share."""
+    rows = with_far_cluster(0.0005, 170.0, n=40_000)
+    for seed in range(12):
+        found = pb.select(rows[1000:1300], rows, k=8, method="clara", random_state=seed)
+        assert [warning.kind for warning in found.warnings] == [WarningKind.FAR_ROWS]
+    assert not FarRows(1000, 0.01, 0.07).is_much
+    assert FarRows(1000, 0.01, 0.07, is_very_far=True).is_much
 
 
 def test_ordinary_rows_cause_no_warning() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,7 @@ import brute
 import protobandit as pb
 from protobandit.foundation.run_warning import WarningKind
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy, Refined
+from protobandit.problem.limits import WORKING_BYTES
 
 ROWS = brute.normal(3000, 6)
 
@@ -69,3 +74,45 @@ def test_a_resumed_run_follows_the_plan_of_its_limits(available, tmp_path):
     again = pb.select(ROWS, k=5, random_state=0, limits=limits, checkpoint=checkpoint)
     assert again.indices.tolist() == plain.indices.tolist()
     assert again.warnings == plain.warnings != ()
+
+
+# -- Limits(memory) --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_limit_is_refused_with_one_that_works(name):
+    source, target = brute.normal(3000, 4), brute.normal(30_000, 4, seed=1)
+    method = METHODS[name]()
+    problem = {"source": source, "target": target, "k": 400, "method": method}
+    little = pb.Limits(memory=1)
+    if pb.plan(**problem, limits=little).memory <= WORKING_BYTES:
+        return  # nothing but working blocks
+    with pytest.raises(pb.InvalidInput, match="more than Limits") as refusal:
+        pb.select(**problem, limits=little)
+    named = re.search(r"Pass Limits\(memory=(\d+)\) or more", str(refusal.value))
+    if named is not None:
+        enough = pb.Limits(memory=int(named.group(1)))
+        assert pb.plan(**problem, limits=enough).memory <= enough.memory + WORKING_BYTES
+
+
+GROWING = ("heavy tails", "too large k", "clara, large k", "random, large k", "pac swaps")
+
+
+@pytest.fixture(scope="module")
+def growth():
+    """Run some problems of benchmarks/memory_limits.py in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.memory_limits", *GROWING]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_the_memory_grows_by_no_more_than_the_limit(growth, name):
+    found = growth[name]
+    if name == "too large k":
+        assert "needs at least 2.0 GB of memory" in found["refused"]
+    elif found["growth"] is None:
+        pytest.skip("this system does not tell the peak of the memory")
+    else:
+        assert found["growth"] <= 1.1 * found["limit"] + 64_000_000

@@ -10,8 +10,9 @@ import pytest
 import protobandit as pb
 from protobandit.foundation import threads as threads_module
 from protobandit.foundation.observer import Halt, Work
-from protobandit.methods import METHODS
-from protobandit.run.observer import LOOK_SECONDS, RunObserver, StopRequest, _next_size
+from protobandit.methods import METHODS, LazyBandit
+from protobandit.run.observer import LOOK_SECONDS, RunObserver, _next_size
+from protobandit.search.methods import lazybandit
 from protobandit.search.objectives import medoids
 from run.progress.listening import Recording, report_often
 from watched import N_SOURCE, N_TARGET, SOURCE, TARGET, K, call, outcome
@@ -75,21 +76,119 @@ def test_the_number_of_tasks_follows_their_time(seconds, size):
 
 def test_an_interruption_ends_work_between_two_tasks(often):
     sizes, stop = [], pb.Interrupt()
-    observer = RunObserver([lambda: len(sizes) == 3 and stop.set()], StopRequest(stop).is_set)
+    observer = RunObserver([lambda: len(sizes) == 3 and stop.set()], stop.is_set)
     with pytest.raises(Halt):
         observer.carry_out(work(sizes))
     assert sizes == [1, 1, 1]
 
 
-def test_a_request_to_stop_can_be_ignored():
-    assert not StopRequest(None).is_set()
-    stop = pb.Interrupt()
-    request = StopRequest(stop)
-    assert not request.is_set()
-    stop.set()
-    assert request.is_set()
-    request.ignore()
-    assert not request.is_set()
+def test_a_time_limit_ends_work_after_about_a_second_of_it(often, monkeypatch):
+    """A small problem has a result whatever the limit."""
+    monkeypatch.setattr("protobandit.run.observer.LEAST_EFFORT", 4e8)
+    sizes = []
+    observer = RunObserver([], lambda: False, lambda: True)
+    observer.carry_out(work(sizes, effort=3e8))
+    with pytest.raises(Halt):
+        observer.carry_out(work(sizes, effort=2e8))
+    assert sizes == [1] * 20 + [1] * 10
+
+
+def test_many_small_works_are_interrupted_too(monkeypatch):
+    now = {"seconds": 0.0}
+    monkeypatch.setattr("protobandit.run.observer.perf_counter", lambda: now["seconds"])
+    observer, sizes = RunObserver([], lambda: True), []
+    observer.carry_out(work(sizes, effort=1e3))
+    now["seconds"] += LOOK_SECONDS
+    with pytest.raises(Halt):
+        observer.carry_out(work(sizes, effort=1e3))
+
+
+@pytest.mark.parametrize("call_seconds", [1e-5, 0.01, 0.3])
+def test_calls_of_a_function_are_paced_by_their_time(monkeypatch, call_seconds):
+    now, made = {"seconds": 0.0}, []
+    monkeypatch.setattr("protobandit.run.observer.perf_counter", lambda: now["seconds"])
+    observer = RunObserver([], lambda: now["seconds"] >= 2.0)
+
+    def call_forever():
+        for cut in observer.paced(10**9):
+            made.append(cut.stop - cut.start)
+            now["seconds"] += call_seconds * made[-1]
+
+    with pytest.raises(Halt):
+        call_forever()
+    assert 2.0 <= now["seconds"] <= 2.0 + max(0.5, 1.5 * call_seconds)
+    assert len(made) <= 2.5 / min(0.05, call_seconds) + 30
+
+
+# -- a slow metric ---------------------------------------------------------------------------------
+
+
+class Slow:
+    """A metric whose calls take a second each, on a clock of its own."""
+
+    def __init__(self, monkeypatch):
+        self.seconds, self.n = 0.0, 0
+        for name in ("search.control", "run.observer"):
+            monkeypatch.setattr(f"protobandit.{name}.perf_counter", lambda: self.seconds)
+        self.stop, self.n_at_stop, self.stop_at = pb.Interrupt(), None, None
+
+    def __call__(self, a, b):
+        self.seconds, self.n = self.seconds + 1.0, self.n + 1
+        if self.n == self.stop_at:
+            self.stop.set()
+        return float(np.abs(a - b).sum())
+
+
+ROWS = np.random.default_rng(3).normal(size=(40, 2))
+# These do not call the metric while they search, only to judge the result.
+UNMEASURED = {"random", "mmd-critic", "protodash"}
+
+
+@pytest.mark.parametrize("how", ["interrupted", "out of time"])
+@pytest.mark.parametrize("name", [*sorted(set(METHODS) - UNMEASURED), "race"])
+def test_a_slow_metric_is_stopped_within_a_block_of_its_calls(name, how, monkeypatch):
+    """At most one call follows, and those that judge the result: a quarter of the calls so far."""
+    method = LazyBandit(effort=0.1) if name == "race" else name
+    if name == "race":
+        monkeypatch.setattr(lazybandit, "_AT_ONCE_IF_EXPENSIVE", 0)
+    arguments = {"source": ROWS, "k": 3, "method": method, "random_state": 0}
+    whole = Slow(monkeypatch)
+    pb.select(**arguments, metric=whole)
+    for share in (0.01, 0.2, 0.55, 0.9):
+        slow, n_most = Slow(monkeypatch), max(1, int(share * whole.n))
+        options = {"limits": pb.Limits(seconds=n_most)}
+        if how == "interrupted":
+            slow.stop_at, options = n_most, {"interrupt": slow.stop}
+        try:
+            found = pb.select(**arguments, metric=slow, **options)
+        except pb.Interrupted:
+            assert slow.n <= n_most + 1
+        else:
+            assert found.evaluations == slow.n
+            assert slow.n <= 1.5 * n_most + 2 * found.k + 1, share
+            assert slow.n < whole.n or share == 0.9
+            assert found.end.reason is not None or share == 0.9
+            assert np.isfinite(found.cost)
+
+
+def test_a_block_metric_is_stopped_after_its_current_call(monkeypatch):
+    slow, calls = Slow(monkeypatch), []
+
+    def blocks(a, b):
+        calls.append((len(a), len(b)))
+        slow(a[:1], b[:1])
+        return np.abs(a[:, None] - b[None]).sum(axis=2)
+
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+    with pytest.raises(pb.Interrupted, match="Allow more: at this speed all of it takes about"):
+        pb.select(
+            rows,
+            k=3,
+            method="fasterpam",
+            metric=pb.block_metric(blocks),
+            limits=pb.Limits(seconds=4),
+        )
+    assert len(calls) == 4
 
 
 def test_an_observer_changes_nothing():

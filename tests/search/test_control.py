@@ -63,7 +63,7 @@ def test_a_time_limit(now):
 
 
 def test_an_interruption_comes_before_limits():
-    control = SearchControl(limits=Limits(evaluations=1), is_interrupted=lambda: True)
+    control = SearchControl(limits=Limits(evaluations=1), is_requested=lambda: True)
     assert not control.allows(5)
     assert control.stopped is INTERRUPTED
 
@@ -131,5 +131,4 @@ def test_the_default_store_saves_nothing():
     assert store.restore("a") is None
     assert not store.is_active
     store.rewind(SavedState())
-    store.drop("a")
     store.stop(INTERRUPTED)

@@ -19,6 +19,7 @@ from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
 
 _ROUNDING = 4e-15  # a difference such as 1 - 0.9 is 0.1, not less
+_LARGEST_INTEGER = 2**63 - 1
 
 
 def is_integer(value: Any) -> bool:
@@ -44,14 +45,23 @@ def is_missing(value: Any) -> bool:
         return False
 
 
+def is_finite(value: Any) -> bool:
+    """Return whether ``value`` is a real number that is finite as a float."""
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:  # an int such as 10**400
+        return False
+
+
 def require_integer(value: Any, name: str, *, at_least: int = 1, allows_none: bool = False) -> None:
     """Raise unless ``value`` is an integer of at least ``at_least``."""
     if allows_none and value is None:
         return
-    if not is_integer(value) or value < at_least:
+    if not is_integer(value) or not at_least <= value <= _LARGEST_INTEGER:
         none = ", or None" if allows_none else ""
+        limit = " and below 2**63" if is_integer(value) and value >= at_least else ""
         raise InvalidInput(
-            f"{name}={value!r:.60} is not allowed. Pass an integer >= {at_least}{none}."
+            f"{name}={value!r:.60} is not allowed. Pass an integer >= {at_least}{limit}{none}."
         )
 
 
@@ -78,8 +88,7 @@ def require_number(
         )
         if bound is not None
     ]
-    is_finite = is_number(value) and math.isfinite(value)
-    if not is_finite or not all(compare(value, bound) for _, compare, bound in bounds):
+    if not is_finite(value) or not all(compare(value, bound) for _, compare, bound in bounds):
         shown = " and ".join(text for text, _, _ in bounds)
         allowed = f"a finite number {shown}".rstrip()
         none = ", or None" if allows_none else ""
@@ -90,7 +99,7 @@ def optional_count(value: Any, name: str) -> int | None:
     """Return None or a positive whole number as an int, also if it is a float such as 1e9."""
     if value is None:
         return None
-    if not is_number(value) or not math.isfinite(value) or value <= 0 or value != int(value):
+    if not is_finite(value) or value <= 0 or value != int(value):
         raise InvalidInput(
             f"{name}={value!r:.60} is not allowed. Pass a whole number > 0, or None."
         )
@@ -102,6 +111,22 @@ def require_choice(value: Any, name: str, choices: Iterable[str]) -> None:
     allowed = list(choices)
     if not (isinstance(value, str) and value in allowed):
         raise InvalidInput(f"{name}={value!r:.60} is not known. Use one of {allowed}.")
+
+
+def are_within(numbers: Any, low: int, stop: int) -> bool:
+    """Return whether an array holds integers from ``low`` to ``stop - 1`` only."""
+    if numbers.dtype.kind not in "iu":
+        return False
+    return numbers.size == 0 or bool(numbers.min() >= low and numbers.max() < stop)
+
+
+def require_restorable(is_valid: Any, what: str) -> None:
+    """Raise unless arrays of a checkpoint are valid: compiled loops index memory with them."""
+    if not is_valid:
+        raise InvalidInput(
+            f"checkpoint holds {what} that do not belong to this search: it was modified. Delete "
+            f"it to start again."
+        )
 
 
 def weights_or_ones(weights: Doubles | None, n: int) -> Doubles:

@@ -11,9 +11,17 @@ Every message says: what - got - allowed - what to do.
 
 from __future__ import annotations
 
+from protobandit.foundation.visible_text import visible
+
 
 class ProtobanditError(Exception):
-    """The root of every error this package raises on purpose."""
+    """The root of every error this package raises on purpose.
+
+    Names of files and columns in the message may hold control characters, which are escaped.
+    """
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class InvalidInput(ProtobanditError, ValueError):

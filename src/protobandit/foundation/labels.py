@@ -17,7 +17,8 @@ def numbered(labels: Any, n: int, name: str) -> tuple[tuple[Any, ...], Ids]:
 
     The labels are sorted if they can be compared, else in order of appearance.
     """
-    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+    is_scalar = getattr(labels, "ndim", 1) == 0
+    if isinstance(labels, (str, bytes)) or is_scalar or not hasattr(labels, "__len__"):
         raise InvalidInput(f"{name}={labels!r:.40} is not a sequence. Pass one label per row.")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if len(values) != n:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 _IF_UNKNOWN = 2**31
+_FOR_THREADS = 200 << 20  # bytes of addresses (measured)
+_FOR_LIBRARIES = 300 << 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ def shown_bytes(n: int) -> str:
     return f"{n:,} bytes"
 
 
+def shown_apart(n: int, other: int) -> tuple[str, str]:
+    """Return two different numbers of bytes so that they look different."""
+    shown = shown_bytes(n), shown_bytes(other)
+    return shown if shown[0] != shown[1] else (f"{n:,} bytes", f"{other:,} bytes")
+
+
 def _meminfo(path: Path) -> int | None:
     kilobytes = _fields(path).get("MemAvailable:")
     return None if kilobytes is None else 1024 * kilobytes
@@ -93,7 +102,10 @@ def _free_in_group(folder: Path, version: _Version) -> int | None:
 
 
 def _free_addresses(sizes: Path) -> int | None:
-    """Return what the limit of the address space leaves, or None if there is none."""
+    """Return what the limit of the address space leaves, or None if there is none.
+
+    Threads reserve addresses that they do not use, and so do libraries that are not loaded yet.
+    """
     try:
         import resource
     except ImportError:  # not on this system
@@ -102,7 +114,8 @@ def _free_addresses(sizes: Path) -> int | None:
     pages = _read(sizes).split()
     if most == resource.RLIM_INFINITY or not pages:
         return None
-    return max(0, most - int(pages[0]) * resource.getpagesize())
+    reserved = _FOR_THREADS + (0 if "numba" in sys.modules else _FOR_LIBRARIES)
+    return max(0, most - int(pages[0]) * resource.getpagesize() - reserved)
 
 
 def _number(path: Path) -> int | None:

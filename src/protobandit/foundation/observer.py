@@ -6,7 +6,7 @@ up in between, so that progress is reported, a checkpoint is saved and an interr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +29,16 @@ class Work:
         The approximate number of multiplications of all tasks.
     n_workers
         The number of tasks that are done at the same time.
+    is_paced
+        Whether the tasks call a user's function. Then time is spent between its calls, where the
+        observer looks too (`Observer.paced`).
     """
 
     tasks: Sequence[Any]
     do: Callable[[Sequence[Any]], None]
     effort: float
     n_workers: int = 1
+    is_paced: bool = False
 
 
 class Observer:
@@ -45,6 +49,10 @@ class Observer:
     def carry_out(self, work: Work) -> None:
         """Do all tasks; an active observer looks up in between and may raise `Halt`."""
         work.do(work.tasks)
+
+    def paced(self, n: int) -> Iterable[slice]:
+        """Yield slices of ``n`` calls of a user's function; an active observer looks in between."""
+        return [slice(0, n)]
 
 
 NO_OBSERVER = Observer()

@@ -18,6 +18,7 @@ from protobandit.kernels.jit import kernel
 Form: TypeAlias = "tuple[Any, Doubles | None]"
 
 _CENTRE_ROWS = 4096
+_SMALLEST_NORM = 1e-200  # a squared norm below it, or above 1 / this, is computed again
 
 
 def strided_centre(*blocks: Floats) -> Doubles | None:
@@ -133,13 +134,27 @@ def _profiles(block: Floats) -> Form:
             f"block ({len(constant)} such row(s)). Drop those rows or use another metric."
         )
     rows, _ = _plain(block)  # the last digit of a mean depends on the layout
+    if not 1e-200 < float(np.abs(rows).max(initial=0)) < 1e200:  # a mean may overflow
+        rows = with_largest_one(rows)
     return _scaled_to_one_length(rows - rows.mean(axis=1, dtype=np.float64)[:, None], block.dtype)
 
 
 def _scaled_to_one_length(rows: Floats, dtype: np.dtype[Any]) -> Form:
-    scaled = np.empty(rows.shape, dtype=dtype)
-    _scale(rows, length_factors(squared_norms(rows)), scaled)
+    scaled, norms = np.empty(rows.shape, dtype=dtype), squared_norms(rows)
+    extreme = np.flatnonzero(~((norms > _SMALLEST_NORM) & (norms < 1 / _SMALLEST_NORM)))
+    if len(extreme):  # squares of these rows may have over- or underflowed
+        rows = rows.copy()
+        rows[extreme] = with_largest_one(rows[extreme])
+        norms[extreme] = squared_norms(rows[extreme])
+    _scale(rows, length_factors(norms), scaled)
     return scaled, half_if_zero(squared_norms(scaled))
+
+
+def with_largest_one(rows: Floats) -> Floats:
+    """Return each row times a power of two, so that its largest number is about 1; 0 stays 0."""
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))
+    scaled: Floats = np.ldexp(rows, -exponents[:, None])
+    return scaled
 
 
 def _sets(block: Floats) -> Form:

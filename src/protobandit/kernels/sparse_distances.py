@@ -47,8 +47,19 @@ def _with_norms(matrix: Any) -> Form:
 def _directions(matrix: Any) -> Form:
     """Scale a float64 copy of the rows, as `dense_rows` does."""
     rows = _plain(matrix)[0].astype(np.float64, copy=True)
+    if rows.nnz and not 1e-100 < np.abs(rows.data).min() <= np.abs(rows.data).max() < 1e100:
+        rows.data = _with_largest_one(rows)
     rows.data *= length_factors(_sizes(rows, 2))[_row_of_each_entry(rows.indptr)]
     return rows, half_if_zero(_sizes(rows, 2))
+
+
+def _with_largest_one(matrix: Any) -> Doubles:
+    """Return the numbers, each row times a power of two, so that no square overflows."""
+    owners = _row_of_each_entry(matrix.indptr)
+    largest = np.zeros(matrix.shape[0])
+    np.maximum.at(largest, owners, np.abs(matrix.data))
+    scaled: Doubles = np.ldexp(matrix.data, -np.frexp(largest)[1][owners])
+    return scaled
 
 
 def _sizes(matrix: Any, power: int) -> Doubles:
@@ -85,9 +96,28 @@ def _fill_distances(
     power: int,
     is_root: bool,
 ) -> None:
+    if sources.shape[1] > sources.nnz + targets.nnz:
+        sources, targets = _without_empty_columns(sources, targets)
     sides = _parts(sources), _parts(targets), _parts(targets.tocsc())
     scratch = np.zeros(sources.shape[1]), np.zeros(targets.shape[0])
     _loops(sides, (source_sizes, target_sizes), power, is_root, scratch, out)
+
+
+def _without_empty_columns(sources: Any, targets: Any) -> tuple[Any, Any]:
+    """Return the matrices without columns that are empty in both, in the same order.
+
+    The loops keep numbers per column, and a matrix may have millions of columns.
+    """
+    columns = np.concatenate([sources.indices, targets.indices])
+    kept, places = np.unique(columns, return_inverse=True)
+    places = places.astype(columns.dtype)
+    own, theirs = np.split(places, [len(sources.indices)])
+    return _with_columns(sources, own, len(kept)), _with_columns(targets, theirs, len(kept))
+
+
+def _with_columns(matrix: Any, columns: Any, n_columns: int) -> Any:
+    shape = matrix.shape[0], max(n_columns, 1)
+    return type(matrix)((matrix.data, columns, matrix.indptr), shape=shape)
 
 
 def _parts(matrix: Any) -> Parts:

@@ -19,7 +19,8 @@ yule read rows as sets: only which numbers are not 0 matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -67,6 +68,9 @@ class Metric:
         Whether it is a user's function. Only its name is saved to JSON.
     is_of_sets
         Whether it reads rows as sets, and so compares only which numbers are not 0.
+    sizes
+        How large the largest number of the rows must and may be, so that nothing underflows or
+        overflows; None if any size is supported.
     obeys_triangle
         Whether it is known to be symmetric and to obey the triangle inequality, on any rows. (A
         row may have a distance from itself, as in russellrao.)
@@ -84,6 +88,7 @@ class Metric:
     is_by_pairs: bool = False
     is_own: bool = False
     is_of_sets: bool = False
+    sizes: tuple[float, float] | None = None
     obeys_triangle: bool = False
     fill_pairs: Callable[[Operand, Operand, Ids, Ids, Floats], None] | None = None
 
@@ -150,12 +155,25 @@ def _fill_by_pairs(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], name: str
 ) -> None:
     target_rows = _single_rows(targets.rows)
-    for i, source in enumerate(_single_rows(sources.rows)):
-        for j, target in enumerate(target_rows):
-            value = function(target, source)
-            if not _is_dissimilarity(value):
-                raise InvalidInput(_invalid_value_message(name, value, i, j))
-            out[i, j] = value
+    with refusing_stop_iteration(f"metric={name!r}"):
+        for i, source in enumerate(_single_rows(sources.rows)):
+            for j, target in enumerate(target_rows):
+                value = function(target, source)
+                if not _is_dissimilarity(value):
+                    raise InvalidInput(_invalid_value_message(name, value, i, j))
+                out[i, j] = value
+
+
+@contextmanager
+def refusing_stop_iteration(label: str) -> Iterator[None]:
+    """Raise the StopIteration of a user's function as an error: generators would end silently."""
+    try:
+        yield
+    except StopIteration:
+        raise InvalidInput(
+            f"{label} raised StopIteration, which ends the iteration of its caller. Correct the "
+            f"function."
+        ) from None
 
 
 def _single_rows(rows: Any) -> list[Any]:
@@ -166,7 +184,7 @@ def _single_rows(rows: Any) -> list[Any]:
 def _is_dissimilarity(value: Any) -> bool:
     try:
         return math.isfinite(value) and value >= 0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an array, a text, an int such as 10**400
         return False
 
 
@@ -181,7 +199,8 @@ def call_on_block(
     sources: Operand, targets: Operand, out: Floats, *, function: Callable[..., Any], label: str
 ) -> None:
     """Write what a user's function of two blocks returns; raise if the shape or type is wrong."""
-    values = np.asarray(function(targets.rows, sources.rows))
+    with refusing_stop_iteration(label):
+        values = np.asarray(function(targets.rows, sources.rows))
     if values.shape != out.T.shape or values.dtype.kind not in "fiub":
         raise InvalidInput(
             f"{label} returned an array of shape {values.shape} and dtype {values.dtype} for "
@@ -271,6 +290,10 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     )
 
 
+_SQUARES = 1e-145, 1e145
+_SUMS = 0.0, 1e250
+
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -294,6 +317,7 @@ def _squares(*, is_root: bool) -> dict[str, Any]:
         "prepare": _prepare_squares,
         "is_centred": True,
         "is_product": True,
+        "sizes": _SQUARES,
         "fill_pairs": pairs,
     }
 
@@ -317,23 +341,23 @@ METRICS: dict[str, Metric] = {
         _with_kernel("sqeuclidean", **_squares(is_root=False)),
         _with_kernel("cosine", "directions", bound=2.0, is_product=True),
         _with_kernel("correlation", "profiles", bound=2.0, is_product=True),
-        _with_kernel("manhattan", obeys_triangle=True),
-        _with_kernel("chebyshev", obeys_triangle=True),
+        _with_kernel("manhattan", sizes=_SUMS, obeys_triangle=True),
+        _with_kernel("chebyshev", sizes=_SUMS, obeys_triangle=True),
         _with_kernel("hamming", bound=1.0, obeys_triangle=True),
         _with_kernel("jaccard", "sets", bound=1.0, is_product=True, obeys_triangle=True),
-        _with_kernel("canberra", obeys_triangle=True),
-        _with_check("braycurtis"),
+        _with_kernel("canberra", sizes=_SUMS, obeys_triangle=True),
+        _with_check("braycurtis", sizes=_SUMS),
         _with_check("dice", "flags", bound=1.0),
         _with_check("rogerstanimoto", "flags", bound=1.0, obeys_triangle=True),
         _with_check("russellrao", "flags", bound=1.0, obeys_triangle=True),
         _with_check("sokalsneath", "flags", bound=1.0, obeys_triangle=True),
         _with_check("yule", "flags", bound=2.0),
-        _with_check("jensenshannon", obeys_triangle=True),
+        _with_check("jensenshannon", sizes=_SUMS, obeys_triangle=True),
         # Not pi itself: float32 rounds it up.
         _with_kernel("haversine", "points", bound=float(np.float32(np.pi)), obeys_triangle=True),
         _of_texts("levenshtein", obeys_triangle=True),
         _of_texts("levenshtein-normalized", bound=1.0),
-        Metric(name="precomputed", prepare=_prepare_matrix, fill=_fill_precomputed),
+        Metric(name="precomputed", sizes=_SUMS, prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }
 _ALIASES = {
@@ -361,7 +385,9 @@ def _minkowski(p: Any) -> Metric:
     if power in _SPECIAL_POWERS:
         return replace(METRICS[_SPECIAL_POWERS[power]], name="minkowski", parameters={"p": power})
     fill = partial(_fill, name="minkowski", p=power)
-    return _with_kernel("minkowski", fill=fill, parameters={"p": power}, obeys_triangle=power >= 1)
+    return _with_kernel(
+        "minkowski", fill=fill, parameters={"p": power}, sizes=_SUMS, obeys_triangle=power >= 1
+    )
 
 
 def _seuclidean(V: Any) -> Metric:
@@ -395,6 +421,7 @@ def _mapped_euclidean(name: str, parameters: Mapping[str, Doubles], by: Doubles)
         parameters=parameters,
         is_centred=True,
         is_product=True,
+        sizes=_SQUARES,
         obeys_triangle=True,
     )
 

@@ -7,7 +7,7 @@ checkpoint read them without a reference to the oracle.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,15 +23,18 @@ class Counts:
     """Evaluations and lookups by phase, and the source rows whose dissimilarities are kept.
 
     A resumed run restores the counts of the earlier run, so that its limits and steps are those of
-    an uninterrupted run. ``kept`` then holds the rows that the earlier run had kept. The oracle
-    computes these rows again when they are needed, but counts them as lookups, as the earlier run
-    would have done. ``pulls`` counts rewards of arms; an objective that counts them saves the
-    number with its own state.
+    an uninterrupted run. ``kept`` has one array of source rows per scan, in the order of the scans;
+    a resumed run restores those of the earlier run. The oracle computes these rows again when they
+    are needed, but counts them as lookups, as the earlier run would have done. It needs to know
+    which rows were scanned together: the last bits of a distance by a matrix product can depend on
+    the other rows of the product. ``pulls`` counts rewards of arms; an objective that counts them
+    saves the number with its own state.
     """
 
     evaluations: Counter[str] = field(default_factory=Counter)
     lookups: Counter[str] = field(default_factory=Counter)
-    kept: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    kept: list[Ids] = field(default_factory=list)
+    n_kept: int = 0
     pulls: int = 0
 
     @property
@@ -51,6 +54,26 @@ class Counts:
         for counter, row in zip((self.evaluations, self.lookups), rows, strict=True):
             for phase, n in zip(PHASES, row, strict=True):
                 counter[phase] = n
+
+    def keep(self, rows: Ids) -> None:
+        """Record source rows whose dissimilarities are kept from now on, scanned together."""
+        self.kept.append(rows)
+        self.n_kept += len(rows)
+
+    def kept_arrays(self) -> dict[str, Callable[[], Ids]]:
+        """Return functions that return ``kept`` of now as arrays, for `restore_kept`."""
+        scans, n = self.kept, len(self.kept)
+        none = np.empty(0, dtype=np.int64)
+        return {
+            "kept": lambda: np.concatenate([none, *scans[:n]]),
+            "kept sizes": lambda: np.array([len(scan) for scan in scans[:n]], dtype=np.int64),
+        }
+
+    def restore_kept(self, arrays: Mapping[str, Ids]) -> None:
+        """Set ``kept`` to what `kept_arrays` returned; other arrays are ignored."""
+        stops = np.cumsum(arrays["kept sizes"])
+        self.kept = np.split(arrays["kept"], stops[:-1]) if len(stops) else []
+        self.n_kept = len(arrays["kept"])
 
     def by_phase(self) -> Mapping[str, int]:
         """Return the evaluations of every phase, also of phases without any."""

@@ -24,14 +24,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
-from protobandit.foundation.observer import NO_OBSERVER, Observer, Work
-from protobandit.foundation.slices import as_slice, cuts
+from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer, Work
+from protobandit.foundation.slices import as_slice, cuts, cuts_of
 from protobandit.foundation.threads import Task, one_blas_thread, run, worker_count
 from protobandit.kernels.dense_rows import strided_centre
 from protobandit.metrics.operands import Operand
@@ -70,6 +71,22 @@ class BlockLog(Protocol):
         ...
 
 
+class _TilesOf:
+    """The tiles in which the rows of some scans were computed."""
+
+    def __init__(self, scans: list[Ids], n_source: int) -> None:
+        self.scans = scans
+        self._tiles = [scan[cut] for scan in scans for cut in cuts(len(scan), TILE)]
+        self._tile_of = np.full(n_source, -1)
+        for i, tile in enumerate(self._tiles):
+            self._tile_of[tile] = i
+
+    def with_rows(self, sources: Ids) -> list[Ids]:
+        """Return the tiles that have some of these rows; not every row has a tile."""
+        found = np.unique(self._tile_of[sources])
+        return [self._tiles[i] for i in found[found >= 0]]
+
+
 class Oracle:
     """Compute and count dissimilarities of source rows and target rows.
 
@@ -98,6 +115,9 @@ class Oracle:
         self._centre = self._find_centre()
         self._kept: Floats | None = None
         self._is_kept = np.zeros(0, dtype=bool)
+        self._n_measured = 0  # by an expensive metric under an observer
+        self._n_present = 0  # rows that are kept, those that an earlier run had kept not counted
+        self._tiles = _TilesOf([], 0)
 
     def beside(self, problem: Problem) -> Oracle:
         """Return an oracle of other rows or another metric that shares counts, observer and log."""
@@ -108,6 +128,12 @@ class Oracle:
             observer=self.observer,
             log=self.log,
         )
+
+    def uncounted(self) -> Oracle:
+        """Return an oracle of the same rows whose work is neither counted nor interrupted."""
+        other = copy(self)
+        other.counts, other.observer, other.log = Counts(), NO_OBSERVER, None
+        return other
 
     @property
     def evaluations(self) -> Counter[str]:
@@ -142,8 +168,8 @@ class Oracle:
     def keep(self) -> None:
         """Keep every dissimilarity that a scan computes from now on; what is kept stays.
 
-        Rows that an earlier run had kept (``counts.kept``) are computed when they are needed and
-        count as lookups.
+        Rows that an earlier run had kept (``counts.kept``) are computed when they are needed, each
+        with the rows of its tile in that run, and count as lookups.
         """
         if self._kept is None:
             shape = len(self.problem.source), len(self.problem.target)
@@ -156,7 +182,7 @@ class Oracle:
 
         In a resumed run, rows that the earlier run had kept count too.
         """
-        return len(self.counts.kept)
+        return self.counts.n_kept
 
     @property
     def kept(self) -> Floats | None:
@@ -234,16 +260,13 @@ class Oracle:
             return self._column(source)
 
     def _column(self, source: int) -> Floats:
+        self._recover(np.array([source]))
         if self._kept is not None and self._is_kept[source]:
             self.lookups[self.phase] += len(self.problem.target)
             kept: Floats = self._kept[source]
             return kept
         out = np.empty((1, len(self.problem.target)), dtype=self.dtype)
-        n = out.size
-        if self._kept is not None and source in self.counts.kept:
-            self.lookups[self.phase] += n
-        else:
-            self._count(n)
+        n = self._count(out.size)
         row = self.sources(np.array([source]))
 
         def fill(columns: slice) -> None:
@@ -326,6 +349,7 @@ class Oracle:
 
     def scan(self, sources: Ids, visit: Visit) -> None:
         """Pass the distances of the whole target to each of ``sources`` to ``visit``, in tiles."""
+        self._recover(sources)
         is_known = np.zeros(len(sources), bool) if self._kept is None else self._is_kept[sources]
         known, new = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         self._look_up(sources, known, visit)
@@ -348,9 +372,6 @@ class Oracle:
     def _compute(self, sources: Ids, positions: Ids, visit: Visit) -> None:
         if len(positions) == 0:
             return
-        is_old = np.zeros(len(positions), dtype=bool)
-        if self._kept is not None:
-            is_old = np.isin(sources[positions], self.counts.kept)
         scan = Scan(
             sources=sources,
             positions=positions,
@@ -359,16 +380,49 @@ class Oracle:
             targets=self.targets,
             tile=self._tile,
             size=rows_of_task(self._metric, self.groups, self.observer.is_active),
-            is_lookup=is_old,
         )
         self._carry_out(scan, len(positions) * len(self.problem.target))
         if self._kept is not None:
             self._is_kept[sources[positions]] = True
-            self.counts.kept = np.union1d(self.counts.kept, sources[positions])
+            self._n_present += len(positions)
+            self.counts.keep(sources[positions])
+
+    def _recover(self, sources: Ids) -> None:
+        """Compute rows again that an earlier run had kept; in the same tiles, so with its bits."""
+        if self._kept is None or self._n_present == self.counts.n_kept:
+            return
+        if self._tiles.scans is not self.counts.kept:
+            self._tiles = _TilesOf(self.counts.kept, len(self.problem.source))
+        tiles = self._tiles.with_rows(sources[~self._is_kept[sources]])
+        columns = [some for group in self.groups for some in cuts_of(group, CHUNK)]
+
+        def fill(task: tuple[slice, Ids]) -> None:
+            self._tile(task[1], self.targets(task[0]), task[0])
+
+        _ = self._all_sources  # made here, before several threads ask for it
+        n_rows = sum(map(len, tiles))
+        tasks = [(some, tile) for some in columns for tile in tiles]
+        n = n_rows * len(self.problem.target)
+        self._observed(fill, tasks, self._workers_for(n), self._effort(n))
+        for tile in tiles:
+            self._is_kept[tile] = True
+        self._n_present += n_rows
 
     def _run(self, fill: Callable[[Any], None], tasks: Iterable[Any], n: int) -> None:
         """Run tasks that compute ``n`` dissimilarities, which have been counted."""
-        self._observed(fill, tasks, self._workers_for(n), self._effort(n))
+        with self._only_computed(n):
+            self._observed(fill, tasks, self._workers_for(n), self._effort(n))
+
+    @contextmanager
+    def _only_computed(self, n: int) -> Iterator[None]:
+        """Correct the count of ``n`` dissimilarities if a user's function is stopped between."""
+        before = self._n_measured
+        try:
+            yield
+        except Halt:
+            if self._metric.is_expensive:
+                self.evaluations[self.phase] -= n - (self._n_measured - before)
+            raise
 
     def _observed(
         self, fill: Callable[[Any], None], tasks: Iterable[Any], workers: int, effort: float
@@ -378,7 +432,10 @@ class Oracle:
             run(fill, tasks, workers)
             return
         do = partial(run, fill, workers=workers)
-        self.observer.carry_out(Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers))
+        is_paced = self._metric.is_expensive
+        self.observer.carry_out(
+            Work(tasks=list(tasks), do=do, effort=effort, n_workers=workers, is_paced=is_paced)
+        )
 
     def _carry_out(self, piece: Scan | TableFill, n: int) -> None:
         """Count and compute a scan or a table under the observer."""
@@ -386,12 +443,10 @@ class Oracle:
         _ = self._all_sources  # made here, before several threads ask for it
 
         def do(some: Sequence[Any]) -> None:
-            counts = [piece.count(task) for task in some]
-            if n_evaluations := sum(n for n, _ in counts):
-                self.evaluations[self.phase] += n_evaluations
-            if n_lookups := sum(n for _, n in counts):
-                self.lookups[self.phase] += n_lookups
-            run(piece.fill, some, workers)
+            n_counted = sum(map(piece.count, some))
+            self.evaluations[self.phase] += n_counted
+            with self._only_computed(n_counted):
+                run(piece.fill, some, workers)
 
         def do_each(some: Sequence[Any]) -> None:
             for task in some:
@@ -399,17 +454,41 @@ class Oracle:
 
         # How many tasks are done at a time depends on their speed. A log compares the counts at
         # every block, so these must not depend on it.
-        chosen = do_each if self._metric.is_expensive else do
-        work = Work(tasks=piece.tasks(), do=chosen, effort=self._effort(n), n_workers=workers)
+        is_paced = self._metric.is_expensive
+        work = Work(
+            tasks=piece.tasks(),
+            do=do_each if is_paced else do,
+            effort=self._effort(n),
+            n_workers=workers,
+            is_paced=is_paced,
+        )
         self.observer.carry_out(work)
 
     def _fill(self, sources: Operand, targets: Operand, out: Floats) -> None:
         """Compute a block of dissimilarities, or take it from the log of an earlier run."""
         if self.log is None or not self._metric.is_expensive:
-            self._metric.fill(sources, targets, out)
-        elif not self.log.read(out):
-            self._metric.fill(sources, targets, out)
+            self._measure(sources, targets, out)
+        elif self.log.read(out):
+            self._n_measured += out.size
+        else:
+            self._measure(sources, targets, out)
             self.log.append(out)
+
+    def _measure(self, sources: Operand, targets: Operand, out: Floats) -> None:
+        """Compute a block; if the metric is expensive, the observer looks between its calls."""
+        metric, observer = self._metric, self.observer
+        if not (metric.is_expensive and observer.is_active):
+            metric.fill(sources, targets, out)
+        elif not metric.is_by_pairs:
+            for _ in observer.paced(1):
+                metric.fill(sources, targets, out)
+                self._n_measured += out.size
+        else:
+            for i in range(len(sources)):
+                row = sources.take(slice(i, i + 1))
+                for cut in observer.paced(len(targets)):
+                    metric.fill(row, targets.take(cut), out[i : i + 1, cut])
+                    self._n_measured += cut.stop - cut.start
 
     def _fill_pairs(
         self, sources: Operand, targets: Operand, at: Ids, rows: Ids, out: Floats

@@ -11,7 +11,7 @@ stay known in full; at later rows an arm can be measured again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import are_within
 from protobandit.foundation.endless import ENDLESS
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
@@ -55,6 +56,75 @@ class RowBatch:
     def stop(self) -> int:
         """Return the number of rows up to the end of this batch."""
         return self.start + len(self.targets)
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """A ragged table of one batch: the distances of a full table below ``limits``, or all."""
+
+    limits: Floats | None
+
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        return self.limits is None or self.limits.shape == (len(batch.targets),)
+
+    def applied(self, table: FullTable, batch: RowBatch) -> RaggedTable:
+        """Return the ragged table."""
+        return table.ragged(batch, self.limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Distances that are known at new rows: arms, ascending, columns and values."""
+
+    arms: Ids
+    columns: np.ndarray[Any, np.dtype[np.int32]]
+    values: Floats
+
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        return (
+            are_within(self.arms, 0, n_arms)
+            and are_within(self.columns, batch.start, batch.stop)
+            and bool((np.diff(self.arms) >= 0).all())
+            and self.arms.shape == self.columns.shape == self.values.shape
+        )
+
+    def applied(self, ragged: RaggedTable, batch: RowBatch) -> RaggedTable:
+        """Return a table with these rows and distances."""
+        return ragged.with_entries(batch, self.arms, self.columns, self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Extension:
+    """The arms to keep, and where they are measured at new rows; see `RaggedTable.extended`."""
+
+    kept: Ids
+    cell_starts: Ids
+    homes: np.ndarray[Any, np.dtype[np.int32]]
+    is_measured: Any
+    limits: Floats
+
+    def fits(self, n_arms: int, batch: RowBatch) -> bool:
+        """Return whether this can be applied, for a table that a checkpoint describes."""
+        starts = self.cell_starts
+        return (
+            are_within(self.kept, 0, n_arms)
+            and are_within(starts, 0, len(batch.targets) + 1)
+            and bool((np.diff(starts) >= 0).all())
+            and are_within(self.homes, -1, len(starts) - 1)
+            and self.homes.ndim == 2
+            and len(self.homes) == len(self.kept) == len(self.is_measured)
+            and self.is_measured.dtype == bool
+            and self.limits.shape == (batch.start,)
+        )
+
+    def applied(self, ragged: RaggedTable, batch: RowBatch) -> RaggedTable:
+        """Return a table with these rows, and their distances to arms computed."""
+        homes = self.homes.astype(np.int64)
+        return ragged.extended(
+            self.kept, batch, self.cell_starts, homes, self.is_measured, self.limits
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,7 +180,7 @@ class FullTable:
         """
         n_arms, n_rows = self.matrix.shape
         if limits is not None:
-            starts, columns, values = self.within(limits, most)
+            starts, columns, values, limits = self.within(limits, most)
         else:
             starts = np.arange(n_arms + 1, dtype=np.int64) * n_rows
             columns = np.tile(np.arange(n_rows, dtype=np.int32), n_arms)
@@ -119,15 +189,16 @@ class FullTable:
             table=self,
             arms=self.arms,
             batches=(batch,),
+            growth=(Within(limits),),
             starts=starts,
             columns=columns,
             values=values,
         )
 
-    def within(self, limits: Floats, most: int = ENDLESS) -> tuple[Ids, Any, Floats]:
+    def within(self, limits: Floats, most: int = ENDLESS) -> tuple[Ids, Any, Floats, Floats]:
         """Return starts, columns, values of distances below limits and of each arm's smallest.
 
-        If these are more than ``most``, the limits are lowered.
+        If these are more than ``most``, the limits are lowered. They are returned too.
         """
         n_arms, n_rows = self.matrix.shape
         counts = np.empty(n_arms, dtype=np.int64)
@@ -159,7 +230,7 @@ class FullTable:
             values[own] = self.matrix[cut].ravel()[at]
 
         self.oracle.share(copy, tasks, self.matrix.size)
-        return starts, columns, values
+        return starts, columns, values, limits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,11 +238,14 @@ class RaggedTable:
     """Arm i is measured at ``columns[starts[i]:starts[i + 1]]``; ``values`` are the distances.
 
     ``table`` has the first batch in full, for all arms that ever took part, in ascending order.
+    ``growth`` is how each batch was added. With the batches it is enough to compute the table
+    again, and takes a small part of its memory.
     """
 
     table: FullTable
     arms: Ids
     batches: tuple[RowBatch, ...]
+    growth: tuple[Within | Entries | Extension, ...]
     starts: Ids
     columns: np.ndarray[Any, np.dtype[np.int32]]
     values: Floats
@@ -218,6 +292,20 @@ class RaggedTable:
             self.oracle.tabulate(sources, batch.targets, out[:, batch.start : batch.stop])
         return out
 
+    @classmethod
+    def grown(
+        cls,
+        table: FullTable,
+        batches: Sequence[RowBatch],
+        growth: Sequence[Within | Entries | Extension],
+    ) -> RaggedTable:
+        """Return the table that has grown in this way; its distances are computed again."""
+        made: Any = table
+        for batch, step in zip(batches, growth, strict=True):
+            made = step.applied(made, batch)
+        ragged: RaggedTable = made
+        return ragged
+
     def with_entries(self, batch: RowBatch, arms: Ids, columns: Any, values: Floats) -> RaggedTable:
         """Return this table with more rows, at which some distances are known.
 
@@ -236,6 +324,7 @@ class RaggedTable:
         return replace(
             self,
             batches=(*self.batches, batch),
+            growth=(*self.growth, Entries(arms, columns, values)),
             starts=self.starts + np.concatenate([[0], np.cumsum(n_added)]),
             columns=merged(self.columns, columns),
             values=merged(self.values, values),
@@ -311,6 +400,10 @@ class RaggedTable:
             table=self.table,
             arms=arms,
             batches=(*self.batches, batch),
+            growth=(
+                *self.growth,
+                Extension(kept, cell_starts, homes.astype(np.int32), is_measured, limits),
+            ),
             starts=starts,
             columns=columns,
             values=values,

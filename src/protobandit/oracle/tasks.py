@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
-
-import numpy as np
+from typing import Final, TypeAlias
 
 from protobandit.foundation.array_types import Floats, Ids
 from protobandit.foundation.slices import cuts, cuts_of
@@ -49,8 +47,7 @@ class Scan:
     ``targets`` returns the operand of target rows. ``tile`` computes the distances of some source
     rows to the target rows ``columns``; it returns a matrix, their rows in it, and its first
     column. ``size`` is the number of source rows of a task; tiles, and so all sums, are the same
-    for every multiple of ``TILE``. ``is_lookup`` is, for each position, whether its distances count
-    as lookups: an earlier run had kept them.
+    for every multiple of ``TILE``.
     """
 
     sources: Ids
@@ -60,7 +57,6 @@ class Scan:
     targets: Callable[[slice], Operand]
     tile: Callable[[Ids, Operand, slice], tuple[Floats, Ids, int]]
     size: int
-    is_lookup: Any
 
     def tasks(self) -> Sequence[ScanTask]:
         """Return each group of target rows with each run of source rows."""
@@ -77,12 +73,10 @@ class Scan:
                 matrix, rows, first = self.tile(self.sources[some[tile]], targets, columns)
                 self.visit(Tile(matrix, rows, first, columns, some[tile], group))
 
-    def count(self, task: ScanTask) -> tuple[int, int]:
-        """Return how many evaluations and how many lookups a task counts."""
+    def count(self, task: ScanTask) -> int:
+        """Return how many evaluations a task counts."""
         group, cut = task
-        n_columns, n_rows = _length(self.groups[group]), _length(cut)
-        n_old = int(np.count_nonzero(self.is_lookup[cut]))
-        return (n_rows - n_old) * n_columns, n_old * n_columns
+        return _length(self.groups[group]) * _length(cut)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,9 +99,9 @@ class TableFill:
         block = self.out[tile, columns]
         self.fill_block(self.sources[tile], self.targets.take(columns), block)
 
-    def count(self, task: tuple[slice, slice]) -> tuple[int, int]:
-        """Return how many evaluations and how many lookups a task counts."""
-        return _length(task[0]) * _length(task[1]), 0
+    def count(self, task: tuple[slice, slice]) -> int:
+        """Return how many evaluations a task counts."""
+        return _length(task[0]) * _length(task[1])
 
 
 def groups_of(n: int) -> list[slice]:

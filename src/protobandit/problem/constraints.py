@@ -94,6 +94,8 @@ class Constraints:
             most = _as_quotas(self.at_most, names, "at_most", otherwise=sizes)
             _require_consistent(names, least, most, sizes)
             most = np.minimum(most, sizes)
+            if not least.any() and (most == sizes).all():  # they restrict nothing
+                groups, names, least, most = free.groups, free.names, free.least, free.most
         return Feasibility(
             fixed=_as_fixed(self.fixed, n),
             groups=groups,
@@ -120,7 +122,7 @@ def as_feasibility(constraints: Any, n: int) -> Feasibility:
 def _as_fixed(fixed: Any, n: int) -> Ids:
     given = getattr(fixed, "indices", fixed)
     try:
-        ids = np.array([operator.index(i) for i in given], dtype=np.int64)
+        ids = np.array([_index(i) for i in given], dtype=np.int64)
     except (TypeError, OverflowError):
         raise InvalidInput(
             f"constraints: fixed={fixed!r:.40} are not row numbers of the source. Pass ints from 0 "
@@ -135,6 +137,13 @@ def _as_fixed(fixed: Any, n: int) -> Ids:
     for i in values[counts > 1]:
         raise InvalidInput(f"constraints: fixed holds {i} more than once. Pass each row once.")
     return ids
+
+
+def _index(value: Any) -> int:
+    """Return a row number as an int; raise TypeError for a flag of a mask."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return operator.index(value)
 
 
 def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids) -> Ids:
@@ -179,7 +188,8 @@ def _require_consistent(names: tuple[Any, ...], least: Ids, most: Ids, sizes: Id
 
 def _as_costs(costs: Any, n: int) -> Doubles:
     try:
-        values = np.array(costs, dtype=np.float64)
+        values = np.array(costs, dtype=np.float64 if np.isrealobj(costs) else "U")
+        values = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(
             f"constraints: costs={costs!r:.40} are not numbers. Pass {n} numbers > 0."

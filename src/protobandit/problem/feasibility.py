@@ -178,7 +178,7 @@ class Feasibility:
 
     def require_feasible(self, k: int) -> None:
         """Raise if no ``k`` rows satisfy the constraints."""
-        if len(self.fixed) > k:
+        if len(self.fixed) > k > 0:
             raise InvalidInput(
                 f"constraints: {len(self.fixed)} rows are fixed but k={k}. Pass k >= "
                 f"{len(self.fixed)}, or fix fewer rows."
@@ -189,6 +189,8 @@ class Feasibility:
 
     def _require_quotas(self, k: int) -> None:
         needed = int(self.least.sum())
+        if self.capacity == 0:
+            raise InvalidInput("constraints: at_most allows no row of any group. Raise at_most.")
         if needed > k:
             raise InvalidInput(
                 f"constraints: at_least requires {needed} rows in total but k={k}. Pass k >= "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -14,6 +15,7 @@ from protobandit.problem.constraints import as_feasibility
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
+from protobandit.problem.ranges import in_range
 from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
@@ -22,6 +24,8 @@ from protobandit.rows.frames import as_numbers
 from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prepare_sides
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
+
+_LEAST_WEIGHT = 1e-30  # a largest weight below it, or above 1 / this, is scaled
 
 # What guarantees assume about a stream whose rows are drawn while the search runs.
 DRAWS_OF_STREAM = (
@@ -76,6 +80,7 @@ def pose(
         sources, targets = _matrix_sides(source, target)
     else:
         sources, targets = _sides(source, target, chosen)
+    sources, targets = in_range(sources, targets, chosen)
     feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
     count = _largest_k(k, feasibility, goal)
     _require_one_stop(feasibility, goal)
@@ -203,12 +208,18 @@ def _as_weights(weights: Any, n: int) -> Doubles | None:
         )
     if not values.any():
         raise InvalidInput(f"weights are all 0 ({n} of them). At least one must be positive.")
-    with np.errstate(over="ignore"):
-        if values.sum() == np.inf:
-            raise InvalidInput(
-                "weights sum to infinity, although each is finite. Divide them by the largest."
-            )
-    return none_if_equal(values)
+    return none_if_equal(_of_ordinary_size(values))
+
+
+def _of_ordinary_size(weights: Doubles) -> Doubles:
+    """Return weights, multiplied by a power of two if they are extremely large or small.
+
+    Only their shares matter, and a power of two does not round them.
+    """
+    largest = float(weights.max())
+    if _LEAST_WEIGHT < largest < 1 / _LEAST_WEIGHT:
+        return weights
+    return np.ldexp(weights, -math.frexp(largest)[1])
 
 
 def _as_float64(values: Any) -> Doubles | None:

@@ -20,7 +20,8 @@ from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import open_if_path
 from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
-from protobandit.rows.rows import Rows
+from protobandit.rows.rows import Rows, is_sparse
+from protobandit.rows.sparse_format import checked_csr
 
 
 class Assignment(NamedTuple):
@@ -112,7 +113,7 @@ class Queries(SelectionRecord):
         n = min(3, self.k) if n is None else n
         if not (is_integer(n) and 1 <= n <= self.k):
             raise InvalidInput(
-                f"n={n!r} is not between 1 and the {self.k} prototypes. Pass an integer "
+                f"n={n!r:.60} is not between 1 and the {self.k} prototypes. Pass an integer "
                 f"in this range."
             )
         oracle, chosen = self._oracle_for(rows, n_jobs)
@@ -291,8 +292,8 @@ class Queries(SelectionRecord):
         """
         if not (is_integer(i) and -self.k <= i < self.k):
             raise InvalidInput(
-                f"i={i!r} is not one of the prototypes 0 to {self.k - 1}. Pass an integer in this "
-                f"range."
+                f"i={i!r:.60} is not one of the prototypes 0 to {self.k - 1}. Pass an integer in "
+                f"this range."
             )
         labels, distances = self.assign(self._solved("Pass them to assign(rows) instead.").target)
         own = np.flatnonzero(labels == i % self.k)
@@ -304,6 +305,8 @@ class Queries(SelectionRecord):
         ``frame`` has one row per source row: a DataFrame, an array or a list.
         """
         self._require_source_length(frame)
+        if is_sparse(frame):
+            return checked_csr(frame, name="frame")[self.indices]
         if hasattr(frame, "iloc"):
             return frame.iloc[self.indices]
         if isinstance(frame, (list, tuple)):
@@ -311,7 +314,9 @@ class Queries(SelectionRecord):
         return frame[self.indices]
 
     def _require_source_length(self, frame: Any, name: str = "frame") -> None:
-        if not hasattr(frame, "__getitem__") or isinstance(frame, (str, bytes, Mapping)):
+        is_scalar = getattr(frame, "ndim", 1) == 0
+        is_other = isinstance(frame, (str, bytes, memoryview, Mapping))
+        if is_scalar or is_other or not hasattr(frame, "__getitem__"):
             raise InvalidInput(
                 f"{name} is a {type(frame).__name__}, which has no rows to take. Pass a DataFrame, "
                 f"an array or a list."

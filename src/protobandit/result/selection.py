@@ -11,6 +11,7 @@ from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
+from protobandit.foundation.visible_text import visible
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -21,7 +22,7 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
-from protobandit.run.outcome import SearchResult, Step, fingerprints
+from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.search.drivers.pick import SwapPasses
 
@@ -95,11 +96,14 @@ class Selection(Plots):
         methods without passes, and after loading.
     certification
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
+    end
+        How the search ended, as a record; None after loading.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
     certification: Certification | None = None
+    end: RunEnd | None = None
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
@@ -130,6 +134,7 @@ class Selection(Plots):
             columns=problem.columns,
             passes=result.passes,
             certification=certification,
+            end=result.end,
             certificate=None if certification is None else certification.certificate,
             warnings=result.warnings,
             pulls=result.pulls,
@@ -167,8 +172,8 @@ class Selection(Plots):
         """
         if not (is_integer(k) and 1 <= k <= self.k):
             raise InvalidInput(
-                f"k={k!r} is not between 1 and the {self.k} prototypes. Pass an integer in this "
-                f"range."
+                f"k={k!r:.60} is not between 1 and the {self.k} prototypes. Pass an integer in "
+                f"this range."
             )
         if k == self.k:
             return self
@@ -199,6 +204,7 @@ class Selection(Plots):
             problem=problem,
             certificate=None,
             certification=None,
+            end=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
         )
@@ -382,6 +388,11 @@ class Selection(Plots):
                     f"{side} is not what this selection was made from: its {n:,} rows have another "
                     f"digest. Pass the rows it was made from, or select again."
                 )
+        if self.indices.max() >= len(problem.source):
+            raise InvalidInput(
+                f"This selection names source row {self.indices.max()}, but source has "
+                f"{len(problem.source):,} rows. Its text was modified; select again."
+            )
         return replace(self, problem=problem, metric=problem.metric)
 
     def to_json(self) -> str:
@@ -417,7 +428,7 @@ class Selection(Plots):
             *((f"  spent        {self.spent:g}",) if self.spent is not None else ()),
             f"  status       {self.status}",
         )
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def _method_lines(self) -> list[str]:
         """Return the lines of the repr that only some methods have."""

@@ -13,12 +13,14 @@ from protobandit.certificate.certificate import Certificate
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import as_labels
+from protobandit.foundation.records import require_types
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.sparse_format import checked_csr
 from protobandit.run.outcome import Step
 
 FORMAT = "protobandit selection"
@@ -101,12 +103,15 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             prototypes=_load_rows(document["prototypes"]),
             preparation=_optional(FittedPreparation.from_document, document.get("preparation")),
             columns=_optional(_load_columns, document.get("columns")),
-            fingerprints=dict(document["fingerprints"]),
+            fingerprints=_load_fingerprints(document["fingerprints"]),
             curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
             prototype_labels=_optional(as_labels, document.get("prototype_labels")),
         )
         _require_one_length(saved, len(document["steps"]))
+        for record in (saved, saved.guarantee, saved.certificate):
+            if record is not None:
+                require_types(record)
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -115,6 +120,15 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             f"Pass the text that Selection.to_json() returned."
         ) from None
     return saved
+
+
+def _load_fingerprints(stored: Any) -> dict[str, str]:
+    found = dict(stored)
+    if not set(found) <= {"source", "target"} or not all(
+        isinstance(digest, str) for digest in found.values()
+    ):
+        raise ValueError(f"fingerprints are {stored!r:.40}")
+    return found
 
 
 def _load_columns(names: Any) -> tuple[str, ...]:
@@ -222,14 +236,24 @@ def _dump_rows(rows: Any) -> dict[str, Any]:
 
 
 def _load_rows(stored: dict[str, Any]) -> Any:
-    if stored["kind"] == "list":
+    kind = stored["kind"]
+    if kind == "list":
+        if not isinstance(stored["values"], list):
+            raise ValueError(f"prototypes must be a list, got {stored['values']!r:.40}")
         return stored["values"]
-    values = np.asarray(stored["values"], dtype=stored["dtype"])
-    if stored["kind"] == "array":
-        return values.reshape(stored["shape"])
+    shape, dtype = tuple(map(int, _ids(stored["shape"]))), np.dtype(stored["dtype"])
+    n_dimensions = {"array": (1, 2), "csr": (2,)}.get(kind, ())
+    if len(shape) not in n_dimensions or dtype.kind not in "fiub":
+        raise ValueError(f"prototypes of kind {kind!r:.20}, shape {shape} and type {dtype}")
+    values = np.asarray(stored["values"], dtype=dtype)
+    if not np.isfinite(values).all():
+        raise ValueError("prototypes that are not finite numbers")
+    if kind == "array":
+        return values.reshape(shape)
     from scipy.sparse import csr_array
 
-    return csr_array((values, stored["columns"], stored["starts"]), shape=tuple(stored["shape"]))
+    parts: Any = values, _ids(stored["columns"]), _ids(stored["starts"])
+    return checked_csr(csr_array(parts, shape=(shape[0], shape[1])), name="prototypes")
 
 
 def _optional(convert: Callable[[Any], Any], value: Any) -> Any:
@@ -237,7 +261,11 @@ def _optional(convert: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _ids(stored: list[int]) -> Ids:
-    return np.asarray(stored, dtype=np.int64)
+    """Return integers >= 0; NumPy would also accept other numbers and texts."""
+    ids = np.asarray(stored)
+    if ids.ndim != 1 or (ids.size and (ids.dtype.kind != "i" or ids.min() < 0)):
+        raise ValueError(f"{stored!s:.40} is not a list of integers >= 0")
+    return ids.astype(np.int64)
 
 
 def _doubles(stored: list[float]) -> Doubles:

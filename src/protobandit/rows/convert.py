@@ -20,6 +20,7 @@ from protobandit.rows.column_names import names_of
 from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.frames import as_numbers, frame_array, is_from
+from protobandit.rows.magnitudes import is_ordinary, largest_of
 from protobandit.rows.memory_maps import Joined, gather, is_mapped
 from protobandit.rows.rows import (
     DenseRows,
@@ -109,11 +110,17 @@ def _dense(array: np.ndarray[Any, Any], columns: tuple[str, ...] | None, *, name
     rows = DenseRows(array, name=name, is_checked=is_scanned or not is_float)
     _not_empty(rows, name)
     if is_scanned and is_float:
+        sizes = set()
         for cut in cuts(len(rows), max(1, _SCAN_CELLS // array.shape[1])):
             block = gather(array, cut)
+            if is_ordinary(block):
+                sizes.add(1.0)
+                continue
             if columns is not None and not is_finite(block):
                 require_no_missing(Columns(numbers=array, names=columns), name=name)
             require_finite(block, name=name, where=cut)
+            sizes.add(largest_of(block) or 0.0)
+        rows.largest = None if max(sizes) == 1.0 else max(sizes)
     return rows
 
 

@@ -21,8 +21,10 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.magnitudes import is_ordinary, largest_of
 from protobandit.rows.memory_maps import gather, rows_at
 from protobandit.rows.messages import MISSING_ADVICE
+from protobandit.rows.sparse_format import checked_csr
 
 _FINGERPRINT_ROWS = 256
 
@@ -35,6 +37,8 @@ class Rows(ABC):
     n_columns: int | None
     dtype: np.dtype[Any]
     digest: str | None = None  # of the rows from which these were prepared
+    is_checked: bool = False  # whether all numbers have been read
+    largest: float | None = None  # the largest absolute value, if all are extremely large or small
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -86,6 +90,7 @@ class DenseRows(Rows):
         name: str,
         dtype: np.dtype[Any] | None = None,
         is_checked: bool = True,
+        largest: float | None = None,
         digest: str | None = None,
     ) -> None:
         self.array = array
@@ -93,6 +98,7 @@ class DenseRows(Rows):
         self.n_columns = array.shape[1]
         self.dtype = np.dtype(dtype or working_dtype(array.dtype))
         self.is_checked = is_checked
+        self.largest = largest
         self.digest = digest
 
     def __len__(self) -> int:
@@ -113,9 +119,10 @@ class DenseRows(Rows):
 
 
 class SparseRows(Rows):
-    """A SciPy CSR matrix."""
+    """A SciPy CSR matrix that `checked_csr` returned, or rows of one."""
 
     kind = "sparse"
+    is_checked = True
 
     def __init__(
         self,
@@ -123,9 +130,11 @@ class SparseRows(Rows):
         *,
         name: str,
         dtype: np.dtype[Any] | None = None,
+        largest: float | None = None,
         digest: str | None = None,
     ) -> None:
         self.digest = digest
+        self.largest = largest
         self.matrix = matrix
         self.name = name
         self.n_columns = int(matrix.shape[1])
@@ -259,15 +268,10 @@ def row_number(where: Where | None, at: int) -> int:
 
 
 def sparse_rows(matrix: Any, *, name: str) -> SparseRows:
-    """Return a SciPy matrix of any format as `SparseRows`; raise unless it is 2-D and finite."""
-    if matrix.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} is a sparse matrix of {matrix.dtype}. Pass real numbers.")
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InvalidInput(f"{name} has shape {matrix.shape}. Pass a 2-D matrix with columns.")
-    csr = matrix.tocsr()
-    if not csr.has_canonical_format:  # columns ascending, none twice
-        csr = csr.copy()  # the user's matrix stays as it is
-        csr.sum_duplicates()
+    """Return a SciPy matrix of any format as `SparseRows`; raise unless it is valid and finite."""
+    csr = checked_csr(matrix, name=name)
+    if is_ordinary(csr.data):
+        return SparseRows(csr, name=name)
     if csr.dtype.kind == "f" and not np.isfinite(csr.data).all():
         at = int(np.flatnonzero(~np.isfinite(csr.data))[0])
         row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
@@ -275,7 +279,7 @@ def sparse_rows(matrix: Any, *, name: str) -> SparseRows:
             f"{name} contains {csr.data[at]} at row {row}, column {int(csr.indices[at])}. "
             f"Dissimilarities need finite numbers. Drop these rows, or replace the values."
         )
-    return SparseRows(csr, name=name)
+    return SparseRows(csr, name=name, largest=largest_of(csr.data))
 
 
 def is_sparse(data: Any) -> bool:

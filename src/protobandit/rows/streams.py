@@ -71,7 +71,7 @@ class Stream:
         *,
         rows: int | None = None,
     ) -> None:
-        is_text = isinstance(batches, (str, bytes))
+        is_text = isinstance(batches, (str, bytes)) or getattr(batches, "ndim", 1) == 0
         if is_text or not (callable(batches) or isinstance(batches, Iterable)):
             raise InvalidInput(
                 f"Stream got {batches!r:.40}, which is not an iterator of batches. Pass an "
@@ -299,7 +299,9 @@ class OpenStream:
 
 def _is_empty(batch: Any) -> bool:
     shape = getattr(batch, "shape", None)
-    return (shape[0] if shape else len(batch) if hasattr(batch, "__len__") else 1) == 0
+    if shape is not None:
+        return len(shape) > 0 and shape[0] == 0
+    return hasattr(batch, "__len__") and len(batch) == 0
 
 
 def _require_same_kind(first: str, rows: Any, number: int) -> None:

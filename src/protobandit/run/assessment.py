@@ -18,8 +18,10 @@ from protobandit.search.drivers.race.far_rows import FarRowScan
 ASSESSED_ROWS = 4096  # fresh rows on which the result of a sampled method is judged
 _FAR = 5.0  # times the mean distance of the other rows
 _FEW = 0.02  # of the weight; far rows are at most that many
+_MUCH = 0.08  # of the cost; some ordinary distributions have almost as much
 _SCANNED_ROWS = 20_000  # more rows in which very far ones are looked for
 _VERY_FAR = 15.0  # times the mean distance of the nearest rows
+_MUCH_VERY_FAR = 0.05  # of the cost; of 10 %, less than 8 % is often measured, since rows are few
 _NEAREST = 0.95  # share of rows whose distances are typical
 _EVALUATIONS_PER_SCAN = 32  # if the metric is expensive: evaluations of the search per row scanned
 _VIEWED_ROWS = 256  # whose distances to all prototypes guide the scan
@@ -31,12 +33,18 @@ class FarRows:
     """The rows that lie much farther from their prototype than nearly all others.
 
     ``row_share`` is their share of the weight, ``cost_share`` their share of the cost, measured on
-    ``n_rows`` rows.
+    ``n_rows`` rows. ``is_very_far`` is whether only very far rows count.
     """
 
     n_rows: int
     row_share: float
     cost_share: float
+    is_very_far: bool = False
+
+    @property
+    def is_much(self) -> bool:
+        """Return whether their share of the cost is so large that a cluster may be missing."""
+        return self.cost_share > (_MUCH_VERY_FAR if self.is_very_far else _MUCH)
 
     @staticmethod
     def among(nearest: Floats, weights: Doubles) -> FarRows:
@@ -122,7 +130,7 @@ def assess(
     far = FarRows.among(nearest, weights)
     if scanned is not None and (is_sample or is_endless):
         beyond = _very_far_rows(scanned, prototypes, nearest, viewed[0], random)
-        far = max(far, beyond, key=lambda each: each.cost_share)
+        far = max(far, beyond, key=lambda each: (each.is_much, each.cost_share))
     return Assessment(
         costs=costs,
         mass=mass / mass.sum(),
@@ -200,7 +208,8 @@ def _very_far_rows(
     n = len(nearest) + n_more
     share, carried = len(distances) / n, float(distances.sum()) / n
     rest = float(nearest[~is_far].mean()) * (1 - share)
-    return FarRows(n, share, carried / (carried + rest) if carried > 0 else 0.0)
+    cost_share = carried / (carried + rest) if carried > 0 else 0.0
+    return FarRows(n, share, cost_share, is_very_far=True)
 
 
 def _standard_error(nearest: Doubles, population: float, is_without_replacement: bool) -> float:

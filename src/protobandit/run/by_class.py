@@ -116,6 +116,9 @@ def _solved(
         except Interrupted:
             if not results:
                 raise
+            # Neither the user nor the callback: the class has found nothing in its time.
+            late = StopReason(StopKind.SECONDS, settings.limits.seconds)
+            return _joined(whole, classes, results, settings, callbacks.reason or late)
         if callbacks.reason is not None:
             break
     return _joined(whole, classes, results, settings, callbacks.reason)

@@ -161,7 +161,8 @@ class _CertifiedRun:
         except Interrupted:
             if self.best is None:
                 raise
-            return INTERRUPTED
+            is_late = settings.interrupt is None or not settings.interrupt.is_set()
+            return StopReason(StopKind.SECONDS, settings.limits.seconds) if is_late else INTERRUPTED
         self._count(result)
         reason, cost = _lasting(result.end.reason), _exact_cost(result)
         is_whole, is_first = len(result.indices) == self.problem.k, self.best is None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.foundation.memory import available_memory, shown_bytes
+from protobandit.foundation.memory import available_memory, shown_apart, shown_bytes
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.problem.limits import WORKING_BYTES, Limits
 from protobandit.problem.problem import Problem
@@ -34,34 +34,44 @@ def require_available(method: Method, problem: Problem, limits: Limits, schedule
         instead = "Use method='lazybandit', which needs less"
     else:
         instead = "Pass fewer rows"
+    needed, free = shown_apart(schedule.memory, available)
     raise InvalidInput(
-        f"method={method.name!r} needs about {shown_bytes(schedule.memory)} of memory for this "
-        f"problem, but {shown_bytes(available)} are available. {instead}; or pass "
+        f"method={method.name!r} needs about {needed} of memory for this "
+        f"problem, but {free} are available. {instead}; or pass "
         f"limits=Limits(memory={schedule.memory}) to try it nevertheless."
     )
 
 
-def require_within_limit(method: Method, limits: Limits, schedule: Schedule) -> None:
-    """Raise if the smallest plan needs more than ``Limits(memory)`` and a few working blocks."""
+def require_within_limit(
+    method: Method, problem: Problem, limits: Limits, schedule: Schedule
+) -> None:
+    """Raise if the smallest plan needs more than ``Limits(memory)`` and a few working blocks.
+
+    The message names a limit with which the call works.
+    """
     if limits.memory is None or schedule.memory <= limits.memory + WORKING_BYTES:
         return
+    enough = schedule.memory
+    while (more := _with_memory(method, problem, limits, enough)) > enough + WORKING_BYTES:
+        enough = more
     other = "" if method.name == "lazybandit" else ", or use method='lazybandit'"
     raise InvalidInput(
-        f"method={method.name!r} needs at least {shown_bytes(schedule.memory)} of memory for this "
-        f"problem, more than Limits(memory={limits.memory}) allows. Pass "
-        f"Limits(memory={schedule.memory}) or more, or a smaller k{other}."
+        f"method={method.name!r} needs at least {shown_bytes(enough)} of memory for this problem, "
+        f"more than Limits(memory={limits.memory}) allows. Pass Limits(memory={enough}) or more, "
+        f"or a smaller k{other}."
     )
+
+
+def _with_memory(method: Method, problem: Problem, limits: Limits, memory: int) -> int:
+    """Return the memory of the plan under another limit."""
+    return method.schedule(problem, replace(limits, memory=memory)).memory
 
 
 def _smaller_limit(method: Method, problem: Problem, limits: Limits, available: int) -> int | None:
     """Return a limit whose plan fits into the available memory, two digits long, or None."""
     for step in _STEPS:
         memory = int(float(f"{step * available:.1e}"))
-        try:
-            plan = method.schedule(problem, replace(limits, memory=max(memory, 1)))
-        except InvalidInput:
-            continue
-        if plan.memory <= available:
+        if _with_memory(method, problem, limits, max(memory, 1)) <= available:
             return memory
     return None
 

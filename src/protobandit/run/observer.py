@@ -1,40 +1,22 @@
-"""The observer of a run: it interrupts long work for progress, checkpoint and interruptions."""
+"""The observer of a run: it looks up during long work, for progress, checkpoint and stops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 
 from protobandit.foundation.observer import Halt, Observer, Work
-from protobandit.run.progress.reporter import Interrupt
 
 SMALL_EFFORT = 2e8  # multiplications below which there is no look in between
 LOOK_SECONDS = 0.1  # the desired time between two looks
 
+# Multiplications before a time limit interrupts work, about a second: with built-in metrics a small
+# problem has a result whatever the limit, also if compilation or another process takes long.
+LEAST_EFFORT = 2e9
 
-class StopRequest:
-    """Whether the user has asked a search to stop; once the search is over, it is ignored.
 
-    It is separate from the run, so that oracle and control need no reference to the run: a
-    reference cycle would keep the matrix of dissimilarities in memory.
-
-    Parameters
-    ----------
-    interrupt
-        What the user may set, if anything.
-    """
-
-    def __init__(self, interrupt: Interrupt | None) -> None:
-        self._interrupt = interrupt
-        self._is_ignored = False
-
-    def is_set(self) -> bool:
-        """Return whether the search is to stop."""
-        return self._interrupt is not None and self._interrupt.is_set() and not self._is_ignored
-
-    def ignore(self) -> None:
-        """Ignore requests from now on."""
-        self._is_ignored = True
+def _never() -> bool:
+    return False
 
 
 class RunObserver(Observer):
@@ -45,16 +27,25 @@ class RunObserver(Observer):
     looks
         Called at every look: the progress display and the checkpoint.
     is_interrupted
-        Returns whether the search is to stop; `Halt` is then raised between two tasks.
+        Returns whether the user asks the search to stop; `Halt` is then raised between two tasks.
+    is_late
+        Returns whether the time limit is reached, which then raises `Halt` too.
     """
 
     is_active = True
 
     def __init__(
-        self, looks: Sequence[Callable[[], None]], is_interrupted: Callable[[], bool]
+        self,
+        looks: Sequence[Callable[[], None]],
+        is_interrupted: Callable[[], bool],
+        is_late: Callable[[], bool] = _never,
     ) -> None:
         self._looks = looks
         self._is_interrupted = is_interrupted
+        self._is_late = is_late
+        self._effort = 0.0
+        self._pace = 1  # calls of a user's function between two looks
+        self._looked = perf_counter()
 
     def carry_out(self, work: Work) -> None:
         is_small = work.effort < SMALL_EFFORT
@@ -63,14 +54,29 @@ class RunObserver(Observer):
             some, start = work.tasks[n_done : n_done + size], perf_counter()
             work.do(some)
             n_done += len(some)
+            self._effort += work.effort * len(some) / len(work.tasks)
+            now = perf_counter()
             if not is_small:
-                size = max(work.n_workers, _next_size(size, perf_counter() - start))
-                self._look()
+                size = max(work.n_workers, _next_size(size, now - start))
+            if not is_small or now - self._looked >= LOOK_SECONDS:
+                is_enough = not work.is_paced and self._effort >= LEAST_EFFORT
+                self._look(is_late=is_enough and self._is_late())
 
-    def _look(self) -> None:
+    def paced(self, n: int) -> Iterator[slice]:
+        n_done = 0
+        while n_done < n:
+            n_next, start = min(n, n_done + self._pace), perf_counter()
+            yield slice(n_done, n_next)
+            n_done, now = n_next, perf_counter()
+            self._pace = max(1, _next_size(self._pace, now - start))
+            if now - self._looked >= LOOK_SECONDS:
+                self._look(is_late=self._is_late())
+
+    def _look(self, *, is_late: bool) -> None:
         for look in self._looks:
             look()
-        if self._is_interrupted():
+        self._looked = perf_counter()
+        if is_late or self._is_interrupted():
             raise Halt
 
 

@@ -53,6 +53,16 @@ class RunEnd:
     n_assessed: int
     reason: StopReason | None = None
 
+    @property
+    def is_partial(self) -> bool:
+        """Return whether less was found than requested."""
+        return self.kind in (EndKind.STOPPED, EndKind.STOPPED_EARLY)
+
+    @property
+    def is_resumable(self) -> bool:
+        """Return whether a run with more time, or without the interruption, would find more."""
+        return self.reason is not None and not self.reason.is_repeatable
+
     def __str__(self) -> str:
         found = f"{self.n_found} prototype{'' if self.n_found == 1 else 's'}"
         reason = self.reason or "a limit"

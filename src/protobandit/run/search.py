@@ -25,7 +25,7 @@ from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
 from protobandit.run.memory import plan_warnings, require_available, require_within_limit
-from protobandit.run.observer import RunObserver, StopRequest
+from protobandit.run.observer import RunObserver
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.progress.reporter import ProgressReporter
 from protobandit.run.settings import RunSettings
@@ -44,7 +44,7 @@ from protobandit.search.methods.method import Method, Outcome, Schedule, paramet
 from protobandit.search.methods.table import METHODS, as_method
 from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
 
-_MUCH = 0.08  # of the cost: far rows that carry more may have been overlooked
+_LEAST_ASSESSED = 2  # rows, from which an error can be estimated
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
@@ -144,7 +144,6 @@ class _SearchRun:
         self.counts = Counts()
         self.states: SavedStates | None = None
         self.progress: ProgressReporter | None = None
-        self.stop_request = StopRequest(settings.interrupt)
         self.control, self.schedule = self._controlled()
         self.oracle = self._observed_oracle()
 
@@ -169,7 +168,7 @@ class _SearchRun:
 
         def make() -> Schedule:
             made = self.method.schedule(problem, settings.limits)
-            require_within_limit(self.method, settings.limits, made)
+            require_within_limit(self.method, problem, settings.limits, made)
             require_available(self.method, problem, settings.limits, made)
             return made
 
@@ -186,7 +185,7 @@ class _SearchRun:
             limits=settings.limits,
             counts=self.counts,
             clock=clock,
-            is_interrupted=self.stop_request.is_set,
+            is_requested=_never if settings.interrupt is None else settings.interrupt.is_set,
             progress=self.progress or ProgressSink(),
             states=self.states or StateStore(),
         )
@@ -197,8 +196,10 @@ class _SearchRun:
     def _observed_oracle(self) -> Oracle:
         settings = self.settings
         looks = [part.look for part in (self.progress, self.states) if part is not None]
-        is_observed = bool(looks) or settings.interrupt is not None
-        observer = RunObserver(looks, self.stop_request.is_set) if is_observed else NO_OBSERVER
+        may_stop = settings.interrupt is not None or settings.limits.seconds is not None
+        control, observer = self.control, NO_OBSERVER
+        if looks or may_stop:
+            observer = RunObserver(looks, control.is_requested_now, control.is_late)
         return Oracle(
             self.problem,
             n_jobs=settings.n_jobs,
@@ -311,8 +312,7 @@ class _SearchRun:
 
     def _settle(self) -> None:
         """End the search: nothing interrupts the run any more."""
-        self.stop_request.ignore()
-        self.control.end_replay()
+        self.control.settle()
         if self.states is not None and self.control.stopped is not None:
             self.states.end()
 
@@ -335,9 +335,16 @@ class _SearchRun:
     def _nothing_found(self) -> str:
         n, seconds = self.counts.total, self.control.clock.seconds
         kept = "; the checkpoint has its state" if self.states is not None else ""
+        reason = self.control.stopped
+        if reason is None or reason.kind is not StopKind.SECONDS:
+            return (
+                f"The search was interrupted after {n:,} evaluations and {seconds:.1f} seconds, "
+                f"before anything had been found{kept}. Let it run for longer."
+            )
+        expected = seconds * max(1.0, self.schedule.evaluations / max(n, 1))
         return (
-            f"The search was interrupted after {n:,} evaluations and {seconds:.1f} seconds, before "
-            f"anything had been found{kept}. Let it run for longer."
+            f"The search reached {reason} after {n:,} evaluations, before anything had been "
+            f"found{kept}. Allow more: at this speed all of it takes about {expected:,.0f} seconds."
         )
 
     # -- steps ----------------------------------------------------------------------------------
@@ -486,12 +493,13 @@ class _SearchRun:
                 scanned=self.oracle if self.method.may_overlook_far_rows else None,
             )
         n_target, coverage = len(problem.target), _exact_coverage(objective)
+        n_fresh = self._n_assessed(len(indices))
         if coverage is not None:
             costs = np.array(coverage.costs)
             far = FarRows.among(coverage.nearest, coverage.weights)
             return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target, far=far)
         has_read_all = objective is not None and objective.has_read_target
-        n_rows = n_target if has_read_all else ASSESSED_ROWS
+        n_rows = n_target if has_read_all and n_fresh == ASSESSED_ROWS else n_fresh
         return assess_or_refuse(
             self.oracle,
             indices,
@@ -500,10 +508,21 @@ class _SearchRun:
             scanned=self.oracle if self.method.may_overlook_far_rows else None,
         )
 
+    def _n_assessed(self, k: int) -> int:
+        """Return the number of fresh rows on which the result is judged.
+
+        After a stop by time or by the user, an expensive metric must not take long once more: then
+        at most a quarter of the evaluations so far are added.
+        """
+        stopped = self.control.stopped
+        if stopped is None or stopped.is_repeatable or not self.problem.metric.is_expensive:
+            return ASSESSED_ROWS
+        return max(_LEAST_ASSESSED, min(ASSESSED_ROWS, self.counts.total // (4 * k)))
+
     def _warn_of_far_rows(self, assessment: Assessment) -> None:
         """Warn if few far rows carry much of the cost and the method may have overlooked them."""
         far = assessment.far
-        if far is None or far.cost_share <= _MUCH or not self.method.may_overlook_far_rows:
+        if far is None or not far.is_much or not self.method.may_overlook_far_rows:
             return
         needs = self.problem.needs
         better = "lazybandit" if needs <= LazyBandit.supports else "lazygreedy"
@@ -527,6 +546,10 @@ def _cost(pick: Pick) -> float:
     """Return the cost after a pick, as far as its objective knows it."""
     coverage = _exact_coverage(pick.objective)
     return float("nan") if coverage is None else coverage.costs[-1]
+
+
+def _never() -> bool:
+    return False
 
 
 def _is_true(answer: Any) -> bool:

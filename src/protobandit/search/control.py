@@ -123,6 +123,11 @@ class SavedState:
     values: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def n_bytes(self) -> int:
+        """Return the bytes of the arrays; a function must return a small one."""
+        return sum(getattr(array, "nbytes", 0) for array in self.arrays.values())
+
 
 class StateStore:
     """Saves nothing and restores nothing.
@@ -133,8 +138,12 @@ class StateStore:
 
     is_active = False
 
-    def save(self, name: str, state: SavedState) -> None:
-        """Replace the state of this name; it is written at the next opportunity."""
+    def save(self, name: str, state: SavedState, *, instead_of: str = "") -> None:
+        """Replace the state of this name; it is written at the next opportunity.
+
+        The state ``instead_of`` is no longer needed and is removed. If the state is too large to
+        be saved, nothing changes: a resumed run starts from the states before.
+        """
 
     def restore(self, name: str) -> SavedState | None:
         """Return the state of an earlier run, or None; every call after the first returns None."""
@@ -142,9 +151,6 @@ class StateStore:
 
     def rewind(self, state: SavedState) -> None:
         """Set the generator and the counts to their values when a state was saved."""
-
-    def drop(self, name: str) -> None:
-        """Remove a state that is no longer needed."""
 
     def stop(self, reason: StopReason) -> None:
         """Save nothing of what the search computes after a stop, unless it is repeatable."""
@@ -158,7 +164,7 @@ class SearchControl:
     ----------
     limits, counts, clock
         The limits, and the values that are compared with them.
-    is_interrupted
+    is_requested
         Returns whether the user has asked the search to stop.
     progress, states
         Where progress is reported, and where the states of the search are saved. The store learns
@@ -168,18 +174,37 @@ class SearchControl:
     limits: Limits = field(default_factory=Limits)
     counts: Counts = field(default_factory=Counts)
     clock: Clock = field(default_factory=Clock)
-    is_interrupted: Callable[[], bool] = lambda: False
+    is_requested: Callable[[], bool] = lambda: False
     progress: ProgressSink = field(default_factory=ProgressSink)
     states: StateStore = field(default_factory=StateStore)
     stopped: StopReason | None = None
+    is_settled: bool = False
     warnings: list[RunWarning] = field(default_factory=list)
+
+    def is_interrupted(self) -> bool:
+        """Return whether the search is to end at once: the user asks for it, or time is up."""
+        return self.is_requested_now() or self.is_late()
+
+    def is_requested_now(self) -> bool:
+        """Return whether the user asks the search to end."""
+        return not self.is_settled and self.is_requested()
+
+    def is_late(self) -> bool:
+        """Return whether the time limit is reached."""
+        seconds = self.limits.seconds
+        return not self.is_settled and seconds is not None and self.clock.seconds >= seconds
+
+    def settle(self) -> None:
+        """End the search: from now on neither the user nor the time limit interrupts the run."""
+        self.is_settled = True
+        self.end_replay()
 
     def allows(self, evaluations: int = 0) -> bool:
         """Return whether the search may continue and compute this many more dissimilarities.
 
         If not, the reason is recorded in ``stopped``.
         """
-        reason = INTERRUPTED if self.is_interrupted() else self._reached(evaluations)
+        reason = INTERRUPTED if self.is_requested_now() else self._reached(evaluations)
         self.stopped = reason
         if reason is not None:
             self.states.stop(reason)
@@ -187,15 +212,16 @@ class SearchControl:
 
     def _reached(self, evaluations: int) -> StopReason | None:
         # A search that has used up its evaluations may continue: the rest may need none.
-        most, seconds = self.limits.evaluations, self.limits.seconds
+        most = self.limits.evaluations
         if most is not None and self.counts.total + evaluations > most:
             return StopReason(StopKind.EVALUATIONS, most)
-        if seconds is not None and self.clock.seconds >= seconds:
-            return StopReason(StopKind.SECONDS, seconds)
-        return None
+        return StopReason(StopKind.SECONDS, self.limits.seconds) if self.is_late() else None
 
-    def stop(self, reason: StopReason = INTERRUPTED) -> None:
-        """Record why the search ends."""
+    def stop(self, reason: StopReason | None = None) -> None:
+        """Record why the search ends; by default, what `is_interrupted` has found."""
+        if reason is None:
+            is_late = self.is_late() and not self.is_requested_now()
+            reason = StopReason(StopKind.SECONDS, self.limits.seconds) if is_late else INTERRUPTED
         self.stopped = reason
         self.states.stop(reason)
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import protobandit
@@ -172,3 +173,24 @@ def test_an_invalid_call_is_one_line(arguments, words, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert words in only_line(printed.err)
+
+
+# -- a limited address space (ulimit -v) -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ("", 2, "of memory for this problem, but"),
+        ("--max-memory 9GB", 1, "Not enough memory. Pass --max-memory"),
+    ],
+)
+def test_too_little_memory_ends_with_a_message(tmp_path, options, code, message):
+    np.save(tmp_path / "rows.npy", np.zeros((20_000, 2), dtype=np.float32))
+    select = f"{sys.executable} -m protobandit select rows.npy -k 2 --method fasterpam {options}"
+    command = ["bash", "-c", f"ulimit -v 1500000; {select} --out made"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == code
+    assert message in " ".join(done.stderr.split())
+    assert len(done.stderr.splitlines()) < 10
+    assert not (tmp_path / "made").exists()

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import shutil
 import signal
 
 import numpy as np
 import pytest
 
+import faults
 import protobandit as pb
 from interfaces.cli.run_cli import call, file_names, only_line
 from protobandit.interfaces.jobs import select_job
@@ -51,6 +53,41 @@ def test_the_files_of_a_table(flowers, capsys):
     assert printed.err == ""
     assert "flowers-prototypes/selection.json, flowers-prototypes/prototypes.csv" in printed.out
     assert "protobandit report flowers-prototypes" in printed.out
+
+
+def test_formulas_are_reported_and_quoted_on_request(folder, capsys):
+    (folder / "rows.csv").write_text("name,x\n=1+1,1\n-2,2\n@a,9\n", encoding="utf-8")
+    options = ["select", "rows.csv", "-k", 3, "--id", "name"]
+    assert call(*options, "--out", "plain") == 0
+    assert (
+        "4 cells look like formulas (prototypes.csv[id], prototypes.csv[name]); --excel-safe"
+        in (capsys.readouterr().out)
+    )
+    assert {row["id"] for row in table_rows(folder / "plain/prototypes.csv")} == {
+        "=1+1",
+        "-2",
+        "@a",
+    }
+    assert call(*options, "--out", "safe", "--excel-safe") == 0
+    assert "formulas" not in capsys.readouterr().out
+    safe = table_rows(folder / "safe/prototypes.csv")
+    assert {row["id"] for row in safe} == {"'=1+1", "-2", "'@a"}
+    assert call(*options, "--out", "p", "--excel-safe", "--format", "parquet") == 2
+    assert "--excel-safe applies to --format csv" in capsys.readouterr().err
+
+
+def test_names_are_printed_without_control_characters(folder, capsys):
+    """The name of a file or column could otherwise write to the terminal of the user."""
+    name = "a\x1b]0;title\x07 b.csv"
+    (folder / name).write_text("x\x1b[2J,y\n1,2\n3,4\n", encoding="utf-8")
+    assert call("select", name, "-k", 1) == 0
+    printed = capsys.readouterr()
+    assert "protobandit report 'a\\x1b]0;title\\x07 b-prototypes'" in printed.out
+    assert call("select", name, "-k", 1, "--force", "--columns", "z\x1b") == 2
+    assert call("select", f"missing{name}", "-k", 1) == 2
+    printed += capsys.readouterr()
+    assert "\x1b" not in "".join(printed)
+    assert "\x07" not in "".join(printed)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
@@ -285,7 +322,7 @@ def test_k_as_a_fraction_or_auto(points, folder):
 def test_a_limit_is_reported_in_the_status(points, folder, capsys):
     options = ["--method", "lazygreedy", "--param", "memoize=false", "--max-evaluations", "1.7e3"]
     options += ["--max-memory", "1MB", "--max-seconds", 60]
-    assert call("select", "points.npy", "-k", 9, *options) == 0
+    assert call("select", "points.npy", "-k", 9, *options) == 3
     assert "Stopped by the limit of 1,700 evaluations" in capsys.readouterr().out
     assert 1 <= len(selected_rows(folder / "points-prototypes")) < 9
 
@@ -466,13 +503,13 @@ def test_ctrl_c_after_the_search_writes_nothing(points, interrupted_step, capsys
 
 
 def test_ctrl_c_after_the_search_skips_a_step(points, interrupted_step, capsys):
-    assert call("select", "points.npy", *ALL, "--keep-partial", "--json") == 0
+    assert call("select", "points.npy", *ALL, "--keep-partial", "--json") == 3
     summary = json.loads(capsys.readouterr().out)
     assert summary["left_out"] == [interrupted_step]
     assert (summary["certificate"] is None) == (interrupted_step == "certificate")
     assert ("report.html" in summary["files"]) == (interrupted_step == "certificate")
     assert file_names(points.parent / "out") == sorted(summary["files"])
-    assert call("select", "points.npy", *ALL, "--keep-partial", "--force") == 0
+    assert call("select", "points.npy", *ALL, "--keep-partial", "--force") == 3
     assert f"  interrupted  without {interrupted_step}\n" in capsys.readouterr().out
 
 
@@ -488,3 +525,100 @@ def test_ctrl_c_does_not_stop_writing(points, monkeypatch):
     assert call("select", "points.npy", "-k", 2, "--out", "out", "-q") == 0
     assert file_names(points.parent / "out") == ["prototypes.csv", "selection.json"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+# -- partial results, checkpoints and full disks --------------------------------------------------
+
+SHORT = ["select", "points.npy", "-k", 3, "--method", "lazygreedy", "--out", "out", "-q"]
+
+
+def test_a_partial_result_has_its_own_exit_code_and_can_be_continued(points):
+    assert call(*SHORT, "--max-seconds", "1e-9", "--checkpoint") == 3
+    assert file_names(points.parent) == ["out", "out.checkpoint", "points.npy"]
+    assert call(*SHORT, "--max-seconds", "1e-9", "--resume", "--force") == 3
+    assert call(*SHORT, "--resume", "--force") == 0
+    assert file_names(points.parent) == ["out", "points.npy"]
+    continued = (points.parent / "out/prototypes.csv").read_bytes()
+    assert call(*SHORT, "--force") == 0
+    assert (points.parent / "out/prototypes.csv").read_bytes() == continued
+
+
+def test_the_result_is_on_the_disk_before_the_checkpoint_is_removed(points):
+    with faults.injected(points.parent) as layer:
+        assert call(*SHORT, "--checkpoint") == 0
+    names = [f"{name} {paths}" for name, paths in layer.calls]
+    removal = names.index("unlink out.checkpoint")
+    renaming = next(i for i, (name, paths) in enumerate(layer.calls) if paths.endswith(" out"))
+    assert names[renaming + 1] == "fsync ."
+    assert renaming + 1 < removal
+
+
+def test_if_the_result_may_not_be_on_the_disk_the_checkpoint_stays(points, capsys):
+    """Whichever of the last four synchronisations fails: two files, their folder, its name."""
+    search = [*SHORT, "--checkpoint", "--checkpoint-every", 1e6]
+    with faults.injected(points.parent, faults.FAILED_SYNC) as layer:
+        assert call(*search) == 0
+    n, results = len(layer.calls), points.parent / "out"
+    for at in range(n - 3, n + 1):
+        shutil.rmtree(results)
+        with faults.injected(points.parent, faults.FAILED_SYNC, at):
+            assert call(*search) == 1
+        is_written = "was written, but" in only_line(capsys.readouterr().err)
+        assert is_written == results.exists() == (at == n)
+        results.mkdir(exist_ok=True)
+        assert points.with_name("out.checkpoint").exists()
+        points.with_name("out.checkpoint").unlink()
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    """Return the arguments of a search with a log of evaluations."""
+    pytest.importorskip("rapidfuzz")
+    monkeypatch.chdir(tmp_path)
+    lines = "\n".join("ab" * (i % 17) + "c" * (i % 5) for i in range(85))
+    (tmp_path / "rows.txt").write_text(lines, encoding="utf-8")
+    return ["select", "rows.txt", "-k", "3", "--out", "out", "--checkpoint", "-q"]
+
+
+def full_until_removed(monkeypatch, folder):
+    """Let the disk be full as long as there is a checkpoint."""
+    write = select_job.write_results
+
+    def limited(*arguments, **options):
+        if (folder / "out.checkpoint").exists():
+            raise select_job.DiskFull("cannot write 'out': No space left on device.")
+        write(*arguments, **options)
+
+    monkeypatch.setattr(select_job, "write_results", limited)
+
+
+def test_the_log_of_evaluations_is_removed_with_the_checkpoint(texts, tmp_path):
+    assert call(*texts) == 0
+    assert file_names(tmp_path) == ["out", "rows.txt"]
+
+
+def test_on_a_full_disk_the_checkpoint_makes_room_for_the_result(texts, tmp_path, monkeypatch):
+    full_until_removed(monkeypatch, tmp_path)
+    assert call(*texts) == 0
+    assert file_names(tmp_path) == ["out", "rows.txt"]
+
+
+@pytest.mark.parametrize("why", ["it is too small", "the search is not complete"])
+def test_on_a_full_disk_the_checkpoint_stays_if(why, texts, tmp_path, monkeypatch, capsys):
+    full_until_removed(monkeypatch, tmp_path)
+    if why == "it is too small":
+        monkeypatch.setattr(select_job, "_BLOCK", 1 << 20)
+    else:
+        texts += ["--method", "lazygreedy", "--max-seconds", "1e-9"]
+    assert call(*texts) == 1
+    assert "No space left on device" in only_line(capsys.readouterr().err)
+    assert file_names(tmp_path) == ["out.checkpoint", "out.checkpoint.evaluations", "rows.txt"]
+
+
+def test_the_default_folder_must_not_be_a_link(points, capsys):
+    (points.parent / "elsewhere").mkdir()
+    (points.parent / "points-prototypes").symlink_to("elsewhere")
+    assert call("select", "points.npy", "-k", 2) == 2
+    assert "is a symbolic link. Pass --out." in only_line(capsys.readouterr().err)
+    assert call("select", "points.npy", "-k", 2, "-q", "--out", "points-prototypes") == 0
+    assert file_names(points.parent / "elsewhere") == ["prototypes.csv", "selection.json"]

@@ -1,10 +1,12 @@
 """Atomic writes of files and folders."""
 
-import os
+import errno
+import itertools
 from pathlib import Path
 
 import pytest
 
+import faults
 from protobandit import InvalidInput, ProtobanditError
 from protobandit.interfaces.jobs import output_files
 
@@ -42,44 +44,92 @@ def test_force_removes_all_files_of_an_earlier_result(tmp_path):
     assert contents(tmp_path) == {**FILES, "notes.txt": b"old"}
 
 
-def fail_after(monkeypatch, name, allowed):
-    """Let a function work a few times and then fail as if the disk were full."""
-    module, attribute = {"replace": (os, "replace"), "write_bytes": (Path, "write_bytes")}[name]
-    real, calls = getattr(module, attribute), []
-
-    def limited(*arguments):
-        calls.append(arguments)
-        if len(calls) > allowed:
-            raise OSError(28, "No space left on device")
-        return real(*arguments)
-
-    monkeypatch.setattr(module, attribute, limited)
+def written(out, force=True):
+    output_files.write_results(out, FILES, force=force)
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-@pytest.mark.parametrize("allowed", [0, 1])
-def test_a_full_disk_leaves_nothing_behind(tmp_path, is_new, allowed, monkeypatch):
-    out = tmp_path / "out"
-    if not is_new:
-        out.mkdir()
-        (out / "selection.json").write_bytes(b"old")
-    before = {} if is_new else contents(out)
-    fail_after(monkeypatch, "write_bytes", allowed)
-    with pytest.raises(ProtobanditError, match=r"cannot write .*out': No space left on device\."):
-        output_files.write_results(out, FILES, force=True)
-    monkeypatch.undo()
-    assert [path.name for path in tmp_path.iterdir()] == ([] if is_new else ["out"])
-    assert is_new or contents(out) == before
+def test_whatever_fails_a_result_is_old_or_new_and_nothing_is_left_behind(tmp_path, is_new):
+    """If a call returns, all of the result is on the disk."""
+    old = {} if is_new else {"selection.json": b"old", "prototypes.csv": b"old", "notes": b"mine"}
+    new = FILES if is_new else {**FILES, "notes": b"mine"}
+
+    def prepared(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        if not is_new:
+            (folder / "out").mkdir()
+        for name, content in old.items():
+            (folder / "out" / name).write_bytes(content)
+        return folder
+
+    for kind, at in itertools.product(faults.KINDS, range(1, 30)):
+        folder = prepared(f"{kind} {at} {sorted(kind.only)[0]}")
+        with faults.injected(folder, kind, at) as fault:
+            try:
+                written(folder / "out")
+            except ProtobanditError as error:
+                message = str(error)
+            else:
+                message = ""
+        if not fault.is_reached:
+            assert contents(folder / "out") == new
+            continue
+        failed = fault.calls[fault.at - 1][0]
+        is_removal = failed in ("unlink", "rmdir")  # what cannot be removed stays
+        found = contents(folder / "out") if (folder / "out").exists() else {}
+        left = [path.name for path in folder.iterdir() if path.name != "out"]
+        left += [found.pop(name) for name in list(found) if name.endswith(".part")]
+        assert is_removal or not left, fault
+        if message == "":
+            assert found == new, fault
+            assert is_removal or fault.kind is faults.SHORT_WRITE, fault
+        elif "was written, but" in message:
+            assert found == new, fault
+            assert failed == "fsync"
+        else:
+            assert f"cannot write {str(folder / 'out')!r}: " in message
+            assert found.get("selection.json") == old.get("selection.json"), fault
 
 
-def test_the_selection_is_the_last_to_be_replaced(tmp_path, monkeypatch):
+def test_files_and_names_are_synchronised_before_a_result_counts_as_written(tmp_path):
+    with faults.injected(tmp_path) as layer:
+        written(tmp_path / "out")
+    operations = [name for name, _ in layer.calls]
+    assert operations.count("fsync") == len(FILES) + 2
+    assert operations[-3:] == ["fsync", "rename", "fsync"], "the folder, its name, its parent"
+
+
+def test_a_full_disk_is_told_from_other_errors(tmp_path):
+    for kind, error in ((faults.FULL_DISK, True), (faults.BROKEN_DISK, False)):
+        with (
+            faults.injected(tmp_path, kind, 3),
+            pytest.raises(ProtobanditError, match="Nothing was written") as caught,
+        ):
+            written(tmp_path / "out")
+        assert isinstance(caught.value, output_files.DiskFull) is error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_selection_is_the_last_to_be_replaced(tmp_path):
     for name in FILES:
         (tmp_path / name).write_bytes(b"old")
-    fail_after(monkeypatch, "replace", 1)
-    with pytest.raises(ProtobanditError, match="No space left"):
-        output_files.write_results(tmp_path, FILES, force=True)
-    monkeypatch.undo()
+    replace = faults.Kind(errno.EIO, {"replace"})
+    with (
+        faults.injected(tmp_path, replace, 2),
+        pytest.raises(ProtobanditError, match="Input/output error"),
+    ):
+        written(tmp_path)
     assert contents(tmp_path) == {"selection.json": b"old", "prototypes.csv": b"a,b\n"}
+
+
+def test_links_in_a_folder_are_replaced_and_not_followed(tmp_path):
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/selection.json").symlink_to(tmp_path / "mine")
+    written(tmp_path / "out")
+    assert contents(tmp_path / "out") == FILES
+    assert (tmp_path / "mine").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import warnings
 import zlib
 
 import numpy as np
@@ -234,3 +235,15 @@ def test_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(pb.NotAvailable, match=r"protobandit\[files\]"):
         open_rows(tmp_path)
+
+
+def test_warnings_of_pillow_do_not_leak(tmp_path):
+    """A palette with transparency makes Pillow warn."""
+    image = Image.new("P", (4, 4))
+    image.putpalette(list(range(256)) * 3)
+    image.info["transparency"] = bytes(range(256))
+    image.save(tmp_path / "a.png", transparency=bytes(range(256)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opened = open_rows(tmp_path, is_colour=True)
+    assert opened.rows.shape == (1, 48)

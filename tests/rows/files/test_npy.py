@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import faults
 import protobandit as pb
+from protobandit import InvalidInput
 from protobandit.data import open_rows
 from protobandit.rows.convert import as_rows
 from rows.files import files
@@ -105,3 +107,31 @@ def test_members_of_npz_that_do_not_fit_into_memory_raise(tmp_path, monkeypatch)
     np.savez_compressed(path, rows=files.NUMBERS, names=names)
     with pytest.raises(pb.InvalidInput, match="holds 200,128 bytes of other columns beside"):
         open_rows(path, cache=tmp_path / "cache")
+
+
+def test_a_header_without_an_end_is_one_sentence(tmp_path):
+    np.save(tmp_path / "rows.npy", files.NUMBERS)
+    content = (tmp_path / "rows.npy").read_bytes().replace(b"}", b" ")
+    (tmp_path / "rows.npy").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"rows\.npy cannot be read as \.npy: .*"):
+        open_rows(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
+def test_sparse_files_are_checked_in_full(tmp_path, form):
+    matrix = getattr(sparse, f"{form}_array")(np.eye(6))
+    sparse.save_npz(tmp_path / "rows.npz", matrix)
+    with np.load(tmp_path / "rows.npz") as archive:
+        parts = dict(archive)
+    name = "col" if "col" in parts else "coords" if "coords" in parts else "indices"
+    parts[name] = parts[name] + 1
+    np.savez(tmp_path / "rows.npz", **parts)
+    with pytest.raises(InvalidInput, match=r"rows\.npz .*(valid sparse matrix|exceeds matrix)"):
+        open_rows(tmp_path / "rows.npz")
+
+
+def test_a_wide_sparse_file_needs_little_memory(tmp_path):
+    sparse.save_npz(tmp_path / "rows.npz", sparse.csr_array(([1.0], ([0], [9])), shape=(2, 2**24)))
+    opened = open_rows(tmp_path / "rows.npz")
+    assert opened.rows.shape == (2, 2**24)
+    assert len(opened.features) == 2**16

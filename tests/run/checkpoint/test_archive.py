@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import faults
 import protobandit as pb
-from protobandit.run.checkpoint import archive
+from protobandit.foundation import durable_files
+from protobandit.run.checkpoint import archive, checked_file
 from protobandit.run.checkpoint.archive import CheckpointFile
 from watched import SOURCE, Counting, K, Killed, call, outcome, resumed
 
@@ -25,8 +25,7 @@ def opened(path, **options):
 
 
 def header_of(path):
-    with np.load(path, allow_pickle=False) as file:
-        return json.loads(file["header"].tobytes())
+    return checked_file.read(path)[0]
 
 
 # -- files that are refused ------------------------------------------------------------------------
@@ -68,28 +67,28 @@ def test_a_truncated_file_is_refused(tmp_path):
         assert path.read_bytes() == whole[:n]
 
 
-def test_a_damaged_file_is_refused_or_makes_no_difference(tmp_path):
-    """A byte that is never read may change, for instance the time in an entry of the archive."""
-    path, arguments = tmp_path / "search", call("lazygreedy")
-    whole = outcome(resumed(arguments, path))
-    data = path.read_bytes()
-    random = np.random.default_rng(0)
-    found = []
-    for at in random.choice(len(data), 150, replace=False):
+@pytest.mark.parametrize("name", ["lazygreedy", "lazybandit, far rows", "fasterpam", "clara"])
+def test_a_damaged_file_is_refused_wherever_the_damage_is(name, kill, tmp_path):
+    path, arguments = tmp_path / "search", call(name)
+    kill(3, arguments, path)
+    data, random = path.read_bytes(), np.random.default_rng(0)
+    middle, quarter = len(data) // 2, len(data) // 4
+    damages = [(middle, middle + quarter), (len(data) - 40, len(data) - 33)]
+    damages += [(at, at + 1) for at in random.choice(len(data), 40, replace=False)]
+    for start, stop in damages:
         damaged = bytearray(data)
-        damaged[at] ^= 1 << random.integers(8)
+        damaged[start:stop] = bytes(255 - byte for byte in data[start:stop])
         path.write_bytes(damaged)
-        with suppress(pb.InvalidInput):
-            found.append(outcome(resumed(arguments, path)))
-            continue
+        with pytest.raises(pb.InvalidInput, match=NOT_COMPLETE):
+            resumed(arguments, path)
         assert path.read_bytes() == damaged
-    assert len(found) < 50
-    assert all(each == whole for each in found)
+    path.write_bytes(data)
+    assert outcome(resumed(arguments, path)) == outcome(pb.select(**arguments))
 
 
 def test_a_file_of_a_later_version_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
-        later.setattr(archive, "VERSION", archive.VERSION + 1)
+        later.setattr(checked_file, "VERSION", checked_file.VERSION + 1)
         resumed(call("random"), tmp_path / "search")
     with pytest.raises(pb.InvalidInput, match=NOT_COMPLETE):
         resumed(call("random"), tmp_path / "search")
@@ -157,24 +156,77 @@ def test_another_process_is_refused_while_the_first_one_runs(tmp_path):
     assert codes == [(1, True)]
 
 
-def test_two_names_of_one_file_share_a_lock(tmp_path):
-    path, other = tmp_path / "search", tmp_path / "other"
-    resumed({**call("lazygreedy"), "callback": lambda step: True}, path)
-    other.symlink_to(path)
-    first = opened_like(path)
+@pytest.mark.skipif(os.name != "posix", reason="requires symbolic links")
+@pytest.mark.parametrize("name", ["search", "search.evaluations", ".search.lock"])
+@pytest.mark.parametrize("leads", ["nowhere", "to a file", "to a checkpoint"])
+def test_links_are_not_followed(name, leads, tmp_path):
+    """Whoever may write to the folder could lead a guessable name to a file of the user."""
+    arguments = {**call("lazygreedy"), "metric": Counting().metric}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if leads == "to a file":
+        (elsewhere / "mine").write_text("mine")
+    elif leads == "to a checkpoint":
+        resumed(arguments, elsewhere / "mine")
+    before = {path.name: path.read_bytes() for path in elsewhere.iterdir()}
+    (tmp_path / name).symlink_to(elsewhere / "mine")
+    with pytest.raises(pb.InvalidInput, match=r"symbolic link"):
+        resumed(arguments, tmp_path / "search")
+    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == before
+    assert (tmp_path / name).is_symlink()
+
+
+def test_a_link_to_the_folder_is_followed(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    resumed(call("random"), tmp_path / "link/search")
+    first = opened_like(tmp_path / "folder/search")
     try:
-        with pytest.raises(pb.InvalidInput, match="other' is in use by another run"):
-            opened_like(other)
+        with pytest.raises(pb.InvalidInput, match="search' is in use by another run"):
+            opened_like(tmp_path / "link/search")
     finally:
         first.close()
-    found = resumed(call("lazygreedy"), other)
-    assert other.is_symlink()
-    assert header_of(path)["is_complete"]
-    assert outcome(found) == outcome(pb.select(**call("lazygreedy")))
+
+
+def test_a_link_that_appears_during_the_search_is_replaced(tmp_path):
+    path, other = tmp_path / "search", tmp_path / "other"
+    other.write_text("mine")
+
+    def swap(step):
+        path.unlink(missing_ok=True)
+        path.symlink_to(other)
+
+    resumed({**call("lazygreedy"), "callback": swap}, path)
+    assert other.read_text() == "mine"
+    assert not path.is_symlink()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX")
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "search")
+    with pytest.raises(pb.InvalidInput, match="It is not a regular file"):
+        resumed(call("random"), tmp_path / "search")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
+def test_other_users_cannot_read_the_files(tmp_path):
+    resumed({**call("lazygreedy"), "metric": Counting().metric}, tmp_path / "search")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"search": 0o600, "search.evaluations": 0o600}
 
 
 def opened_like(path):
     return CheckpointFile(pb.Checkpoint(path), header_of(path)["identity"], {}, has_log=False)
+
+
+def test_parts_that_a_kill_has_left_are_removed(tmp_path):
+    left = tmp_path / f".search-{'0' * 16}.part"
+    others = [tmp_path / name for name in (".search-mine.part", f".other-{'0' * 16}.part")]
+    for path in (left, *others):
+        path.touch()
+    resumed(call("random"), tmp_path / "search")
+    assert not left.exists()
+    assert all(path.exists() for path in others)
 
 
 def test_a_lock_file_that_was_left_behind_locks_nobody_out(tmp_path):
@@ -242,6 +294,24 @@ def test_saves_are_seconds_apart_and_take_a_tenth_of_the_time(tmp_path, monkeypa
     file.close()
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_run_that_ends_with_an_error_saves_what_is_not_yet_written(error, tmp_path):
+    arguments, steps = {**call("lazygreedy"), "k": 8}, []
+    whole = outcome(pb.select(**arguments))
+
+    def fail_at_fifth(step):
+        steps.append(step)
+        if len(steps) == 5:
+            raise error
+
+    rare = pb.Checkpoint(tmp_path / "search", seconds=1e6)
+    with pytest.raises(error):
+        pb.select(**arguments, callback=fail_at_fifth, checkpoint=rare)
+    saved = checked_file.read(tmp_path / "search")[1]
+    assert len(saved[":picks:arms"]) == 5
+    assert outcome(pb.select(**arguments, checkpoint=rare)) == whole
+
+
 @pytest.mark.parametrize("is_own", [False, True])
 def test_nothing_but_the_checkpoint_and_its_log_is_left(is_own, kill, tmp_path):
     arguments = {**call("pam"), **({"metric": Counting().metric} if is_own else {})}
@@ -256,12 +326,11 @@ def test_a_save_replaces_the_file_and_never_changes_it(kill, tmp_path, monkeypat
     kill(4, call("lazygreedy"), path)
     before = path.read_bytes()
 
-    def dying(file, **arrays):
-        file.write(b"half of it")
+    def dying(file):
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(np, "savez", dying)
+        patched.setattr(durable_files, "sync", dying)
         with pytest.raises(Killed):
             resumed(call("lazygreedy"), path)
     assert path.read_bytes() == before
@@ -289,16 +358,6 @@ def test_the_working_directory_may_change_during_the_search(tmp_path, monkeypatc
     assert outcome(resumed(arguments, tmp_path / "search")) == outcome(whole)
 
 
-def test_the_archive_holds_no_pickles(tmp_path):
-    resumed(call("protobandit"), tmp_path / "search")
-    with np.load(tmp_path / "search", allow_pickle=False) as file:
-        assert all(file[name].dtype != object for name in file.files)
-    header = header_of(tmp_path / "search")
-    assert header["is_complete"]
-    assert header["identity"]["k"] == K
-    assert header["format"] == "protobandit checkpoint"
-
-
 def test_a_search_that_is_stopped_is_not_complete(tmp_path):
     stop = pb.Interrupt()
     arguments = {**call("lazygreedy"), "interrupt": stop, "callback": stop.set}
@@ -316,3 +375,37 @@ def test_a_call_is_not_complete_if_one_of_its_classes_was_stopped(tmp_path):
     assert not header_of(path)["is_complete"]
     resumed(arguments, path)
     assert header_of(path)["is_complete"]
+
+
+# -- disks that fail -------------------------------------------------------------------------------
+
+CALLS = {
+    "built-in metric": {**call("lazygreedy"), "k": 2},
+    "own metric": {**call("lazygreedy"), "k": 2, "metric": Counting().metric},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("kind", faults.KINDS, ids=lambda kind: f"{kind} {len(kind.only)}")
+def test_a_disk_that_fails_at_any_operation_costs_nothing_but_the_checkpoint(name, kind, tmp_path):
+    """The search goes on, a file is old or new, and the next run resumes from it."""
+    arguments, n_refused = CALLS[name], 0
+    whole = outcome(pb.select(**arguments))
+    with faults.injected(tmp_path, kind) as layer:
+        resumed(arguments, tmp_path / "search")
+    for at in range(1, len(layer.calls) + 1):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        with faults.injected(folder, kind, at) as fault:
+            try:
+                found = resumed(arguments, folder / "search")
+            except pb.InvalidInput:
+                n_refused += 1
+            else:
+                assert outcome(found) == whole, fault
+                if kind.is_lasting:
+                    assert "The checkpoint could not be written: " in found.status
+        again = resumed(arguments, folder / "search")
+        assert outcome(again) == whole, fault
+        assert "could not be written" not in again.status
+    assert n_refused <= 14, "only the first files are needed"

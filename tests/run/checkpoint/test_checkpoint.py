@@ -17,7 +17,18 @@ from protobandit.methods import METHODS, LazyBandit, MMDCritic, ProtoDash, Refin
 from protobandit.run import observer
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.drivers import ragged_swaps
-from watched import SPECIAL, TARGET, Counting, K, Killed, call, outcome, resumed
+from watched import (
+    N_SOURCE,
+    N_TARGET,
+    SPECIAL,
+    TARGET,
+    Counting,
+    K,
+    Killed,
+    call,
+    outcome,
+    resumed,
+)
 
 STARTED_AGAIN = "The checkpoint held nothing to resume from: the search started again."
 SHARES = (0.02, 0.3, 0.6, 0.9, 0.999)
@@ -37,6 +48,19 @@ def test_a_search_killed_again_and_again_has_the_same_outcome(name, case, kill, 
     assert found.status.replace(STARTED_AGAIN, "").split() == whole.status.split()
     again = resumed(arguments, path)
     assert outcome(again) == outcome(whole)
+
+
+@pytest.mark.parametrize("name", [*METHODS, "lazygreedy, three at a time", "refined, local"])
+def test_rows_with_many_columns(name, kill, tmp_path):
+    """Their distances are matrix products, whose last bits depend on the rows multiplied."""
+    arguments, random = call(name), np.random.default_rng(7)
+    for side, n_rows in (("source", 70), ("target", 2100)):
+        arguments[side] = random.normal(size=(n_rows, 30)).astype(np.float32)
+    whole = pb.select(**arguments)
+    for n in (3, 5):
+        path = tmp_path / f"search {n}"
+        kill(n, arguments, path)
+        assert outcome(resumed(arguments, path)) == outcome(whole), n
 
 
 @pytest.mark.parametrize("name", SPECIAL)
@@ -221,12 +245,25 @@ def test_threads_speed_and_listeners_may_change_between_runs(name, tmp_path, mon
 # -- limits, callbacks and interruptions -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_own", [False, True])
-def test_a_time_limit_holds_for_both_runs_together(is_own, tmp_path):
+@pytest.fixture
+def slow(monkeypatch):
+    """Return a function that returns a metric whose calls take a second each."""
+    now = {"seconds": 100.0}
+    monkeypatch.setattr("protobandit.search.control.perf_counter", lambda: now["seconds"])
+
+    def metric(counting):
+        def counted(a, b):
+            now["seconds"] += 1.0
+            return counting(a, b)
+
+        return pb.block_metric(counted)
+
+    return metric
+
+
+def test_a_time_limit_holds_for_both_runs_together(tmp_path):
     """A search that ran out of time continues if it gets more time."""
     arguments, path = call("lazygreedy"), tmp_path / "search"
-    if is_own:
-        arguments["metric"] = Counting().metric
     whole = pb.select(**arguments)
     short = resumed({**arguments, "limits": pb.Limits(seconds=1e-9)}, path)
     assert short.k == 1
@@ -236,22 +273,39 @@ def test_a_time_limit_holds_for_both_runs_together(is_own, tmp_path):
     assert longer.steps[1].seconds > short.steps[0].seconds
 
 
+def test_a_time_limit_holds_for_both_runs_of_a_users_metric(tmp_path, slow):
+    counting = Counting()
+    arguments = {**call("lazygreedy, nothing kept"), "metric": slow(counting)}
+    whole, path = pb.select(**arguments), tmp_path / "search"
+    seconds = whole.steps[0].seconds + 0.5
+    for n_more in (0.4, 0.0):  # the second run may not call the metric again
+        counting.n = 0
+        short = resumed({**arguments, "limits": pb.Limits(seconds=seconds)}, path)
+        assert short.k == 1
+        assert counting.n <= (1 + n_more) * N_SOURCE * N_TARGET
+    longer = resumed(arguments, path)
+    assert outcome(longer) == outcome(whole)
+    assert longer.steps[1].seconds > short.steps[0].seconds
+
+
 @pytest.mark.parametrize("name", ["lazygreedy", "lazybandit", "protobandit", "clara", "budget"])
-def test_what_a_stopped_run_computes_afterwards_is_not_in_its_log(name, tmp_path):
+def test_what_a_stopped_run_computes_afterwards_is_not_in_its_log(name, tmp_path, slow):
     """For instance the distances on which the result so far is judged."""
     counting = Counting()
-    arguments, path = {**call(name), "metric": counting.metric}, tmp_path / "search"
+    arguments, path = {**call(name), "metric": slow(counting)}, tmp_path / "search"
     whole = pb.select(**arguments)
-    resumed({**arguments, "limits": pb.Limits(seconds=1e-9)}, path)
-    log = Path(f"{path}.evaluations")
-    before = log.read_bytes()
-    # A shorter run stops during the replay, and leaves the rest of the log alone.
-    resumed({**arguments, "limits": pb.Limits(seconds=1e-12)}, path)
-    assert log.read_bytes() == before
+    logs = []
+    for share in (0.6, 0.3):
+        # A shorter run stops during the replay, and leaves the rest of the log alone.
+        limits = pb.Limits(seconds=share * whole.seconds)
+        with suppress(pb.Interrupted):
+            resumed({**arguments, "limits": limits}, path)
+        logs.append(Path(f"{path}.evaluations").read_bytes())
+    assert logs[0] == logs[1]
     rest = Counting()
-    assert outcome(resumed({**arguments, "metric": rest.metric}, path)) == outcome(whole)
-    assert rest.n < counting.n
-    assert log.read_bytes().startswith(before)
+    assert outcome(resumed({**arguments, "metric": slow(rest)}, path)) == outcome(whole)
+    assert 0 < rest.n < counting.n
+    assert Path(f"{path}.evaluations").read_bytes().startswith(logs[0])
 
 
 @pytest.mark.parametrize("is_own", [False, True])
@@ -476,7 +530,7 @@ def test_kill_9_and_a_full_disk(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found["kills"]) >= 10
+    assert len(found["kills"]) == 2 * (len(METHODS) + 7), "at random moments of every method"
     for what, (signal, is_same) in found["kills"].items():
         assert signal == 9, what
         assert is_same, what

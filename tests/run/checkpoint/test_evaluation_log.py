@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import faults
 import protobandit as pb
 from protobandit.oracle.counts import Counts
 from protobandit.run.checkpoint import evaluation_log
@@ -145,6 +146,47 @@ def test_a_write_that_fails_ends_the_log_and_leaves_complete_records(path, monke
     log.close()
     assert log.trouble == "No space left on device"
     assert replayed(opened(path, "another")) == 1
+
+
+def sizes(log):
+    return np.cumsum([len(log._head), *(8 * b.size + evaluation_log._HEADER_BYTES for b in BLOCKS)])
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_failed_sync_ends_the_log_where_it_was_synchronised_last(tmp_path, at):
+    with faults.injected(tmp_path, faults.FAILED_SYNC, 2 + at):  # after the new file and its name
+        log = opened(tmp_path / "log")
+        for block in BLOCKS:
+            log.append(block)
+        log.close()
+    assert log.trouble == "Input/output error"
+    assert (tmp_path / "log").stat().st_size == sizes(log)[at - 1]
+
+
+def test_a_log_is_synchronised_when_it_is_closed(tmp_path):
+    log = EvaluationLog(tmp_path / "log", "token", 1e6)
+    with faults.injected(tmp_path, faults.FAILED_SYNC) as layer:
+        log.open()
+        n_before = len(layer.calls)
+        log.append(BLOCKS[0])
+        log.append(BLOCKS[1])
+        assert len(layer.calls) == n_before
+        log.close()
+        assert layer.calls[n_before:] == [("fsync", "log")]
+    assert (tmp_path / "log").stat().st_size == sizes(log)[2]
+
+
+@pytest.mark.parametrize("kind", [faults.FULL_DISK, faults.SHORT_WRITE], ids=str)
+def test_writes_that_fail_or_are_short(tmp_path, kind):
+    log = EvaluationLog(tmp_path / "log", "token", 1e6)
+    with faults.injected(tmp_path, kind, 5 if kind is faults.FULL_DISK else 3) as layer:
+        log.open()
+        for block in BLOCKS:
+            log.append(block)
+        log.close()
+        assert layer.is_reached
+    n_whole = 3 if kind is faults.SHORT_WRITE else 1
+    assert (tmp_path / "log").stat().st_size == sizes(log)[n_whole]
 
 
 def test_the_clock_shows_the_seconds_of_the_records_until_the_last_one(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 import protobandit as pb
 from protobandit.methods import LazyBandit
 from protobandit.oracle.counts import Counts
-from protobandit.run.checkpoint import states as states_module
+from protobandit.run.checkpoint import archive
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.search.control import INTERRUPTED, Clock, SavedState, StopKind, StopReason
@@ -49,7 +49,8 @@ def test_a_state_is_restored_once_with_the_generator_and_the_counts(path):
         first.random.random(5)
         first.counts.evaluations["swap"] = 7
         first.counts.lookups["build"] = 9
-        first.counts.kept = np.array([1, 4])
+        first.counts.keep(np.array([1, 4]))
+        first.counts.keep(np.array([0]))
         state = SavedState({"n": 3}, {"rows": np.arange(3), "late": lambda: np.arange(2)})
         first.states.save("a", state)
         expected = first.random.random(3)
@@ -61,7 +62,8 @@ def test_a_state_is_restored_once_with_the_generator_and_the_counts(path):
         assert found.arrays["late"].tolist() == [0, 1]
         assert second.counts.total == 7
         assert second.counts.lookups.total() == 9
-        assert second.counts.kept.tolist() == [1, 4]
+        assert [scan.tolist() for scan in second.counts.kept] == [[1, 4], [0]]
+        assert second.counts.n_kept == 3
         assert second.random.random(3).tolist() == expected.tolist()
         assert second.states.restore("a") is None
         assert second.states.restore("b") is None
@@ -87,23 +89,40 @@ def test_searches_of_one_file_have_their_own_states(path):
         assert third.states.restore("a").values["n"] == 1
 
 
-def test_a_dropped_state_is_not_saved(path):
+def test_a_state_can_take_the_place_of_another(path):
     with Opened(path) as first:
         first.states.save("a", SavedState())
-        first.states.drop("a")
-        first.states.drop("never saved")
-        first.states.save("b", SavedState())
+        first.states.save("b", SavedState(), instead_of="a")
+        first.states.save("c", SavedState(), instead_of="never saved")
     with Opened(path) as second:
         assert second.states.restore("a") is None
         assert second.states.restore("b") is not None
+        assert second.states.restore("c") is not None
 
 
-def test_a_large_state_is_not_saved(path, monkeypatch):
-    monkeypatch.setattr(states_module, "_MOST_BYTES", 100)
-    with Opened(path) as first:
-        first.states.save("a", SavedState(arrays={"rows": np.zeros(100)}))
-    with Opened(path) as second:
-        assert second.states.restore("a") is None
+def large(n):
+    return SavedState({"n": n}, {"rows": np.zeros(n)})
+
+
+def test_all_states_of_a_file_together_have_a_largest_size(path, monkeypatch):
+    """What does not fit leaves the states before it alone, also the one it was to replace."""
+    monkeypatch.setattr(archive, "MOST_BYTES", 8 * 100)
+    with Opened(path, name="0") as first:
+        first.states.save("a", large(60))
+        first.states.save("b", large(41))
+        first.states.save("b", large(101), instead_of="a")
+        first.states.save("a", large(100))
+        first.states.save("a", large(70))
+    with Opened(path, name="1") as second:
+        second.states.save("c", large(31))
+        second.states.save("d", large(30))
+        assert second.states.restore("c") is None
+    with Opened(path, name="0") as third:
+        assert third.states.restore("a").values["n"] == 70
+        assert third.states.restore("b") is None
+        third.states.save("b", large(70), instead_of="a")
+        assert third.states.restore("a") is None
+        assert third.file.n_bytes() == 8 * 100
 
 
 def test_inactive_states_save_nothing_but_the_schedule(path):
@@ -139,17 +158,39 @@ def test_a_limit_of_evaluations_is_the_same_in_every_run(path):
         assert second.states.restore("a").values["n"] == 2
 
 
-def test_the_checkpoint_of_a_race_has_no_table_of_the_first_rung(kill, tmp_path):
-    arguments = {**call("lazybandit", "one"), "source": TARGET, "k": 40}
-    arguments["method"] = LazyBandit(effort=0.5)
-    rungs = arguments["method"].schedule(pb.select(**arguments).problem, pb.Limits()).rungs
-    assert len(rungs) > 1
-    table = rungs[0].n_arms * rungs[0].n_rows * 4
-    kill(3, arguments, tmp_path / "search")
-    assert (tmp_path / "search").stat().st_size < 0.7 * table
-    found = resumed(arguments, tmp_path / "search")
-    assert "started again" not in found.status
-    assert outcome(found) == outcome(pb.select(**arguments))
+RACE = {**call("lazybandit", "one"), "source": TARGET, "k": 40, "method": LazyBandit(effort=0.5)}
+
+
+def test_the_checkpoint_of_a_race_has_no_tables(kill, tmp_path):
+    """Neither the tables of its rungs nor the distances of its prototypes."""
+    rungs = RACE["method"].schedule(pb.select(**RACE).problem, pb.Limits()).rungs
+    assert len(rungs) > 2
+    whole = outcome(pb.select(**RACE))
+    for n in (3, 5):
+        path = tmp_path / f"search {n}"
+        assert kill(n, RACE, path) is None
+        assert path.stat().st_size < 0.35 * rungs[0].n_arms * rungs[0].n_rows * 4
+        found = resumed(RACE, path)
+        assert "started again" not in found.status
+        assert outcome(found) == whole
+        assert path.stat().st_size < 0.4 * 40 * rungs[-1].n_rows * 4
+
+
+@pytest.mark.parametrize("most", [0, 60_000, 150_000])
+def test_a_race_resumes_from_the_last_state_that_fits(most, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", most)
+    whole, stop = outcome(pb.select(**RACE)), pb.Interrupt()
+
+    def late(progress):
+        if progress.doing.startswith("rung 3"):
+            stop.set()
+
+    resumed({**RACE, "interrupt": stop, "progress": late}, tmp_path / "search")
+    assert (tmp_path / "search").stat().st_size < most + 10_000
+    found = resumed(RACE, tmp_path / "search")
+    assert ("started again" in found.status) == (most == 0)
+    assert outcome(found) == whole
+    assert outcome(resumed(RACE, tmp_path / "search")) == whole
 
 
 @pytest.mark.parametrize("name", ["pam", "fasterpam", "lazygreedy", "onebatch"])

@@ -156,6 +156,6 @@ def test_equal_rows_are_drawn_at_random():
 
 
 def test_an_overflow_is_reported():
-    rows = (brute.normal(30) * 1e30).astype(np.float32)
-    with pytest.raises(pb.InvalidInput, match="overflows float32"):
-        pb.select(rows, k=1, metric="sqeuclidean", method="kcenter")
+    rows, metric = brute.normal(30), pb.metric("seuclidean", {"V": [1e-320] * 3})
+    with pytest.raises(pb.InvalidInput, match="overflows float64"):
+        pb.select(rows, k=1, metric=metric, method="kcenter")

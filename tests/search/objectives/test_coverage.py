@@ -5,6 +5,7 @@ import pytest
 
 import brute
 from protobandit import InvalidInput
+from protobandit.metrics.metrics import metric as named_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.posing import pose
@@ -164,7 +165,7 @@ def test_kept_distances_by_products_agree_up_to_rounding(dtype):
 
 
 def test_message_if_the_metric_overflows():
-    rows = np.array([[-3e38], [3e38]], dtype=np.float32)
-    coverage = ExactCoverage.of(Oracle(pose(rows, k=1, metric="manhattan"), n_jobs=1))
-    with np.errstate(over="ignore"), pytest.raises(InvalidInput, match="overflows float32"):
+    metric = named_metric("seuclidean", {"V": [1e-320]})
+    coverage = ExactCoverage.of(Oracle(pose([[-1.0], [1.0]], k=1, metric=metric), n_jobs=1))
+    with np.errstate(over="ignore"), pytest.raises(InvalidInput, match="overflows float64"):
         pulled(coverage, [0, 1])

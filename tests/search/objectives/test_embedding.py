@@ -24,8 +24,8 @@ every = pytest.mark.parametrize("name", sorted(KERNELS))
 MAKERS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
-def embedding(source, target=None, weights=None, kernel="rbf", **parameters):
-    oracle = Oracle(pose(source, target, k=1, weights=weights), n_jobs=2)
+def embedding(source, target=None, weights=None, kernel="rbf", metric="euclidean", **parameters):
+    oracle = Oracle(pose(source, target, k=1, weights=weights, metric=metric), n_jobs=2)
     return Embedding.of(oracle, similarity(kernel, **(PARAMETERS | parameters)))
 
 
@@ -126,7 +126,7 @@ def test_gamma_of_identical_rows_is_one():
 def test_squares_that_overflow_or_underflow(scale, verb):
     rows = (brute.normal(30) * scale).astype(np.float32)
     with pytest.raises(InvalidInput, match=rf"kernel='rbf' {verb} float32.* pass float64"):
-        median_gamma(Oracle(pose(rows, k=1)))
+        median_gamma(Oracle(pose(rows, k=1, metric="hamming")))  # which leaves them float32
     assert median_gamma(Oracle(pose(rows.astype(np.float64), k=1))) > 0
 
 
@@ -137,7 +137,7 @@ def test_squares_that_overflow_or_underflow(scale, verb):
 def test_overflow_is_an_error(name):
     rows = (brute.normal(30) * 1e30).astype(np.float32)
     with pytest.raises(InvalidInput, match=rf"kernel='{name}' overflows float32.*float64"):
-        embedding(rows, kernel=name)
+        embedding(rows, kernel=name, metric="hamming")  # which leaves them float32
 
 
 # -- kernels of users ------------------------------------------------------------------------------

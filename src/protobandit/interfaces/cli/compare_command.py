@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from protobandit.foundation.errors import ProtobanditError
+from protobandit.foundation.visible_text import visible
 from protobandit.interfaces.cli import options, output, parsing
 from protobandit.interfaces.cli.option_groups import (
     ProblemOptions,
@@ -85,7 +86,7 @@ def _table(comparison: Comparison) -> Table:
 
 def _cells(score: MethodScore, *, is_best: bool) -> list[str]:
     if score.cost is None:
-        return ["", "", "", "", f"failed: {score.failure}"]
+        return ["", "", "", "", visible(f"failed: {score.failure}")]
     deviation = "" if score.cost_deviation is None else f" ± {score.cost_deviation:.2g}"
     return [
         f"{score.prototypes:,.6g}",

@@ -1,4 +1,9 @@
-"""Ctrl-C: the first stops with the best result so far, the second ends; writing is not stopped."""
+"""Ctrl-C, SIGTERM and SIGHUP: they end a command alike.
+
+The first one ends the command, or stops the search with the best result so far if that is wanted.
+A second one then ends the command. Writing is not stopped. A signal that was ignored from the
+start, as SIGHUP under ``nohup``, stays ignored.
+"""
 
 from __future__ import annotations
 
@@ -13,40 +18,52 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from protobandit.run.progress.reporter import Interrupt
 
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 _MESSAGE = b"\nStopping with the best result so far; press Ctrl-C again to end at once.\n"
 
 
+def ending_on_signals() -> AbstractContextManager[None]:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does."""
+    return _handling(signal.default_int_handler)
+
+
 @contextmanager
-def stopping_on_ctrl_c(interrupt: Interrupt | None) -> Iterator[None]:
-    """Let the first Ctrl-C set ``interrupt``; a second one raises. With None, change nothing."""
+def stopping_on_signals(interrupt: Interrupt | None) -> Iterator[None]:
+    """Let the first signal set ``interrupt``; a second one raises. With None, change nothing."""
     if interrupt is None:
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def stop(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, before)
+        if interrupt.is_set():
+            raise KeyboardInterrupt
         interrupt.set()
         with suppress(OSError, ValueError, AttributeError):
             # Not through sys.stderr, whose buffer may be in the middle of a write.
             os.write(sys.stderr.fileno(), _MESSAGE)
 
-    with _handling_ctrl_c(stop):
+    with _handling(stop):
         yield
 
 
-def ignoring_ctrl_c() -> AbstractContextManager[None]:
-    """Ignore Ctrl-C, so that files are written completely."""
-    return _handling_ctrl_c(lambda number, frame: None)
+def ignoring_signals() -> AbstractContextManager[None]:
+    """Ignore the signals, so that files are written completely."""
+    return _handling(lambda number, frame: None)
 
 
 @contextmanager
-def _handling_ctrl_c(handler: Callable[[int, Any], None]) -> Iterator[None]:
+def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # cannot handle signals
         yield
         return
-    before = signal.signal(signal.SIGINT, handler)
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    handled = [number for number, old in before.items() if old not in (signal.SIG_IGN, None)]
+    for number in handled:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in handled:
+            signal.signal(number, before[number])

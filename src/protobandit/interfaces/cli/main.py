@@ -1,6 +1,7 @@
 """The program ``protobandit``: its commands, its version and its exit codes.
 
-Exit codes: 0 success, 1 failure, 2 invalid call or input. Every error is one line on stderr.
+Exit codes: 0 success, 1 failure, 2 invalid call or input, 3 partial result. Every error is one line
+on stderr.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from protobandit.interfaces.cli import (
     report_command,
     select_command,
 )
+from protobandit.interfaces.cli.interrupts import ending_on_signals
 
 # The class that typer raises for a call it cannot parse; its module depends on typer's release.
 _UsageError: Any = typer.BadParameter.__base__
@@ -44,9 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         # In standalone mode typer would print a usage error as a box of several lines.
-        code = _command().main(
-            args=words, prog_name="protobandit", standalone_mode=False, obj=words
-        )
+        with ending_on_signals():
+            code = _command().main(
+                args=words, prog_name="protobandit", standalone_mode=False, obj=words
+            )
     except _UsageError as error:
         output.exit_with_error(_usage_message(error), code=2)
     except InvalidInput as error:

@@ -101,18 +101,20 @@ OPTIONS = {
         "--max-memory SIZE": "Memory that the search may use, such as 4GB. If it is not enough for "
         "all source rows, random ones take part. Default: 4 GiB for such plans.",
         "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
-        "file is removed at the end.",
+        "file is removed when the search is complete and its result is written.",
         "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",
         "--resume": "Continue from OUT.checkpoint. The file must exist unless --checkpoint is "
         "given too.",
-        "--keep-partial": "On Ctrl-C, write the best result so far. A second Ctrl-C writes "
-        "nothing.",
+        "--keep-partial": "On Ctrl-C, SIGTERM or SIGHUP, write the best result so far. A second "
+        "one writes nothing.",
     },
     OUTPUT: {
         "--report": "Also write report.html, a page to view.",
         "--certify": "Also compute a certificate: a bound on the cost relative to the best "
         "possible cost.",
         "--format csv|parquet": "Format of tables. Default: csv.",
+        "--excel-safe": "Put an apostrophe before CSV cells that a spreadsheet would take for "
+        "formulas.",
         "--dry-run": "Estimate the cost and exit.",
         "--no-save": "Do not change selection.json.",
         "--force": "Replace existing output files.",

@@ -11,6 +11,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from protobandit.foundation.errors import ProtobanditError
+from protobandit.foundation.visible_text import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,12 +21,12 @@ _PIPE_WIDTH = 120  # columns, if stdout is not a terminal
 
 def print_text(text: str) -> bool:
     """Write a result to stdout; return whether the reader is still there."""
-    return _write_text(text, sys.stdout)
+    return _write_text(visible(text, keeps_lines=True), sys.stdout)
 
 
 def print_status(text: str) -> None:
     """Write a line to stderr."""
-    _write_text(f"{text}\n", sys.stderr)
+    _write_text(f"{visible(text, keeps_lines=True)}\n", sys.stderr)
 
 
 def print_json(document: Any) -> None:
@@ -142,4 +143,5 @@ def print_table(table: Table, legend: str = "") -> None:
         console.print(legend, style="dim")
     page.flush()
     text = page.buffer.getvalue().decode(encoding)
-    print_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n")
+    # Not `print_text`: the colours of a terminal are control characters.
+    _write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n", sys.stdout)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from protobandit.foundation.visible_text import visible
 from protobandit.interfaces.cli import output
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Bar(ProgressDisplay):
         self.task = bar.add_task("", total=None)
 
     def notify(self, sentence: str) -> None:
-        self.bar.update(self.task, description=sentence)
+        self.bar.update(self.task, description=visible(sentence))
 
     def show(self, progress: Progress) -> None:
         self.bar.update(

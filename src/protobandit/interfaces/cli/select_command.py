@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
+from protobandit.foundation.visible_text import visible
 from protobandit.interfaces.cli import options, output, parsing
-from protobandit.interfaces.cli.interrupts import ignoring_ctrl_c, stopping_on_ctrl_c
+from protobandit.interfaces.cli.interrupts import ignoring_signals, stopping_on_signals
 from protobandit.interfaces.cli.option_groups import (
     ProblemOptions,
     SearchOptions,
@@ -24,6 +25,8 @@ from protobandit.interfaces.cli.progress import progress_display
 if TYPE_CHECKING:
     from protobandit.interfaces.jobs.opened_problem import SelectArguments
     from protobandit.interfaces.jobs.select_job import SelectJob, WrittenResult
+
+PARTIAL = 3  # the exit code if the result is partial
 
 EXAMPLES = (
     "protobandit select embeddings.parquet -k 200 --id name --report",
@@ -65,6 +68,7 @@ def select(
     report: Annotated[bool, listed("--report")] = False,
     certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
+    excel_safe: Annotated[bool, listed("--excel-safe")] = False,
     dry_run: Annotated[bool, listed("--dry-run")] = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -76,7 +80,8 @@ def select(
     Selection.from_json), prototypes.csv (rank, row, id, gain, mass, cost, label and the columns of
     the source; with protodash also coefficient), criticisms.csv (rank, row, id, label and the
     columns of the target; only with mmd-critic and --param n_criticisms=N) and, with --report,
-    report.html. All files are written at the end, or none.
+    report.html. All files are written at the end, or none. If the result is partial, the exit code
+    is 3: fewer prototypes than requested, or something left out after Ctrl-C with --keep-partial.
 
     Rows are numbered from 0. A source column with the name of an output column, such as cost, is
     written as source_cost.
@@ -101,6 +106,7 @@ def select(
         arguments=arguments,
         out=out,
         table_format=format.value,
+        is_excel_safe=excel_safe,
         has_report=report,
         has_certificate=certify,
         has_checkpoint=checkpoint,
@@ -117,6 +123,8 @@ def select(
         output.print_json(_summary_as_json(written))
     elif not quiet:
         output.print_text(_summary(written))
+    if written.is_partial:
+        raise typer.Exit(PARTIAL)
 
 
 def _parameters(param: list[str] | None, effort: str | None) -> dict[str, Any]:
@@ -143,11 +151,11 @@ def _run(job: SelectJob, *, is_quiet: bool) -> WrittenResult:
     try:
         with progress_display(is_quiet=is_quiet) as display:
             problem = job.open(display.notify)
-            with stopping_on_ctrl_c(job.interrupt if job.keeps_partial else None):
+            with stopping_on_signals(job.interrupt if job.keeps_partial else None):
                 selection = job.search(problem, display.show)
             result = job.certify(problem, selection, display.notify)
             files = job.render(problem, result, display.notify)
-        with ignoring_ctrl_c():
+        with ignoring_signals():
             return job.write(problem, result, files)
     except KeyboardInterrupt:
         raise ProtobanditError(job.interrupted_message) from None
@@ -157,12 +165,18 @@ def _summary(written: WrittenResult) -> str:
     folder = written.folder
     lines = [
         repr(written.result.selection),
-        f"  written      {', '.join(str(folder / name) for name in written.files)}",
+        f"  written      {visible(', '.join(str(folder / name) for name in written.files))}",
     ]
+    if written.formulas:
+        n, columns = sum(written.formulas.values()), ", ".join(written.formulas)
+        lines.append(
+            f"  formulas     {n} cells look like formulas ({visible(columns):.80}); --excel-safe "
+            f"quotes them"
+        )
     if written.skipped:
         lines.append(f"  interrupted  without {' and '.join(written.skipped)}")
     if "report.html" not in written.files:
-        lines.append(f"  view         protobandit report {folder}")
+        lines.append(f"  view         protobandit report {visible(shlex.quote(str(folder)))}")
     return "\n".join(lines) + "\n"
 
 
@@ -188,4 +202,5 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "out": str(written.folder),
         "files": written.files,
         "left_out": written.skipped,
+        "formulas": written.formulas,
     }

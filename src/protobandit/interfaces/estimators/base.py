@@ -21,6 +21,7 @@ from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
+from protobandit.rows.sparse_format import checked_csr
 from protobandit.rows.streams import Stream
 
 
@@ -119,6 +120,8 @@ class PrototypeEstimator(
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as an array, a CSR matrix or, for a user's metric, a list."""
         measure = self._measure
+        if issparse(X):
+            X = checked_csr(X, name="X")  # scikit-learn would convert it without a full check
         if "objects" in measure.kinds and not _is_table(X):
             if reset:
                 self._remove("n_features_in_", "feature_names_in_")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.estimators.base import PrototypeEstimator, as_count
 from protobandit.problem.constraints import Constraints
 
@@ -108,6 +111,10 @@ class PrototypeSelector(PrototypeEstimator):
             selected, only labelled; with ``constraints`` they may be selected. For a separate
             target pass ``Target(rows, weights=...)`` instead.
         """
+        if not isinstance(self.compute_labels, (bool, np.bool_)):
+            raise InvalidInput(
+                f"compute_labels={self.compute_labels!r:.40} is not allowed. Pass True or False."
+            )
         rows, self.prototypes_ = self._solve(X, target, sample_weight)
         self.prototype_indices_ = self.selection_.indices
         self.mass_ = self.selection_.mass

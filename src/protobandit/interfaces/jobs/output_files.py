@@ -1,24 +1,40 @@
-"""Atomic writes: a file or folder is written completely or not at all.
+"""Results on disk: a file or folder is written completely or not at all.
 
-Nothing that exists is replaced unless the caller allows it.
+Nothing that exists is replaced unless the caller allows it. When a function here returns, the files
+and their names are on the disk (`foundation.durable_files`), so that what they replace, such as a
+checkpoint, may be removed.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import IO
 
+from protobandit.foundation.durable_files import (
+    NotSynced,
+    open_new,
+    part_name,
+    replacing,
+    sync,
+    sync_folder,
+    sync_names,
+)
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
 
 SELECTION = "selection.json"
 REPORT = "report.html"
 TABLES = ("prototypes", "criticisms")
 RESULTS = (SELECTION, *(f"{name}.{form}" for name in TABLES for form in ("csv", "parquet")), REPORT)
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class DiskFull(ProtobanditError):
+    """A file could not be written because the disk, or the user's share of it, is full."""
 
 
 # -- one file -------------------------------------------------------------------------------------
@@ -75,15 +91,8 @@ def open_atomically(path: Path, *, shown: Path | None = None) -> Iterator[IO[byt
 
     ``shown`` is the path in error messages, if that is another path.
     """
-    part = path.with_name(_part_name())
-    try:
-        with clear_errors(shown or path):
-            with part.open("xb") as file:
-                yield file
-            os.replace(part, path)
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    with clear_errors(shown or path), replacing(path) as file:
+        yield file
 
 
 def write_atomically(path: Path, content: bytes, *, shown: Path | None = None) -> None:
@@ -123,36 +132,45 @@ def write_results(folder: Path, files: Mapping[str, bytes], *, force: bool) -> N
     if target.exists():
         _replace_results(target, files, folder)
         return
-    stage = target.with_name(_part_name())
+    stage = target.with_name(part_name())
     try:
         with clear_errors(folder):
             stage.mkdir()
             for name, content in files.items():
-                (stage / name).write_bytes(content)
-            stage.rename(target)
+                _write(stage / name, content)
+            sync_folder(stage)
+            os.rename(stage, target)
+            sync_names(target.parent)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
 
 def _replace_results(target: Path, files: Mapping[str, bytes], shown: Path) -> None:
     # selection.json comes last: it is the file that other commands read.
-    parts = {name: target / _part_name() for name in sorted(files, key=SELECTION.__eq__)}
+    parts = {name: target / part_name() for name in sorted(files, key=SELECTION.__eq__)}
     try:
         with clear_errors(shown):
             for name, part in parts.items():
-                part.write_bytes(files[name])
-            for name, part in parts.items():
-                os.replace(part, target / name)
+                _write(part, files[name])
             for name in set(RESULTS) - set(files):
                 (target / name).unlink(missing_ok=True)
+            for name, part in parts.items():
+                os.replace(part, target / name)
+            sync_names(target)
     finally:
         for part in parts.values():
             with suppress(OSError):
                 part.unlink()
 
 
+def _write(path: Path, content: bytes) -> None:
+    with open_new(path) as file:
+        file.write(content)
+        sync(file)
+
+
 def _require_writable(folder: Path, shown: Path) -> None:
-    probe = folder / _part_name()
+    probe = folder / part_name()
     with clear_errors(shown):
         probe.touch(exist_ok=False)
         probe.unlink()
@@ -163,11 +181,13 @@ def clear_errors(path: Path) -> Iterator[None]:
     """Raise errors of the operating system as `ProtobanditError` that names the path."""
     try:
         yield
-    except OSError as error:
+    except NotSynced as error:
         raise ProtobanditError(
+            f"{str(path)!r} was written, but the disk reports an error: {error.strerror}. It may "
+            f"be lost if the machine stops. Write it to another disk."
+        ) from None
+    except OSError as error:
+        kind = DiskFull if error.errno in _FULL else ProtobanditError
+        raise kind(
             f"cannot write {str(path)!r}: {error.strerror or error}. Nothing was written."
         ) from None
-
-
-def _part_name() -> str:
-    return f".protobandit-{token_hex(8)}.part"

@@ -15,6 +15,7 @@ from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArgu
 from protobandit.interfaces.jobs.output_files import (
     REPORT,
     SELECTION,
+    DiskFull,
     require_writable_folder,
     write_results,
 )
@@ -26,12 +27,18 @@ from protobandit.interfaces.jobs.result_tables import (
     values_at,
 )
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
+from protobandit.interfaces.jobs.spreadsheets import formula_columns, without_formulas
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
-from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
+from protobandit.run.checkpoint.checkpoint import (
+    Checkpoint,
+    CheckpointRefused,
+    log_and_checkpoint,
+)
 from protobandit.run.progress.reporter import Interrupt, Progress
 
 CHECKPOINT_SECONDS = 5.0
+_BLOCK = 4096  # bytes that a file may need in addition to its content
 _START_AGAIN = "Pass --checkpoint and --force without --resume to start again"
 
 
@@ -40,6 +47,9 @@ class WrittenResult:
     """A result and the files it was written to.
 
     ``skipped`` names the steps that Ctrl-C ended; ``n_source`` is the number of source rows.
+    ``is_partial`` is whether less was found, or written, than requested.
+    ``formulas`` are the columns of CSV tables with cells that a spreadsheet would evaluate, and the
+    numbers of such cells.
     """
 
     result: SavedResult
@@ -47,6 +57,8 @@ class WrittenResult:
     files: tuple[str, ...]
     skipped: tuple[str, ...]
     n_source: int
+    is_partial: bool
+    formulas: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,13 +68,15 @@ class SelectJob:
     The command line calls `open`, `search`, `certify`, `render` and `write` in this order. ``out``
     is the folder of the result; None means `default_folder`. ``is_resumed`` is whether to continue
     from a checkpoint; ``checkpoint_seconds`` None means `CHECKPOINT_SECONDS`. With
-    ``keeps_partial``, the best result so far is written once ``interrupt`` is set. With ``force``,
+    ``is_excel_safe``, formulas in CSV tables are quoted. With ``keeps_partial``, the best result so
+    far is written once ``interrupt`` is set. With ``force``,
     an earlier result may be replaced. ``command`` is the command as typed.
     """
 
     arguments: SelectArguments
     out: Path | None = None
     table_format: str = "csv"
+    is_excel_safe: bool = False
     has_report: bool = False
     has_certificate: bool = False
     has_checkpoint: bool = False
@@ -95,7 +109,13 @@ class SelectJob:
 
     def open(self, notify: Notify) -> OpenedProblem:
         """Check that the result can be written, then open the files."""
+        if self.out is None and self.folder.is_symlink():
+            raise InvalidInput(
+                f"{str(self.folder)!r}, the default folder, is a symbolic link. Pass --out."
+            )
         require_writable_folder(self.folder, force=self.force)
+        if self.is_excel_safe and self.table_format != "csv":
+            raise InvalidInput("--excel-safe applies to --format csv. Remove one of them.")
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
             raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
         self._require_usable_checkpoint()
@@ -152,14 +172,15 @@ class SelectJob:
         """Return the content of all files by name."""
         selection, source, target = result.selection, problem.source, problem.target
         options, table_format = self.arguments.read_options, self.table_format
-        prototypes = prototypes_table(selection, source, options)
-        files = {
-            SELECTION: result.to_json().encode("utf-8"),
-            f"prototypes.{table_format}": table_bytes(prototypes, table_format),
+        tables = {
+            "prototypes": prototypes_table(selection, source, options),
+            "criticisms": criticisms_table(selection, source, target, options),
         }
-        criticisms = criticisms_table(selection, source, target, options)
-        if criticisms is not None:
-            files[f"criticisms.{table_format}"] = table_bytes(criticisms, table_format)
+        files = {SELECTION: result.to_json().encode("utf-8")}
+        for name, table in tables.items():
+            if table is not None:
+                safe = without_formulas(table) if self.is_excel_safe else table
+                files[f"{name}.{table_format}"] = table_bytes(safe, table_format)
         if self.has_report:
             notify("Writing the report …")
             with self._skipped_on_ctrl_c():
@@ -170,20 +191,42 @@ class SelectJob:
     def write(
         self, problem: OpenedProblem, result: SavedResult, files: Mapping[str, bytes]
     ) -> WrittenResult:
-        """Write all files or none, and remove the checkpoint of a finished search."""
-        write_results(self.folder, files, force=self.force)
-        if self._uses_checkpoint and not self.interrupt.is_set():
+        """Write all files or none, and remove the checkpoint of a finished search.
+
+        If the disk is full, the checkpoint makes room for the result, provided that it is enough.
+        """
+        end = result.selection.end
+        is_finished = not (self.interrupt.is_set() or (end is not None and end.is_resumable))
+        may_remove = self._uses_checkpoint and is_finished
+        try:
+            write_results(self.folder, files, force=self.force)
+        except DiskFull:
+            n_bytes = sum(len(content) + _BLOCK for content in files.values())
+            if not may_remove or self._checkpoint_bytes() < n_bytes:
+                raise
+            self._remove_checkpoint()
+            write_results(self.folder, files, force=self.force)
+        if may_remove:
             self._remove_checkpoint()
         is_skipped = {
             "certificate": self.has_certificate and result.selection.certificate is None,
             REPORT: self.has_report and REPORT not in files,
         }
+        skipped = tuple(name for name in is_skipped if is_skipped[name])
+        is_short = self.interrupt.is_set() or (end is not None and end.is_partial)
         return WrittenResult(
             result=result,
             folder=self.folder,
             files=tuple(files),
-            skipped=tuple(name for name in is_skipped if is_skipped[name]),
+            skipped=skipped,
             n_source=len(problem.source),
+            is_partial=is_short or bool(skipped),
+            formulas={
+                f"{name}[{column}]": n
+                for name in files
+                if name.endswith(".csv")
+                for column, n in formula_columns(files[name]).items()
+            },
         )
 
     def _require_usable_checkpoint(self) -> None:
@@ -202,9 +245,12 @@ class SelectJob:
             self._remove_checkpoint()
 
     def _remove_checkpoint(self) -> None:
-        """Remove the checkpoint and the file of distances beside it."""
-        for path in (self.checkpoint, self.checkpoint.with_name(f"{self.checkpoint.name}.tables")):
+        for path in log_and_checkpoint(self.checkpoint):
             path.unlink(missing_ok=True)
+
+    def _checkpoint_bytes(self) -> int:
+        paths = log_and_checkpoint(self.checkpoint)
+        return sum(path.lstat().st_size for path in paths if path.is_file())
 
     @property
     def _uses_checkpoint(self) -> bool:

@@ -1,6 +1,7 @@
 """Tables as CSV or Parquet.
 
-Values are written unchanged, also those that a spreadsheet would take for a formula.
+Values are written unchanged, also those that a spreadsheet would take for a formula; see
+`spreadsheets`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ _DECODING_ERRORS = (
     SyntaxError,
     csv.Error,
     struct.error,
+    tokenize.TokenError,  # an .npy header without an end
     zipfile.BadZipFile,
     zlib.error,
 )

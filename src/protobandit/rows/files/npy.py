@@ -18,12 +18,14 @@ from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.memory_maps import Joined, read_at_random
 from protobandit.rows.messages import shortened
+from protobandit.rows.sparse_format import checked_csr
 
 _HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
 }
 _SPARSE = {"format", "shape", "data"}
+_MOST_NAMES = 1 << 16  # a small sparse file may declare millions of columns
 
 
 def open_npy(paths: Sequence[Path], asked: ReadRequest) -> Opened:
@@ -154,12 +156,13 @@ def _opened(
 ) -> Opened:
     shape = image_shape or _image_shape(array)
     rows = _flat(array, asked.shown, asked.name)
+    n_names = min(rows.shape[1], _MOST_NAMES) if form == "csr" else rows.shape[1]
     return Opened(
         path=asked.shown,
         format=form,
         rows=rows,
         kind="numbers" if shape is None else "images",
-        features=tuple(map(str, range(rows.shape[1]))),
+        features=tuple(map(str, range(n_names))),
         image_shape=shape,
         n_total=int(rows.shape[0]),
         names=tuple(other_columns or ()),
@@ -267,4 +270,4 @@ def _sparse(path: Path, asked: ReadRequest) -> Opened:
 
     _require_no_names(asked)
     matrix: Any = load_npz(path)
-    return _opened(matrix.tocsr(), "csr", asked)
+    return _opened(checked_csr(matrix, name=f"{asked.name}: {asked.shown}"), "csr", asked)

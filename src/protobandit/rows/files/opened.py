@@ -78,7 +78,8 @@ class Opened:
     kind
         "numbers", "images", "texts", or "mixed" for `Columns`.
     features
-        Names of the feature columns; empty for texts.
+        Names of the feature columns; empty for texts. For a sparse matrix, the
+        positions of its first 65,536 columns at most.
     image_shape
         (height, width) or (height, width, 3) of images, else None.
     n_total

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -128,7 +129,9 @@ def open_rows(
         **({} if tell is None else {"tell": tell}),
     )
     files = [file for each in given for file in _files(_expanded(each, name), name)]
-    return READERS[_one_format(files, asked)](files, asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
+        return READERS[_one_format(files, asked)](files, asked)
 
 
 def open_if_path(data: Any, *, name: str, has_categories: bool = False) -> Any:

@@ -85,10 +85,25 @@ class FileTable:
             if low < high:
                 wanted = None if ids is None else ids[low:high] - first
                 with reading(piece.path, name=name, as_what=self.form):
-                    found = _rows_of(piece.read(list(columns), batch_rows), wanted)
-                    for cut, batch in found:
-                        yield slice(int(low) + cut.start, int(low) + cut.stop), batch
+                    read = map(_validated, piece.read(list(columns), batch_rows))
+                    n_wanted, n_found = int(high - low), 0
+                    for cut, batch in _rows_of(read, wanted):
+                        n_found = cut.stop
+                        if n_found <= n_wanted:
+                            yield slice(int(low) + cut.start, int(low) + cut.stop), batch
+                    _require_rows(n_found, n_wanted)
             first = last
+
+
+def _validated(batch: Any) -> Any:
+    """Return a batch whose offsets and texts are valid; pyarrow reads files without this check."""
+    batch.validate(full=True)
+    return batch
+
+
+def _require_rows(n_found: int, n_wanted: int) -> None:
+    if n_found != n_wanted:
+        raise ValueError(f"it declares {n_wanted:,} rows of which {n_found:,} were found")
 
 
 def _rows_of(batches: Batches, wanted: Ids | None) -> Iterator[tuple[slice, Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Where
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.records import require_types
 from protobandit.foundation.slices import cuts
 from protobandit.foundation.threads import one_blas_thread
 from protobandit.rows.columns import Columns
@@ -212,6 +213,7 @@ class FittedPreparation:
             values = {each.name: document[each.name] for each in _FIELDS}
             values |= {name: load(values[name]) for name, load in _LOADERS.items()}
             loaded = FittedPreparation(**values)
+            require_types(loaded)
             _require_shapes(loaded)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
@@ -254,6 +256,8 @@ _LOADERS: dict[str, Callable[[Any], Any]] = {
 def _require_shapes(loaded: FittedPreparation) -> None:
     if set(loaded.parameters) != set(_PARAMETERS):
         raise ValueError(f"parameters are {list(loaded.parameters)}, not {list(_PARAMETERS)}")
+    if (loaded.centre is None) != (loaded.components is None):
+        raise ValueError("centre and components belong together")
     n, width = len(loaded.names), loaded.n_encoded
     rows = 0 if loaded.components is None else len(loaded.components)
     shapes = [(n,), (width,), (width,), (width,), (rows, width)]

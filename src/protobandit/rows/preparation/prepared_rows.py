@@ -14,6 +14,7 @@ import numpy as np
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns, require_no_missing
+from protobandit.rows.magnitudes import largest_of
 from protobandit.rows.preparation.encoding import unseen
 from protobandit.rows.preparation.fitted import FittedPreparation, transform_sparse
 from protobandit.rows.preparation.preparation import Preparation
@@ -117,7 +118,9 @@ def _rows(
     if is_sparse(table):
         matrix = transform_sparse(table, fitted.divisors, fitted.parameters["normalize"])
         digest = SparseRows(table, name=name).fingerprint()
-        return SparseRows(matrix.astype(dtype, copy=False), name=name, digest=digest), ""
+        matrix = matrix.astype(dtype, copy=False)
+        largest = largest_of(matrix.data)
+        return SparseRows(matrix, name=name, largest=largest, digest=digest), ""
     cells = len(table) * max(table.shape[1], fitted.n_columns)
     is_mapped_target = name != "source" and not is_in_memory(table)
     rows = PreparedRows(table, fitted, name=name, dtype=dtype)
@@ -127,7 +130,8 @@ def _rows(
         require_no_missing(table, name=name)
     array = fitted.all_rows(table, name=name, dtype=dtype)
     remark = _unseen_remark(table, fitted, name)
-    return DenseRows(array, name=name, digest=rows.fingerprint()), remark
+    digest = rows.fingerprint()
+    return DenseRows(array, name=name, largest=largest_of(array), digest=digest), remark
 
 
 def _unseen_remark(table: Columns, fitted: FittedPreparation, name: str) -> str:

@@ -59,7 +59,7 @@ def _table(data: Any, name: str, categories: Collection[str], only: Collection[s
     if isinstance(data, DenseRows):
         data = data.array
     elif isinstance(data, SparseRows):
-        data = data.matrix
+        return data.matrix
     elif isinstance(data, Rows):
         if data.kind != "dense":
             raise InvalidInput(

@@ -1,27 +1,33 @@
-"""The file of a checkpoint: a NumPy archive without pickles, with a JSON header and arrays."""
+"""The checkpoint of a call: which searches it has, what is saved of each, when, and its lock.
+
+The states of all searches together have at most `MOST_BYTES` bytes. A state that does not fit is
+not saved, and a resumed run continues from the last one that did.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.run.checkpoint.checkpoint import Checkpoint, CheckpointRefused
+from protobandit.run.checkpoint import checked_file
+from protobandit.run.checkpoint.checkpoint import (
+    Checkpoint,
+    CheckpointRefused,
+    log_and_checkpoint,
+)
 from protobandit.run.checkpoint.evaluation_log import EvaluationLog
 from protobandit.search.control import SavedState
 
-FORMAT = "protobandit checkpoint"
-VERSION = 2
-_HEADER = "header"
+MOST_BYTES = 1 << 28
 _PAUSE = 10  # a save is followed by at least this many times its duration without one
 
 # How calls differ, for parts of a call of which only digests are known.
@@ -43,6 +49,10 @@ class SearchRecord:
     states: dict[str, SavedState] = field(default_factory=dict)
     schedule: Mapping[str, Any] | None = None
     seconds: float = 0.0
+
+    def n_bytes(self, without: Iterable[str] = ()) -> int:
+        """Return the bytes of all states but those named."""
+        return sum(state.n_bytes for name, state in self.states.items() if name not in without)
 
 
 class CheckpointFile:
@@ -78,8 +88,9 @@ class CheckpointFile:
         self.is_resumed = False
         self.is_frozen = False
         self.log: EvaluationLog | None = None
-        # The place stays the same when the user's code changes the working directory.
-        self._place = Path(os.path.realpath(self.path))
+        # The place stays the same when the user's code changes the working directory. If the last
+        # part of the path is a link, it is not followed (`durable_files`).
+        self._place = Path(os.path.realpath(self.path.parent)) / self.path.name
         self._token = ""
         self._trouble = ""
         self._is_changed = False
@@ -104,19 +115,31 @@ class CheckpointFile:
             self._lock.acquire()
         except Timeout:
             raise CheckpointRefused(self.path, "is in use by another run", is_in_use=True) from None
-        except OSError:
+        except OSError as error:
             # If no lock file can be made, no checkpoint can be written either. The error of that
             # names the path of the checkpoint, which the user knows.
-            pass
+            if os.path.lexists(self._lock.lock_file):
+                what = f"cannot be locked: {error.strerror or error}"
+                raise CheckpointRefused(self.path, what) from None
+        else:
+            self._remove_parts()
+
+    def _remove_parts(self) -> None:
+        """Remove what killed runs have left; no other run writes while the lock is held."""
+        part = re.compile(rf"\.{re.escape(self._place.name)}-[0-9a-f]{{16}}\.part")
+        for path in self._place.parent.iterdir():
+            if part.fullmatch(path.name):
+                with suppress(OSError):
+                    path.unlink()
 
     def _open(self, has_log: bool) -> None:
-        if self._place.exists():
+        if os.path.lexists(self._place):
             self._load()
         else:
             self._token = os.urandom(8).hex() if has_log else ""
         if has_log:
-            path = self._place.with_name(f"{self._place.name}.evaluations")
-            self.log = EvaluationLog(path, self._token, self.seconds)
+            log, _ = log_and_checkpoint(self._place)
+            self.log = EvaluationLog(log, self._token, self.seconds)
             self.log.can_be_replayed()  # raises if another file is there, before any is written
         if not self.is_resumed:
             self._create()
@@ -137,6 +160,10 @@ class CheckpointFile:
         """Return what is saved of a search; a call with classes has one search per class."""
         return self.searches.setdefault(name, SearchRecord())
 
+    def n_bytes(self) -> int:
+        """Return the bytes of all states."""
+        return sum(record.n_bytes() for record in self.searches.values())
+
     @property
     def trouble(self) -> str:
         """Return why something could not be written, or an empty string."""
@@ -152,7 +179,9 @@ class CheckpointFile:
             self.log.freeze()
 
     def close(self) -> None:
-        """Close the files and release the lock."""
+        """Save what has changed, close the files and release the lock."""
+        if self._is_changed and self._lock.is_locked:
+            self.save()
         if self.log is not None:
             self.log.close()
         if self._lock.is_locked:
@@ -191,8 +220,6 @@ class CheckpointFile:
 
     def _write(self, is_complete: bool) -> None:
         header: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
             "identity": self.identity,
             "generator": self.generator,
             "is_complete": is_complete,
@@ -211,28 +238,26 @@ class CheckpointFile:
                 "schedule": record.schedule,
                 "seconds": record.seconds,
             }
-        arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        _replace(self._place, self._beside(".part"), arrays)
+        checked_file.write(self._place, header, arrays)
 
     # -- reading --------------------------------------------------------------------------------
 
     def _load(self) -> None:
         try:
-            header, searches = _read(self._place)
-            identity, generator = header["identity"], header["generator"]
-            is_complete, token = bool(header["is_complete"]), str(header["token"])
+            header, arrays = checked_file.read(self._place)
         except OSError as error:
             raise CheckpointRefused(
                 self.path, f"cannot be read: {error.strerror or error}"
             ) from None
-        except Exception:
-            # NumPy, zipfile and json raise many kinds of errors on a foreign or damaged file.
+        except checked_file.Damaged:
             raise CheckpointRefused(
                 self.path, "exists and is not a complete checkpoint of this version"
             ) from None
-        self._require_same(identity)
-        self.searches, self.generator = searches, generator
-        self.is_complete, self._token = is_complete, token
+        self._require_same(header["identity"])
+        searches = header["searches"]
+        self.searches = {name: _record(name, searches[name], arrays) for name in searches}
+        self.generator = header["generator"]
+        self.is_complete, self._token = header["is_complete"], header["token"]
         self.is_resumed = True
 
     def _require_same(self, identity: Mapping[str, Any]) -> None:
@@ -246,17 +271,6 @@ class CheckpointFile:
             raise CheckpointRefused(self.path, f"belongs to another call: {'; '.join(wrong)}")
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, SearchRecord]]:
-    """Return the header of a file and what it holds of every search."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    header = json.loads(arrays.pop(_HEADER).tobytes())
-    if (header["format"], header["version"]) != (FORMAT, VERSION):
-        raise ValueError(header["format"], header["version"])
-    searches = header["searches"]
-    return header, {name: _record(name, searches[name], arrays) for name in searches}
-
-
 def _record(name: str, search: Mapping[str, Any], arrays: Mapping[str, Any]) -> SearchRecord:
     """Return what is saved of one search, from the header and the arrays of a file."""
     states = {
@@ -266,20 +280,6 @@ def _record(name: str, search: Mapping[str, Any], arrays: Mapping[str, Any]) -> 
         for key, state in search["states"].items()
     }
     return SearchRecord(states, search["schedule"], float(search["seconds"]))
-
-
-def _replace(path: Path, part: Path, arrays: Mapping[str, Any]) -> None:
-    """Write an archive to ``part`` and move it to ``path``."""
-    try:
-        with part.open("wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
 
 
 def _difference(name: str, was: Any, now: Any) -> str:

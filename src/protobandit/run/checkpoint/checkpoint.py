@@ -12,12 +12,15 @@ support by the method. A user's own kernel counts as an expensive metric.
 
 *The metric is built in.* Then computing a dissimilarity again is as fast as reading it. The search
 saves its own state where that is small: after a pick, a rung, a pass or a sample (`states`). Tables
-of dissimilarities are not saved but computed again.
+of dissimilarities are not saved but computed again, in blocks of the same shape: the last bits of a
+matrix product can depend on its shape.
 
 In both cases the file holds the schedule of the search and the state of the random generator at its
-start. It is written to a hidden file and then moved to its place, so that there is always a
-complete one. It describes its call, and another call is refused (`archive`, `identity`). A lock
-file keeps a second run away while the first one runs.
+start. It is written to a hidden file, synchronised with the disk, and then moved to its place, so
+that there is always a complete one. A digest covers all of it, and every record of the log has a
+checksum: what was not written as it is read is never resumed from (`checked_file`). The file
+describes its call, and another call is refused (`archive`, `identity`). A lock file keeps a second
+run away while the first one runs.
 
 After a stop by time, by an interruption or by the callback, nothing new is saved: a later run may
 have more time, and must find only what an uninterrupted run would have computed.
@@ -66,6 +69,12 @@ class Checkpoint:
     search still needs are computed again. ``clarans``, ``banditpam`` and searches with a budget
     save only their result: if they are killed earlier, they start again, and ``status`` says so.
 
+    The file is written on an error and on Ctrl-C too. It has at most 256 MB. Usually it is about as
+    large as the rows, or much smaller; if a state is larger, the search resumes from the one before
+    it. If the file cannot be written, for instance because the disk is full, the search goes on and
+    ``status`` says so. Files are readable by their owner only, damaged files are refused, and so
+    are symbolic links.
+
     A file of another call is refused, and so is a file that another run is using. Rows are compared
     by their number and by some hundreds of evenly spaced rows: do not change single rows of source
     or target between two runs. Of your own function only the name is compared.
@@ -96,9 +105,14 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
             raise InvalidInput(
-                f"Checkpoint(path)={self.path!r} is not a path. Pass the path of a file."
+                f"Checkpoint(path)={self.path!r:.60} is not a path. Pass the path of a file."
             )
         require_number(self.seconds, "Checkpoint(seconds)", at_least=0)
+
+
+def log_and_checkpoint(path: Path) -> tuple[Path, Path]:
+    """Return the paths of the log of evaluations and of the checkpoint."""
+    return path.with_name(f"{path.name}.evaluations"), path
 
 
 def as_checkpoint(checkpoint: Any) -> Checkpoint | None:

@@ -10,6 +10,9 @@ seconds of the last record. The replay ends with the last record. A record that 
 short, or that does not belong to the current call of the metric ends it too: the file is cut before
 this record. From then on blocks are computed and appended.
 
+The file is synchronised with the disk from time to time and at the end. If that fails, it is not
+known which of the records since the last time are on the disk: these are cut off, and the log ends.
+
 After a stop that another run need not repeat (time, interruption, callback), a search computes
 blocks that an uninterrupted run would not compute, for instance to judge its result. From the stop
 on the log is frozen: nothing is read, cut or appended, so that a later run finds the records of the
@@ -29,6 +32,7 @@ from time import perf_counter
 import numpy as np
 
 from protobandit.foundation.array_types import Floats
+from protobandit.foundation.durable_files import PRIVATE, open_regular, replacing
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.counts import Counts
 from protobandit.search.control import Clock
@@ -65,13 +69,14 @@ class EvaluationLog:
         self._is_replaying = False
         self._is_frozen = False
         self._synced = perf_counter()
+        self._n_synced = 0  # bytes
         self.n_read = 0
         self.trouble = ""
 
     def can_be_replayed(self) -> bool:
         """Return whether the file is the log of its checkpoint; raise if it is not a log."""
         try:
-            with self._path.open("rb") as file:
+            with os.fdopen(open_regular(self._path), "rb") as file:
                 head = file.read(len(self._head))
         except FileNotFoundError:
             return False
@@ -89,9 +94,11 @@ class EvaluationLog:
         self._is_replaying = self.can_be_replayed()
         try:
             if not self._is_replaying:
-                self._path.write_bytes(self._head)
-            self._file = self._path.open("r+b", buffering=0)
-            self._n_bytes = self._file.seek(0, os.SEEK_END)
+                with replacing(self._path, permissions=PRIVATE) as file:
+                    file.write(self._head)
+            number = open_regular(self._path, is_writable=True)
+            self._file = os.fdopen(number, "r+b", buffering=0)
+            self._n_bytes = self._n_synced = self._file.seek(0, os.SEEK_END)
             self._file.seek(len(self._head))
         except OSError as error:
             raise self._unusable(error) from None
@@ -158,14 +165,27 @@ class EvaluationLog:
             return
         try:
             _write(self._file, record)
-            if perf_counter() - self._synced >= self._seconds:
-                os.fsync(self._file.fileno())
-                self._synced = perf_counter()
         except OSError as error:
-            self.trouble = error.strerror or type(error).__name__
-            self._is_frozen = True
-            with suppress(OSError):
-                self._file.truncate(start)
+            self._end(self._file, error, start)
+        else:
+            if perf_counter() - self._synced >= self._seconds:
+                self._sync(self._file)
+
+    def _sync(self, file: FileIO) -> None:
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            self._end(file, error, min(self._n_synced, file.tell()))
+        else:
+            self._synced, self._n_synced = perf_counter(), file.tell()
+
+    def _end(self, file: FileIO, error: OSError, n_bytes: int) -> None:
+        """End the log after this many bytes."""
+        self.trouble = error.strerror or type(error).__name__
+        self._is_frozen = True
+        with suppress(OSError):
+            file.seek(n_bytes)
+            file.truncate()
 
     def freeze(self) -> None:
         """Leave the file as it is from now on; see the theory of operation."""
@@ -173,8 +193,10 @@ class EvaluationLog:
         self._end_replay()
 
     def close(self) -> None:
-        """Close the file."""
+        """Synchronise the file with the disk and close it."""
         if self._file is not None:
+            if self._file.tell() > self._n_synced:
+                self._sync(self._file)
             self._file.close()
             self._file = None
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from protobandit.foundation.generators import set_state, state_of
 from protobandit.oracle.counts import Counts
+from protobandit.run.checkpoint import archive
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.control import Clock, SavedState, StateStore, StopReason
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.methods.method import Reduction, Schedule
-
-_MOST_BYTES = 2 << 30  # a larger state is not saved
 
 
 class SavedStates(StateStore):
@@ -67,15 +66,19 @@ class SavedStates(StateStore):
         self._file.save()
         return schedule
 
-    def save(self, name: str, state: SavedState) -> None:
-        n_bytes = sum(getattr(array, "nbytes", 0) for array in state.arrays.values())
-        if not self.is_active or self._file.is_frozen or n_bytes > _MOST_BYTES:
+    def save(self, name: str, state: SavedState, *, instead_of: str = "") -> None:
+        if not self.is_active or self._file.is_frozen:
             return
-        self._to_restore.discard(name)
         at = {"generator": state_of(self._random), "counts": self._counts.snapshot().tolist()}
-        values = {**state.values, "at": at}
-        arrays = {**state.arrays, "kept": self._counts.kept}
-        self._record.states[name] = SavedState(values, arrays)
+        own = SavedState({**state.values, "at": at}, {**state.arrays, **self._counts.kept_arrays()})
+        replaced = (name, instead_of)
+        others = self._file.n_bytes() - self._record.n_bytes() + self._record.n_bytes(replaced)
+        if others + own.n_bytes > archive.MOST_BYTES:
+            return
+        for each in replaced:
+            self._to_restore.discard(each)
+            self._record.states.pop(each, None)
+        self._record.states[name] = own
         self._record.seconds = self._clock.elapsed
         self._file.change()
 
@@ -90,11 +93,8 @@ class SavedStates(StateStore):
 
     def rewind(self, state: SavedState) -> None:
         self._counts.restore(state.values["at"]["counts"])
-        self._counts.kept = state.arrays["kept"]
+        self._counts.restore_kept(state.arrays)
         set_state(self._random, state.values["at"]["generator"])
-
-    def drop(self, name: str) -> None:
-        self._record.states.pop(name, None)
 
     def keep(self) -> None:
         """Keep what is saved: a second search of this run saves and restores nothing."""

@@ -203,7 +203,7 @@ class BanditPAM(Method):
         evaluations = round(min(n_source * prefix + columns, n_source * n_target))
         members = _members_bytes(problem, itemsize)
         swaps = _BYTES_PER_SWAP * problem.k * n_source if self.max_iter else 0
-        beside = members + max(swaps - WORKING_BYTES, 0)
+        beside = members + max(swaps + working_bytes(problem) - WORKING_BYTES, 0)
         room = max(limits.memory_budget - beside, 0)  # for prefixes
         kept = min(evaluations * itemsize, room)
         return Schedule(

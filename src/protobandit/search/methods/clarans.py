@@ -80,6 +80,7 @@ class Clarans(Method):
     ) -> Iterator[Pick]:
         problem, n_target = oracle.problem, len(oracle.problem.target)
         feasibility = problem.feasibility
+        _require_memory(problem, control.limits, schedule)
         saved = control.states.restore(_STATE)
         if saved is not None:
             yield from _ordered(oracle, SwapState.restored(saved.arrays), random)
@@ -146,13 +147,17 @@ def _capacity(problem: Problem, itemsize: int, limits: Limits) -> int:
     """Return the number of source rows whose distances can be kept."""
     n_source, k = len(problem.source), problem.k
     row_bytes = len(problem.target) * itemsize
-    least = min(n_source, max(k, BLOCK))
+    n_rows = limits.memory_budget // row_bytes - 2 * k  # beside the best and the current prototypes
+    return min(n_source, max(n_rows, k, BLOCK))
+
+
+def _require_memory(problem: Problem, limits: Limits, schedule: Schedule) -> None:
+    """Raise if there is no room for the columns that must be kept."""
+    columns = schedule.n_columns + 2 * problem.k
     require_memory(
-        (least + 2 * k) * row_bytes,
+        columns * len(problem.target) * problem.distance_dtype.itemsize,
         limits,
         user="method='clarans'",
         contents="the distances of a few prototypes to the whole target",
         instead="Use method='clara'.",
     )
-    n_rows = limits.memory_budget // row_bytes - 2 * k  # beside the best and the current prototypes
-    return min(n_source, max(n_rows, least))

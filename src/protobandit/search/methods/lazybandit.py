@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +39,6 @@ from protobandit.search.drivers.race.schedule import (
 )
 from protobandit.search.drivers.race.state import (
     RungResult,
-    drop_state,
     restore_result,
     save_result,
 )
@@ -50,6 +48,7 @@ from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, reductions
 
 EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
+_MOST_EFFORT = 1e6
 _EXPENSIVE_EFFORT = 0.6  # factor of the effort if the metric is the user's own function
 _AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one rung
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
@@ -77,7 +76,7 @@ class LazyBandit(Method):
     times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
     total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|. The
     search for far rows adds one to five for each of up to 24,000 target rows; if it finds rows that
-    matter, at most 73,408 k + 64 |S| + max(32, 2 k) (|S| + 5,000).
+    matter, at most 73,408 k + 64 |S| + max(32, 2 k) (2 |S| + 7,100).
     ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
     a user's own function), which may be more than these, or less than planned, all dissimilarities
     are computed and the start is exact greedy selection. Memory: the distances of the first rung,
@@ -100,11 +99,12 @@ class LazyBandit(Method):
     effort: str | float = "balanced"
 
     def __post_init__(self) -> None:
-        is_name = isinstance(self.effort, str) and self.effort in EFFORTS
-        if not is_name and not (is_number(self.effort) and 0 < float(self.effort) < math.inf):
+        effort: Any = self.effort
+        is_name = isinstance(effort, str) and effort in EFFORTS
+        if not is_name and not (is_number(effort) and 0 < effort <= _MOST_EFFORT):
             raise InvalidInput(
                 f"effort={self.effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a "
-                f"finite number > 0."
+                f"number > 0, at most {_MOST_EFFORT:g}."
             )
 
     @property
@@ -114,7 +114,7 @@ class LazyBandit(Method):
 
     def with_more_effort(self) -> LazyBandit:
         larger = [name for name, level in EFFORTS.items() if level > self.level]
-        return replace(self, effort=larger[0] if larger else 2 * self.level)
+        return replace(self, effort=larger[0] if larger else min(2 * self.level, _MOST_EFFORT))
 
     def picks(
         self,
@@ -163,7 +163,7 @@ def run_race(
     """Yield the prototypes of a race, best first; ``start`` are prototypes to improve."""
     rungs = schedule.rungs
     order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
-    result = restore_result(control, rungs)
+    result = restore_result(control, oracle, rungs)
     if result is None:
         control.report(f"rung 1 of {len(rungs)}")
         results = race(
@@ -177,7 +177,7 @@ def run_race(
             evaluations=control.limits.evaluations,
             control=control,
         )
-        result = _last_result(results, rungs, control)
+        result = _last_result(oracle, results, rungs, control)
     if not result.is_searched:
         control.warn(_LIMITED_SEARCH)
     remark, state = "", result.swap_state
@@ -192,7 +192,7 @@ def run_race(
 
 
 def _last_result(
-    results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
+    oracle: Oracle, results: Iterator[RungResult], rungs: Sequence[Rung], control: SearchControl
 ) -> RungResult:
     """Return the last result of a race, or the one at which something ends the race."""
     result: RungResult | None = None
@@ -214,8 +214,7 @@ def _last_result(
         control.stop()
         return result
     assert result is not None
-    drop_state(control)
-    save_result(control, result, rungs)
+    save_result(control, oracle, result, rungs)
     return result
 
 

@@ -79,7 +79,8 @@ class MMDCritic(KernelMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_integer(self.n_criticisms, "n_criticisms", at_least=0)
-        if not (self.regularizer is None or self.regularizer in REGULARIZERS):
+        is_text = isinstance(self.regularizer, str)
+        if not (self.regularizer is None or (is_text and self.regularizer in REGULARIZERS)):
             raise InvalidInput(
                 f"regularizer={self.regularizer!r:.60} is not known. Use 'logdet' or None."
             )

@@ -31,7 +31,7 @@ class Finalists:
         self, table: FullTable, swap_state: SwapState, feasibility: Feasibility, least: float
     ) -> None:
         self.rows = table.matrix
-        self.entries = table.within(swap_state.limits)
+        *self.entries, _ = table.within(swap_state.limits)
         self.anchors = self.rows.argmin(axis=1)
         self.members = swap_state.members.copy()
         self.is_member = np.zeros(len(self.rows), dtype=bool)

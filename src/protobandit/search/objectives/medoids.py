@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import full_swaps as full_swaps_kernels
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
@@ -15,6 +16,7 @@ from protobandit.oracle.tables import FullTable
 from protobandit.oracle.tasks import CHUNK
 from protobandit.problem.feasibility import Feasibility
 
+_STATE = ("members", "near", "second", "D", "E")
 _TASK_ENTRIES = 1 << 18
 
 # A swap must lower the cost by more than this share of it, and by more than this share of the cost
@@ -145,11 +147,16 @@ class Medoids:
 
     def state(self) -> dict[str, Any]:
         """Return copies of the arrays that `restore` sets."""
-        names = ("members", "near", "second", "D", "E")
-        return {name: getattr(self, name).copy() for name in names}
+        return {name: getattr(self, name).copy() for name in _STATE}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Set what `state` returned."""
+        """Set what `state` returned; raise if it cannot be of this table."""
+        require_restorable(
+            are_within(arrays["members"], 0, len(self.table.arms))
+            and all(are_within(arrays[name], -1, len(self.members)) for name in ("near", "second"))
+            and all(arrays[name].shape == getattr(self, name).shape for name in _STATE),
+            "prototypes",
+        )
         self.members[:] = arrays["members"]
         self.is_member[:] = False
         self.is_member[self.members] = True

@@ -35,6 +35,7 @@ from protobandit.search.objectives.objective import Objective, RewardSums, Round
 
 _TASK_ENTRIES = 1 << 18
 _ROWS_AT_ONCE = 4 * CHUNK
+_TINY = 1e-290  # smaller squares may have underflowed
 
 Visit: TypeAlias = "Callable[[Floats, Ids, Ids], None]"
 
@@ -198,12 +199,17 @@ def moments_of(count: Ids, total: Doubles, squares: Doubles, dtype: np.dtype[Any
     """Return the moments of arms from the sums of their rewards and of the squares.
 
     If squares overflow float64, the variance is infinite, which separates no arms. If a sum is not
-    finite, the metric overflows.
+    finite, the metric overflows; if all squares are tiny but sums are not 0, it underflows.
     """
     if not np.isfinite(total).all():
         raise InvalidInput(
             f"The metric overflows {dtype} on these rows of source and target. Rescale them, or "
             f"pass float64."
+        )
+    if squares.max(initial=0) < _TINY and total.any():
+        raise InvalidInput(
+            "The metric underflows: squares of its differences are 0 in float64. Rescale the rows, "
+            "or multiply your own metric by a large number."
         )
     mean = total / count
     with np.errstate(over="ignore", invalid="ignore"):

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import are_within, require_restorable
+from protobandit.foundation.endless import ENDLESS
 from protobandit.kernels import coverage as coverage_kernels
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
@@ -76,7 +78,12 @@ class SeenRows:
         }
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Set what `state` returned."""
+        """Set what `state` returned; raise if it cannot be a state."""
+        shapes = {arrays[name].shape for name in ("ids", "nearest", "applied")}
+        require_restorable(
+            len(shapes) == 1 and are_within(arrays["applied"], 0, ENDLESS),
+            "sampled rows",
+        )
         self._ids, self._nearest = arrays["ids"], arrays["nearest"]
         self._n_compared = arrays["applied"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
 from protobandit.kernels import random_swaps as random_swaps_kernels
 from protobandit.oracle.tables import RaggedTable
@@ -149,7 +150,19 @@ class SwapState:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, Any]) -> SwapState:
-        """Return the object whose `state` is given."""
+        """Return the object whose `state` is given; raise if it cannot be one."""
+        members, matrix = arrays["members"], arrays["matrix"]
+        k, n = len(members), len(arrays["weights"])
+        rows = [arrays[name] for name in ("weights", "near", "second", "D", "E")]
+        require_restorable(
+            k > 0
+            and members.ndim == 1
+            and matrix.shape == (k, n)
+            and matrix.dtype.kind == "f"
+            and all(row.shape == (n,) and row.dtype.isnative for row in (*rows, matrix[0]))
+            and all(are_within(arrays[name], -1, k) for name in ("near", "second")),
+            "prototypes",
+        )
         swap_state = cls(arrays["members"], arrays["matrix"], arrays["weights"])
         # Which of equally near prototypes is the nearest depends on the order of earlier swaps.
         for name in ("near", "second", "D", "E"):
@@ -161,6 +174,8 @@ class SwapState:
         """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility
         if feasibility.is_free:
+            if len(self._all_slots) != len(feasibility.names):
+                self._all_slots = np.ones((len(feasibility.names), len(self.members)), dtype=bool)
             return self._all_slots
         return feasibility.allowed(ragged.arms[self.members])
 

@@ -221,6 +221,15 @@ def test_near_rows_need_few_evaluations():
     assert oracle.evaluations.total() < 6 * 2900
 
 
+def test_several_far_clusters_are_not_typical():
+    near = np.linspace(0.5, 1.5, 100)
+    assert far_file._typical(near) == pytest.approx(near[:95].mean())
+    far = np.append(near[:90], np.full(10, 1000.0))
+    assert far_file._typical(far) == pytest.approx(near[:90].mean())
+    assert far_file._typical(np.append(np.zeros(80), near[:20])) > 0.05
+    assert far_file._typical(np.array([3.0])) == 3.0
+
+
 def test_the_strata_have_the_extent_of_the_search(monkeypatch):
     monkeypatch.setattr(far_file, "_FAR_ROWS", 200)
     monkeypatch.setattr(far_file, "SEARCHED_ROWS", 800)
@@ -435,3 +444,34 @@ def test_more_than_32_clusters_are_found():
     target[:960] += np.repeat(centres, 20, axis=0)
     found = pb.select(source, target, k=60, method=pb.methods.LazyBandit(effort="fast"))
     assert len(set(found.indices[found.indices < 96] // 2)) == 48
+
+
+@pytest.mark.parametrize(("k", "n_farthest"), [(5, 120), (14, 300)])
+def test_a_cluster_much_farther_than_another_does_not_hide_it(k, n_farthest):
+    """With squares, the far rows of one cluster have 1,000 times the cost of the other's."""
+
+    def rows(n, n_far, n_near, seed):
+        made = np.random.default_rng(seed).normal(size=(n, 2))
+        made[:n_far] += 2000
+        made[n_far : n_far + n_near] -= 80
+        return made
+
+    source, target = rows(600, 3, 3, 0), rows(40_000, n_farthest, 40, 1)
+    method = LazyBandit(effort="fast")
+    for seed in range(4):
+        found = pb.select(
+            source, target, k=k, metric="sqeuclidean", method=method, random_state=seed
+        )
+        clusters = found.indices // 3
+        assert {0, 1} <= set(clusters.tolist())
+
+
+def test_every_group_of_far_rows_keeps_some():
+    source, target = rows_with_pocket(100)
+    source[-3:-1] *= 100
+    target[-100:-5] *= 100
+    search, _ = search_of(oracle_of(source, target), prototypes=np.arange(5))
+    kept = search.find(np.random.default_rng(0)).rows
+    assert len(kept) <= 65
+    assert np.count_nonzero(kept >= N_TARGET - 5) >= 4
+    assert np.count_nonzero(kept < N_TARGET - 5) >= 20

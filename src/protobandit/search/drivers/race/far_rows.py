@@ -19,6 +19,9 @@ then its arms look useless and leave the race. So, after the first rung:
    does. Its distances to all arms are computed, and the distances of some of the nearest arms to
    all far rows. The best of these would be its prototype; distances are updated, and the next row
    is drawn, until the far rows that are left have a negligible share.
+   If there are too many far rows, some are left out. A cluster much farther than the others has
+   almost all of their cost, but none once it has a prototype. So rows are first drawn from all far
+   rows in this way, which divides them into groups, and every group keeps some of its rows.
 4. **Strata.** The far rows stay in the sample for the rest of the race. A far row was found among
    ``extent`` rows of the target order. On a rung with n rows it has n / extent of its weight, but
    at most its weight, and the rung skips it in the order. So every rung has all far rows, and they
@@ -46,6 +49,7 @@ from protobandit.search.objectives.swap_state import SwapState, reach
 
 _TYPICAL_ROWS = 128  # compared with all prototypes, to find the typical distance
 _TRIMMED = 0.05  # share of the largest distances that are not typical
+_MOST_TRIMMED = 0.25  # the same if there is a gap below more of them: several far clusters
 _FAR = 5.0  # in units of the typical distance
 _VERY_FAR = 15.0
 # A cluster with a share p of the rows has no row among n with probability exp(-n p).
@@ -55,6 +59,7 @@ _MORE_ROWS = 72_000  # if there is evidence of very far rows
 _EVIDENCE = 0.02  # share of the cost
 _WEAK_EVIDENCE = 0.005  # for reading more rows
 MOST_FAR_ROWS = 256  # that stay in the sample, unless all of the target is read
+_GROUPED_ROWS = 2048  # far rows that are divided into groups, if some must be left out
 _FEWEST_DRAWS = 32  # at most, for few prototypes
 _DRAWS_PER_PROTOTYPE = 2
 _NEAREST_ARMS = 8  # of a drawn row
@@ -85,7 +90,8 @@ def most_evaluations(n_arms: int, n_target: int | None, k: int, n_whole: int = 0
     """Return how many dissimilarities the search never exceeds; its `Budget` enforces it.
 
     Every row may have to be compared with every prototype. A draw computes one column, and the
-    distances of a few arms to all far rows that are kept. ``n_target`` is None if the target order
+    distances of a few arms to all far rows that are kept; one that groups far rows computes one
+    column, and the distances of one arm. ``n_target`` is None if the target order
     can repeat rows. ``n_whole`` is the number of rows of the first rung if the race reads all of
     the target.
     """
@@ -93,7 +99,8 @@ def most_evaluations(n_arms: int, n_target: int | None, k: int, n_whole: int = 0
     n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target)
     n_of_all_arms = max(_FAR_ROWS_OF_ALL_ARMS, n_whole) if k <= _FEW_PROTOTYPES else 0
     near_rows = max(_most_draws(k) * per_draw, n_of_all_arms * n_arms)
-    return k * (n_rows + _TYPICAL_ROWS) + near_rows
+    for_groups = _most_draws(k) * (n_arms + _GROUPED_ROWS)
+    return k * (n_rows + _TYPICAL_ROWS) + near_rows + for_groups
 
 
 def _most_draws(k: int) -> int:
@@ -265,7 +272,8 @@ class FarRowSearch:
         losses = weights * _second_nearest(found.matrix) / extents
         has_few = len(self._prototypes) <= _FEW_PROTOTYPES
         most = _FAR_ROWS_OF_ALL_ARMS if has_few else MOST_FAR_ROWS
-        kept, factors = self._thinned(np.where(is_first, 0.0, losses), most, random)
+        losses[is_first] = 0.0
+        kept, factors = self._thinned(found, losses, shares, scale, most, random)
         if len(kept) == 0:
             return None
         targets = self._oracle.targets(found.rows[kept])
@@ -312,8 +320,7 @@ class FarRowSearch:
             return None
         rows = self._order.read(self._n_first, stop)
         nearest = self._oracle.distances(self._prototypes, self._oracle.targets(rows)).min(axis=0)
-        smallest = np.sort(nearest.astype(np.float64))[: max(1, round((1 - _TRIMMED) * n))]
-        return float(smallest.mean())
+        return _typical(nearest.astype(np.float64))
 
     def _far_rows(self, typical: float) -> tuple[_Found, Doubles]:
         """Return the far rows and, for each, among how many rows it was found."""
@@ -377,19 +384,43 @@ class FarRowSearch:
         return 1.0 if self._weights is None else float(self._weights.mean())
 
     def _thinned(
-        self, losses: Doubles, most: int, random: np.random.Generator
+        self,
+        found: _Found,
+        losses: Doubles,
+        shares: Doubles,
+        rest: float,
+        most: int,
+        random: np.random.Generator,
     ) -> tuple[Ids, Doubles]:
         """Return the far rows that stay, and by which factor the weight of each is raised.
 
-        Rows are drawn in proportion to these losses, those with a large loss always.
+        Rows are drawn in proportion to their losses, those with a large loss always; and from every
+        group of rows, in which they are drawn in proportion to their losses too.
         """
         others = np.flatnonzero(losses > 0)
         if self._is_whole or len(others) <= most:
             return others, np.ones(len(others))
-        chances = _inclusion(losses[others], most)
-        ticks = np.floor(np.cumsum(chances) + random.random())
-        kept = np.flatnonzero(np.diff(ticks, prepend=0.0) > 0)
-        return others[kept], 1.0 / chances[kept]
+        losses = losses[others] / losses.sum()
+        kept, factors = _drawn(losses + 1 / len(others), _GROUPED_ROWS, random)
+        others, losses = others[kept], losses[kept] * factors
+        near = _NearFarRows(
+            self._oracle,
+            self._arms,
+            self._oracle.targets(found.rows[others]),
+            found.matrix[:, others],
+            self._budget,
+            n_nearest=1,
+            n_others=0,
+        )
+        near.draw(shares[others] * factors, rest, random)
+        groups = near.groups()
+        order = np.argsort(groups, kind="stable")
+        others, losses, factors = others[order], losses[order], factors[order]
+        groups = groups[order]
+        sums = np.bincount(groups, losses)
+        sizes = losses + losses / sums[groups] / np.count_nonzero(sums)
+        kept, raised = _drawn(sizes, most, random)
+        return others[kept], factors[kept] * raised
 
     def _strata(self, found: _Found, extents: Doubles, kept: Ids, weights: Doubles) -> Strata:
         first_weights, first_extents = self._state.weights.copy(), np.ones(self._n_first)
@@ -402,10 +433,35 @@ class FarRowSearch:
         )
 
 
+def _typical(distances: Doubles) -> float:
+    """Return the mean without the largest distances, and without those beyond a gap."""
+    ordered = np.sort(distances)
+    fewest, most = (max(1, round((1 - cut) * len(ordered))) for cut in (_MOST_TRIMMED, _TRIMMED))
+    means = np.cumsum(ordered) / np.arange(1, len(ordered) + 1)
+    others, before = ordered[fewest:most], slice(fewest - 1, most - 1)
+    is_far = (others > _VERY_FAR * means[before]) & (others > _FAR * ordered[before])
+    is_far &= ordered[before] > 0  # repeated rows are no gap
+    n = fewest + int(is_far.argmax()) if is_far.any() else most
+    return float(ordered[:n].mean())
+
+
 def _second_nearest(matrix: Floats) -> Doubles:
     """Return the distances of rows to their second nearest prototype."""
     second: Doubles = np.partition(matrix, 1, axis=0)[1].astype(np.float64)
     return second
+
+
+def _drawn(sizes: Doubles, n: int, random: np.random.Generator) -> tuple[Ids, Doubles]:
+    """Draw about ``n`` numbers in proportion to sizes; return them and 1 / their probabilities.
+
+    Every run of consecutive numbers has as many of them as it should, rounded up or down.
+    """
+    if n >= len(sizes):
+        return np.arange(len(sizes)), np.ones(len(sizes))
+    chances = _inclusion(sizes, n)
+    ticks = np.floor(np.cumsum(chances) + random.random())
+    kept = np.flatnonzero(np.diff(ticks, prepend=0.0) > 0)
+    return kept, 1.0 / chances[kept]
 
 
 def _inclusion(sizes: Doubles, n: int) -> Doubles:
@@ -514,16 +570,30 @@ def _rounds(n: int) -> Iterator[slice]:
 
 
 class _NearFarRows:
-    """Draws far rows, and finds arms near them."""
+    """Draws far rows, and finds arms near them.
+
+    The ``n_nearest`` arms of a drawn row are measured at all far rows, and ``n_others`` of those
+    that are much nearer to it than its prototype.
+    """
 
     def __init__(
-        self, oracle: Oracle, arms: Ids, targets: Operand, matrix: Floats, budget: Budget
+        self,
+        oracle: Oracle,
+        arms: Ids,
+        targets: Operand,
+        matrix: Floats,
+        budget: Budget,
+        *,
+        n_nearest: int = _NEAREST_ARMS,
+        n_others: int = _OTHER_ARMS,
     ) -> None:
         self._oracle = oracle
         self._sources = arms
         self._targets = targets
         self._matrix = matrix
         self._budget = budget
+        self._n_nearest = n_nearest
+        self._n_others = n_others
         self.drawn: list[int] = []
         self.columns: list[Floats] = []
         self.arms: dict[int, Floats] = {}  # an arm's distances to all far rows
@@ -536,7 +606,7 @@ class _NearFarRows:
         """
         before = self._matrix.min(axis=0).astype(np.float64)
         nearest, chances = before.copy(), np.ones(len(before))
-        per_draw = len(self._sources) + (_NEAREST_ARMS + _OTHER_ARMS) * len(before)
+        per_draw = len(self._sources) + (self._n_nearest + self._n_others) * len(before)
         for _ in range(_most_draws(len(self._matrix))):
             sizes = chances * shares * (nearest / before)
             left = sizes.sum()
@@ -549,6 +619,11 @@ class _NearFarRows:
                 gaps = abs(self._matrix - self._matrix[:, [row]]).max(axis=0)
                 chances[gaps <= _ALIKE * before[row]] /= 4
 
+    def groups(self) -> Ids:
+        """Return for each far row the measured arm nearest to it, or 0 if no one is nearer."""
+        nearest: Ids = np.vstack([self._matrix.min(axis=0), *self.arms.values()]).argmin(axis=0)
+        return nearest
+
     def _near(self, row: int, nearest: float) -> Ids:
         """Return arms near a far row, whose distances to all far rows are then known."""
         column = np.empty((len(self._sources), 1), dtype=self._oracle.dtype)
@@ -558,8 +633,9 @@ class _NearFarRows:
             self.columns.append(column[:, 0])
         order = np.argsort(column[:, 0], kind="stable")
         n_nearer = int(np.searchsorted(column[order, 0], nearest / 2))
-        spread = np.linspace(_NEAREST_ARMS, max(n_nearer - 1, _NEAREST_ARMS), _OTHER_ARMS)
-        ranks = np.append(np.arange(_NEAREST_ARMS), spread.astype(np.int64))
+        n = self._n_nearest
+        spread = np.linspace(n, max(n_nearer - 1, n), self._n_others)
+        ranks = np.append(np.arange(n), spread.astype(np.int64))
         chosen: Ids = np.unique(order[ranks[ranks < max(n_nearer, 1)]])
         new = chosen[[int(arm) not in self.arms for arm in chosen]]
         block = np.empty((len(new), len(self._targets)), dtype=self._oracle.dtype)

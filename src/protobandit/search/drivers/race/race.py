@@ -110,6 +110,7 @@ def race(
         result = RungResult(
             rung,
             ragged.arms,
+            ragged.batches,
             swap_state,
             race_state.n_swaps,
             first.n_arms,

@@ -10,8 +10,9 @@ between two kinds of starts:
 2. The best prototypes so far, a fifth of them replaced by random arms. This is better than random
    starts if there are many prototypes, most of which are already good.
 
-A trial improves its start by swaps on the whole table; the best result is kept. Trials end when a
-given number of entries of the table has been read, so the result does not depend on time. Several
+A trial improves its start by swaps on the whole table; the best result is kept. There is at least
+one trial, and trials end when a given number of entries of the table has been read, so the result
+does not depend on time. Several
 trials run at once, all from the same best prototypes; how many depends on what earlier trials read,
 not on the number of threads.
 
@@ -226,7 +227,7 @@ def improve_by_restarts(
     ``swap_state`` has prototypes among the arms of the table, on all of its rows; it is not
     modified. ``feasibility`` is that of the arms of the table. ``least`` is the improvement of the
     cost that a swap must exceed. As many trials are made as read about ``n_reads`` entries of the
-    table, unless ``control`` ends the search.
+    table, but at least one, unless ``control`` ends the search.
     """
     k, total = len(swap_state.members), float(swap_state.weights.sum())
     if not max(1, len(feasibility.fixed)) < k < len(table.arms):
@@ -238,7 +239,10 @@ def improve_by_restarts(
         # Later trials start from the results of earlier ones, so not all begin at once. A smaller
         # budget makes the first trials of a larger one: it leaves out some of its last ones.
         n_planned = min(trials.n_trials or 1, _AT_ONCE)
-        n = min(round((n_reads - trials.n_reads) / max(1, trials.mean_reads)), n_planned)
+        n = round((n_reads - trials.n_reads) / max(1, trials.mean_reads))
+        if trials.n_trials == 0:
+            n = max(1, n)  # one greedy start may be a bad one, however large the table
+        n = min(n, n_planned)
         if n > 0:
             trials.run(n, random)
     if trials.members is swap_state.members:

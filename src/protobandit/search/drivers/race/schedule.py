@@ -86,12 +86,9 @@ def rungs_for(
         raced = _rungs_from(first, n_arms, n_target, k, entries, level)
         # A race that computes as many dissimilarities as there are has no advantage.
         most = min(max(n_at_once, planned_evaluations(raced, k, n_target)), entries)
-        if n_arms * n_target > most:
-            return raced
-        (only,) = _rungs_from(n_target, n_arms, n_target, k, entries, level)
-        n_passes = _READ_PASSES * math.sqrt(level * k)
-        n_reads = round(level * (_READS + n_passes * n_arms * n_target))
-        return [replace(only, n_finalists=0, n_trials=0, n_reads=n_reads)]
+        if n_arms * n_target <= most:
+            raced = _rungs_from(n_target, n_arms, n_target, k, entries, level)
+        return raced if len(raced) > 1 else [_complete(raced[0], k, level)]
 
     def lowered(level: float) -> list[Rung]:
         """Return the rungs with fewer rows, then with fewer arms too."""
@@ -108,6 +105,13 @@ def rungs_for(
         is_within = _is_within(lowered(level), k, n_target, evaluations)
         low, high = (level, high) if is_within else (low, level)
     return _shortened(lowered(low), k, n_target, evaluations)
+
+
+def _complete(only: Rung, k: int, level: float) -> Rung:
+    """Return an only rung, whose table has all distances: restarts improve it, not finalists."""
+    n_passes = _READ_PASSES * math.sqrt(level * k)
+    n_reads = round(level * (_READS + n_passes * only.n_arms * only.n_rows))
+    return replace(only, n_finalists=0, n_trials=0, n_reads=n_reads)
 
 
 def least_evaluations(*, n_source: int, n_target: int, k: int) -> int:
