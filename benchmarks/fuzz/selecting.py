@@ -162,6 +162,14 @@ def _size(random: Random) -> int:
     return int(random.choice([1, 2, random.integers(2, 9), random.integers(9, 30), 60]))
 
 
+def _is_defined(name: str, rows: Table) -> bool:
+    """Return whether the metric is defined for all rows: rounding may make a row constant."""
+    if rows.numbers is None or name not in ("correlation", "cosine"):
+        return rows.numbers is not None
+    middle = rows.numbers.mean(axis=1, keepdims=True) if name == "correlation" else 0
+    return bool((rows.numbers != middle).any(axis=1).all())
+
+
 def numbers(random: Random, report: Report) -> None:
     """Select from numbers in any container, by any method, metric and constraint."""
     name = str(random.choice(list(DEFINITIONS)))
@@ -175,7 +183,7 @@ def numbers(random: Random, report: Report) -> None:
     both = [source] if target is None else [source, target]
     layouts = {each.is_sparse for each in both}
     is_taken = layouts == {False} or (layouts == {True} and "sparse" in metric.kinds)
-    is_due = all(each.is_ordinary for each in both) and is_taken and d > 1
+    is_due = is_taken and d > 1 and all(e.is_ordinary and _is_defined(name, e) for e in both)
     solved(
         random,
         report,
