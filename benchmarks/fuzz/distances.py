@@ -6,6 +6,7 @@ numbers neither overflow nor underflow. Nothing is shared with the library.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -84,7 +85,14 @@ DEFINITIONS: dict[str, Callable] = {
 OF_FLAGS = ("jaccard", "dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 OF_SHARES = ("braycurtis", "jensenshannon")
 # Their values come from sums whose terms cancel, so that their error does not shrink with them.
-OF_UNIT_SIZE = ("cosine", "correlation", "jensenshannon", "haversine")
+_OF_UNIT_SIZE = ("cosine", "correlation", "haversine")
+
+
+def rounded_size(name: str, precision: float) -> float:
+    """Return the size of the numbers whose rounding errors are those of this metric."""
+    if name == "jensenshannon":  # the root of such a sum
+        return 1 / math.sqrt(precision)
+    return 1.0 if name in _OF_UNIT_SIZE else 0.0
 
 
 def distances(name: str, target, source):

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import protobandit as pb
 from benchmarks.fuzz.attempts import Report
-from benchmarks.fuzz.distances import DEFINITIONS, OF_UNIT_SIZE, Wide, distances, edits
+from benchmarks.fuzz.distances import DEFINITIONS, Wide, distances, edits, rounded_size
 from benchmarks.fuzz.judge import (
     Truth,
     compared,
@@ -191,7 +191,7 @@ def numbers(random: Random, report: Report) -> None:
         target=target,
         metric=metric,
         definition=lambda t, s: distances(name, t, s),
-        size=1.0 if name in OF_UNIT_SIZE else 0.0,
+        size=lambda unit: rounded_size(name, unit),
         is_due=is_due,
     )
 
@@ -210,7 +210,7 @@ def large(random: Random, report: Report) -> None:
         target=wrapped(random, both[n:], style, container),
         metric=name,
         definition=lambda t, s: distances(name, t, s),
-        size=1.0 if name in OF_UNIT_SIZE else 0.0,
+        size=lambda unit: rounded_size(name, unit),
         is_due=True,
     )
 
@@ -223,7 +223,7 @@ def solved(
     target: Table | None,
     metric: Any,
     definition: Callable[[Any, Any], Any],
-    size: float = 0.0,
+    size: Callable[[float], float] = lambda unit: 0.0,
     is_due: bool = False,
     count: Callable[[], int] | None = None,
 ) -> None:
@@ -254,7 +254,8 @@ def solved(
         return
     counted = count() if count else None
     d = definition(represented.numbers, source.numbers)
-    truth = Truth(d, true_weights, precision=precision(selection), size=size, **asked.truth)
+    unit = precision(selection)
+    truth = Truth(d, true_weights, precision=unit, size=size(unit), **asked.truth)
     report.complaints += judged(selection, truth)
     if "until" in asked.arguments:
         report.complaints += _goal(selection, asked.arguments["until"], truth)
