@@ -291,6 +291,7 @@ INVALID = [
     ("n_jobs is a string", select(ROWS, n_jobs="all"), r"n_jobs='all' is not allowed"),
     ("n_jobs is 2.0", select(ROWS, n_jobs=2.0), r"n_jobs=2\.0 is not allowed"),
     ("callback is not a function", select(ROWS, callback=5), r"callback=5 is not callable"),
+    ("callback is long", select(ROWS, callback=[5] * 999), r"callback=\[5, .* is not callable"),
     # methods
     ("r is zero", lambda: SpotGreedy(r=0), r"r=0 is not allowed.*>= 1"),
     ("r is a fraction", lambda: LazyGreedy(r=1.5), r"r=1\.5 is not allowed"),

@@ -71,7 +71,9 @@ def as_run_settings(
 ) -> RunSettings:
     """Validate what the user passed in addition to the problem."""
     if callback is not None and not callable(callback):
-        raise InvalidInput(f"callback={callback!r} is not callable. Pass a function of one Step.")
+        raise InvalidInput(
+            f"callback={callback!r:.60} is not callable. Pass a function of one Step."
+        )
     if progress is not None and not callable(progress):
         raise InvalidInput(
             f"progress={progress!r:.40} is not callable. Pass a function of one Progress."

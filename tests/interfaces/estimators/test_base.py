@@ -545,3 +545,9 @@ def test_invalid_parameters_raise_in_fit(X, make, given, message):
     estimator.__sklearn_tags__()
     with pytest.raises(pb.InvalidInput, match=message):
         estimator.fit(X)
+
+
+@pytest.mark.parametrize("weight", [3 + 1j, np.complex64(3)])
+def test_one_complex_weight_is_refused(weight):
+    with pytest.raises(pb.InvalidInput, match=r"sample_weight=.* is complex"):
+        pb.KMedoids(2).fit(np.eye(3), sample_weight=weight)

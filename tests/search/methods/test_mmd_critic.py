@@ -446,3 +446,20 @@ def test_a_precomputed_matrix_has_no_rows(kernel, call):
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(pb.InvalidInput, match=message):
         MMDCritic(**parameters)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "polynomial"])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (brute.normal(9) * 1e200, r"source holds numbers .* kernel='\w+' overflows.*1e\+145"),
+        (brute.normal(9) * 1e-200, r"no number exceeds .* kernel='\w+' underflows"),
+        ((brute.normal(9) * 1e-30).astype(np.float32), r"kernel='\w+' overflows or underflows "),
+    ],
+    ids=["huge", "tiny", "tiny float32"],
+)
+def test_rows_whose_squares_are_out_of_range(kernel, rows, message):
+    """The metric, here cosine, supports them."""
+    method = MMDCritic(kernel=kernel)
+    with pytest.raises(pb.InvalidInput, match=message):
+        pb.select(rows, k=2, metric="cosine", method=method)

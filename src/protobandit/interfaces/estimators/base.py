@@ -244,6 +244,8 @@ def as_count(name: str, count: Any, n: int, also_allowed: str = "") -> Any:
 def _as_weights(sample_weight: Any, rows: Any) -> Doubles | None:
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, (complex, np.complexfloating)):  # scikit-learn only warns
+        raise InvalidInput(f"sample_weight={sample_weight} is complex. Pass real numbers.")
     weights: Doubles = validation._check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )

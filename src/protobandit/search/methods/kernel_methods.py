@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.checks import require_number
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.similarities import Similarity, require_kernel, similarity
+from protobandit.metrics.similarities import SQUARES, Similarity, require_kernel, similarity
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.problem import Problem
+from protobandit.problem.ranges import in_range
 from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.methods.method import Method
 from protobandit.search.objectives.embedding import Embedding, median_evaluations, median_gamma
@@ -60,6 +61,19 @@ class KernelMethod(Method):
                 f"support. Pass kernel=f, where f(A, B) returns the similarities of two lists of "
                 f"rows."
             )
+        if not callable(self.kernel):
+            _require_squares(problem, self.kernel)
+
+
+def _require_squares(problem: Problem, kernel: str) -> None:
+    """Raise if squares of the numbers overflow or underflow: the metric may need no squares."""
+    squares = replace(SQUARES, name=kernel)
+    sides = in_range(problem.source, problem.target, squares, label="kernel")
+    if sides[0].dtype != problem.source.dtype:
+        raise InvalidInput(
+            f"kernel={kernel!r} overflows or underflows {problem.source.dtype} on these rows of "
+            f"source and target. Rescale them, or pass float64."
+        )
 
 
 def embedded(
