@@ -214,7 +214,7 @@ def _without_swaps() -> AbstractContextManager[None]:
 
     def first_only(*situation: Any) -> Any:
         schedule = scheduled(*situation)
-        build = replace(schedule.rungs[0], passes=0, n_finalists=0, n_trials=0)
+        build = replace(schedule.rungs[0], passes=0, n_finalists=0, n_trials=0, n_reads=0)
         return replace(schedule, rungs=(build,))
 
     return replaced(lazybandit, race_schedule=first_only)
