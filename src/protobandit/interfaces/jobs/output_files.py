@@ -15,7 +15,6 @@ from typing import IO
 
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _UMASK = os.umask(0o077)  # the only way to read it is to set it
 os.umask(_UMASK)
 
@@ -179,7 +178,8 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 def _create(part: Path) -> IO[bytes]:
     """Open a new file that nobody else may read until it is complete."""
-    return open(os.open(part, _NEW_FILE, 0o600), "wb")
+    part.touch(mode=0o600, exist_ok=False)
+    return part.open("wb")
 
 
 def _publish(path: Path) -> None:
