@@ -487,3 +487,12 @@ def test_guarantee_of_protobandit_under_constraints():
     assert within not in guarantee().conditions
     assert guarantee(fixed=[3]).conditions[0] == within
     assert guarantee(groups=["a", "b"] * 15, at_most={"a": 1}) is None
+
+
+@pytest.mark.parametrize("quotas", [{"at_most": 4}, {"at_least": 0}, {"at_most": {"a": 9}}])
+def test_quotas_that_restrict_nothing_are_one_group(quotas):
+    """Loops over swaps have one row of slots if all rows are feasible."""
+    feasibility = Constraints(groups=GROUPS, **quotas).feasibility(len(GROUPS))
+    assert feasibility.is_free
+    assert not feasibility.groups.any()
+    assert feasibility.names == ("all",)

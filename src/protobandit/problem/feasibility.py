@@ -33,9 +33,9 @@ class Feasibility:
     """The constraints that a search must satisfy.
 
     ``fixed`` are source rows that are chosen first and never replaced. ``groups`` are the group
-    numbers of all source rows, and ``names`` the user's labels of the groups. ``least`` and
-    ``most`` are at most the size of the group. ``budget`` is the largest sum of ``prices``, or
-    None.
+    numbers of all source rows, and ``names`` the user's labels of the groups; there is one group if
+    no quota restricts the choice, which searches rely on. ``least`` and ``most`` are at most the
+    size of the group. ``budget`` is the largest sum of ``prices``, or None.
     """
 
     fixed: Ids

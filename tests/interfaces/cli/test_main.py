@@ -131,7 +131,7 @@ def test_help_in_a_narrow_encoding(tmp_path):
 @pytest.mark.parametrize(
     ("raised", "code", "words"),
     [
-        (protobandit.InvalidInput("k is\n  wrong."), 2, "k is wrong."),
+        (protobandit.InvalidInput("k is\n  wrong."), 2, r"k is\n wrong."),
         (protobandit.NotAvailable("no rows."), 1, "no rows."),
         (OSError(errno.EIO, "Input/output error", "a.csv"), 1, "Input/output error: 'a.csv'"),
         (MemoryError(), 1, "--max-memory"),

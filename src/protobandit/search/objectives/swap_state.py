@@ -174,8 +174,6 @@ class SwapState:
         """Return the slots that arms of each group may take."""
         feasibility = ragged.oracle.problem.feasibility
         if feasibility.is_free:
-            if len(self._all_slots) != len(feasibility.names):
-                self._all_slots = np.ones((len(feasibility.names), len(self.members)), dtype=bool)
             return self._all_slots
         return feasibility.allowed(ragged.arms[self.members])
 
