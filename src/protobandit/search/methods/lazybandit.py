@@ -77,7 +77,7 @@ class LazyBandit(Method):
     times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
     total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|. The
     search for far rows adds one to five for each of up to 24,000 target rows; if it finds rows that
-    matter, it reads up to 72,000 rows and adds up to max(96, 4 k) |S|.
+    matter, it reads up to 72,000 rows and adds up to max(64, 2 k) |S|.
     ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
     a user's own function) or less than planned, all dissimilarities are computed and the start is
     exact greedy selection. Memory: the distances of the first rung, and about as many of later
