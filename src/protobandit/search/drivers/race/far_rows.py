@@ -89,17 +89,16 @@ def expected_evaluations(n_first: int, n_target: int, k: int, evaluations: int |
 def most_evaluations(n_arms: int, n_target: int | None, k: int, n_whole: int = 0) -> int:
     """Return how many dissimilarities the search never exceeds; its `Budget` enforces it.
 
-    Every row may have to be compared with every prototype. A draw computes one column, and the
-    distances of a few arms to all far rows that are kept; one that groups far rows computes one
-    column, and the distances of one arm. ``n_target`` is None if the target order
-    can repeat rows. ``n_whole`` is the number of rows of the first rung if the race reads all of
-    the target.
+    Every row may have to be compared with every prototype. A draw computes one column, the
+    distances of a few arms to all far rows that are kept, and those of one arm to all far rows that
+    are grouped. ``n_target`` is None if the target order can repeat rows. ``n_whole`` is the number
+    of rows of the first rung if the race reads all of the target.
     """
     per_draw = n_arms + (_NEAREST_ARMS + _OTHER_ARMS) * MOST_FAR_ROWS
     n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target)
     n_of_all_arms = max(_FAR_ROWS_OF_ALL_ARMS, n_whole) if k <= _FEW_PROTOTYPES else 0
     near_rows = max(_most_draws(k) * per_draw, n_of_all_arms * n_arms)
-    for_groups = _most_draws(k) * (n_arms + _GROUPED_ROWS)
+    for_groups = _most_draws(k) * _GROUPED_ROWS
     return k * (n_rows + _TYPICAL_ROWS) + near_rows + for_groups
 
 
@@ -273,7 +272,7 @@ class FarRowSearch:
         has_few = len(self._prototypes) <= _FEW_PROTOTYPES
         most = _FAR_ROWS_OF_ALL_ARMS if has_few else MOST_FAR_ROWS
         losses[is_first] = 0.0
-        kept, factors = self._thinned(found, losses, shares, scale, most, random)
+        kept, factors, columns = self._thinned(found, losses, shares, scale, most, random)
         if len(kept) == 0:
             return None
         targets = self._oracle.targets(found.rows[kept])
@@ -288,17 +287,15 @@ class FarRowSearch:
         most = max(most, self._n_first) if self._is_whole else most
         if has_few and len(kept) <= most and self._budget.allows(n_arms * len(kept)):
             # The other prototypes may be far away: if one moves, all of its rows must be known.
-            columns = np.empty((n_arms, len(kept)), dtype=self._oracle.dtype)
-            self._oracle.tabulate(self._arms, targets, columns)
             return FarSample(
                 **sample,
                 drawn=np.arange(len(kept)),
-                columns=np.ascontiguousarray(columns.T),
+                columns=self._all_columns(targets, columns),
                 arms=np.empty(0, dtype=np.int64),
                 distances=np.empty((0, len(kept)), dtype=self._oracle.dtype),
                 is_cut=False,
             )
-        near = _NearFarRows(self._oracle, self._arms, targets, matrix, self._budget)
+        near = _NearFarRows(self._oracle, self._arms, targets, matrix, self._budget, columns)
         near.draw(shares[kept] * factors, scale, random)
         if not near.arms:
             return None
@@ -391,15 +388,17 @@ class FarRowSearch:
         rest: float,
         most: int,
         random: np.random.Generator,
-    ) -> tuple[Ids, Doubles]:
+    ) -> tuple[Ids, Doubles, dict[int, Floats]]:
         """Return the far rows that stay, and by which factor the weight of each is raised.
 
         Rows are drawn in proportion to their losses, those with a large loss always; and from every
-        group of rows, in which they are drawn in proportion to their losses too.
+        group of rows, in which they are drawn in proportion to their losses too. Rows whose
+        distances to all arms were computed for that stay; these distances are returned too, by
+        position among the rows that stay.
         """
         others = np.flatnonzero(losses > 0)
         if self._is_whole or len(others) <= most:
-            return others, np.ones(len(others))
+            return others, np.ones(len(others)), {}
         losses = losses[others] / losses.sum()
         kept, factors = _drawn(losses + 1 / len(others), _GROUPED_ROWS, random)
         others, losses = others[kept], losses[kept] * factors
@@ -412,15 +411,29 @@ class FarRowSearch:
             n_nearest=1,
             n_others=0,
         )
-        near.draw(shares[others] * factors, rest, random)
+        near.draw(shares[others] * factors, rest, random, most=most // 2)
         groups = near.groups()
-        order = np.argsort(groups, kind="stable")
-        others, losses, factors = others[order], losses[order], factors[order]
-        groups = groups[order]
         sums = np.bincount(groups, losses)
         sizes = losses + losses / sums[groups] / np.count_nonzero(sums)
-        kept, raised = _drawn(sizes, most, random)
-        return others[kept], factors[kept] * raised
+        sizes[near.drawn] = sizes.sum()
+        order = np.argsort(groups, kind="stable")
+        kept, raised = _drawn(sizes[order], most, random)
+        kept = order[kept]
+        places = {int(row): place for place, row in enumerate(kept)}
+        pairs = zip(near.drawn, near.columns, strict=True)
+        columns = {places[row]: column for row, column in pairs if row in places}
+        return others[kept], factors[kept] * raised, columns
+
+    def _all_columns(self, targets: Operand, known: dict[int, Floats]) -> Floats:
+        """Return the distances of far rows to all arms, of which some are known."""
+        columns = np.empty((len(targets), len(self._arms)), dtype=self._oracle.dtype)
+        for place, column in known.items():
+            columns[place] = column
+        new = np.setdiff1d(np.arange(len(targets)), list(known))
+        block = np.empty((len(self._arms), len(new)), dtype=self._oracle.dtype)
+        self._oracle.tabulate(self._arms, targets.take(new), block)
+        columns[new] = block.T
+        return columns
 
     def _strata(self, found: _Found, extents: Doubles, kept: Ids, weights: Doubles) -> Strata:
         first_weights, first_extents = self._state.weights.copy(), np.ones(self._n_first)
@@ -573,7 +586,8 @@ class _NearFarRows:
     """Draws far rows, and finds arms near them.
 
     The ``n_nearest`` arms of a drawn row are measured at all far rows, and ``n_others`` of those
-    that are much nearer to it than its prototype.
+    that are much nearer to it than its prototype. Rows whose distances to all arms are ``known``
+    are drawn first.
     """
 
     def __init__(
@@ -583,6 +597,7 @@ class _NearFarRows:
         targets: Operand,
         matrix: Floats,
         budget: Budget,
+        known: dict[int, Floats] | None = None,
         *,
         n_nearest: int = _NEAREST_ARMS,
         n_others: int = _OTHER_ARMS,
@@ -592,27 +607,38 @@ class _NearFarRows:
         self._targets = targets
         self._matrix = matrix
         self._budget = budget
+        self._known = known or {}
         self._n_nearest = n_nearest
         self._n_others = n_others
         self.drawn: list[int] = []
         self.columns: list[Floats] = []
         self.arms: dict[int, Floats] = {}  # an arm's distances to all far rows
 
-    def draw(self, shares: Doubles, rest: float, random: np.random.Generator) -> None:
+    def draw(
+        self,
+        shares: Doubles,
+        rest: float,
+        random: np.random.Generator,
+        most: int | None = None,
+    ) -> None:
         """Draw far rows until the others have a negligible share of the cost.
 
         ``shares`` are the parts of the cost that belong to the far rows; ``rest`` is the other
-        part.
+        part. ``most`` is a limit of the number of draws.
         """
         before = self._matrix.min(axis=0).astype(np.float64)
         nearest, chances = before.copy(), np.ones(len(before))
         per_draw = len(self._sources) + (self._n_nearest + self._n_others) * len(before)
-        for _ in range(_most_draws(len(self._matrix))):
+        first, n_draws = list(self._known), _most_draws(len(self._matrix))
+        for number in range(n_draws if most is None else min(n_draws, most)):
             sizes = chances * shares * (nearest / before)
             left = sizes.sum()
             if not left > _EVIDENCE * (rest + left) or not self._budget.allows(per_draw):
                 return
-            row = int(rows_at_shares(np.cumsum(sizes), random.random(1))[0])
+            if number < len(first):
+                row = first[number]
+            else:
+                row = int(rows_at_shares(np.cumsum(sizes), random.random(1))[0])
             found, former = self._near(row, nearest[row]), nearest[row]
             nearest = np.minimum(nearest, self._best(found, shares / before, nearest))
             if nearest[row] > _IMPROVED * former:
@@ -626,13 +652,9 @@ class _NearFarRows:
 
     def _near(self, row: int, nearest: float) -> Ids:
         """Return arms near a far row, whose distances to all far rows are then known."""
-        column = np.empty((len(self._sources), 1), dtype=self._oracle.dtype)
-        self._oracle.tabulate(self._sources, self._targets.take(np.array([row])), column)
-        if row not in self.drawn:
-            self.drawn.append(row)
-            self.columns.append(column[:, 0])
-        order = np.argsort(column[:, 0], kind="stable")
-        n_nearer = int(np.searchsorted(column[order, 0], nearest / 2))
+        column = self._column(row)
+        order = np.argsort(column, kind="stable")
+        n_nearer = int(np.searchsorted(column[order], nearest / 2))
         n = self._n_nearest
         spread = np.linspace(n, max(n_nearer - 1, n), self._n_others)
         ranks = np.append(np.arange(n), spread.astype(np.int64))
@@ -642,6 +664,20 @@ class _NearFarRows:
         self._oracle.tabulate(self._sources[new], self._targets, block)
         self.arms.update(zip(new.tolist(), block, strict=True))
         return chosen
+
+    def _column(self, row: int) -> Floats:
+        """Return the distances of a far row to all arms."""
+        if row in self.drawn:
+            return self.columns[self.drawn.index(row)]
+        if row in self._known:
+            column = self._known[row]
+        else:
+            block = np.empty((len(self._sources), 1), dtype=self._oracle.dtype)
+            self._oracle.tabulate(self._sources, self._targets.take(np.array([row])), block)
+            column = block[:, 0]
+        self.drawn.append(row)
+        self.columns.append(column)
+        return column
 
     def _best(self, arms: Ids, weights: Doubles, nearest: Doubles) -> Doubles:
         """Return the distances of the arm that lowers the cost of the far rows most."""
