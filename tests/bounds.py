@@ -20,6 +20,7 @@ import protobandit as pb
 from protobandit.foundation.errors import ProtobanditError
 from protobandit.kernels.ragged_swaps import removal_losses
 from protobandit.methods import METHODS
+from protobandit.run.checkpoint import checked_file
 
 COMPILED = "index is out of bounds"  # the message of a compiled loop
 FORMATS = ("csr", "csc", "bsr", "coo", "dia", "lil")
@@ -250,17 +251,15 @@ def hostile_checkpoints(random, rounds, folder):
     for method in ("refined", "lazybandit", "fasterpam", "protobandit", "kcenter"):
         place = pb.Checkpoint(Path(folder, method), 0)
         pb.select(rows, method=method, checkpoint=place, **options)
-        with np.load(place.path) as archive:
-            whole[method] = dict(archive)
+        whole[method] = checked_file.read(place.path)
     for _ in range(rounds):
         method = str(random.choice(list(whole)))
-        parts = dict(whole[method])
-        names = [name for name in parts if name != "header" and parts[name].ndim == 1]
+        header, parts = whole[method][0], dict(whole[method][1])
+        names = [name for name in parts if parts[name].ndim == 1]
         for name in random.choice(names, size=2):
             parts[name] = damaged(random, parts[name].copy())
         place = pb.Checkpoint(Path(folder, f"{method}.damaged"), 0)
-        with place.path.open("wb") as file:
-            np.savez(file, **parts)
+        checked_file.write(place.path, header, parts)
         try:
             found = refused(pb.select, rows, method=method, checkpoint=place, **options)
             n_refused += found is None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from itertools import count
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+
+# Under nohup, or in the background of a script, these are ignored, which the tests do not expect.
+for _name, _handler in (("SIGHUP", signal.SIG_DFL), ("SIGINT", signal.default_int_handler)):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 @pytest.fixture(autouse=True)

@@ -136,7 +136,7 @@ def test_a_patchwork_may_hold_what_is_below_limits_only(limit, dtype):
     assert ragged.values.dtype == dtype
     assert ragged.columns.dtype == np.int32
     np.testing.assert_array_equal(ragged.distances(np.arange(N_SOURCE)), held.matrix)
-    for one, other in zip(held.within(limits), ragged.entries, strict=True):
+    for one, other in zip(held.within(limits)[:3], ragged.entries, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -148,7 +148,7 @@ def test_large_tables_are_compared_with_limits_without_a_seam():
     for n_jobs in (1, 2):
         oracle = Oracle(pose(rows, k=1), n_jobs=n_jobs)
         held = FullTable.of(oracle, np.arange(2300), oracle.targets(slice(0, 2300)))
-        both.append(held.within(limits))
+        both.append(held.within(limits)[:3])
     is_within = held.matrix < limits
     is_within[np.arange(2300), held.matrix.argmin(axis=1)] = True
     assert 0.01 < is_within.mean() < 0.2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,28 @@ def test_objects_are_not_written(tmp_path):
     with pytest.raises((TypeError, ValueError)):
         checked_file.write(tmp_path / "file", {}, {"pickle": np.array([{}], dtype=object)})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        None,
+        5,
+        [["a"]],
+        [["a", "|O", [3]]],
+        [["a", "<U9", [1]]],
+        [["a", "odd", [3]]],
+        [["a", "<f8", [10**12]]],
+        [["a", "<f8", [-1]]],
+        [["a", "<f8", "3"]],
+        [[[], "<f8", [1]]],
+    ],
+    ids=repr,
+)
+def test_a_made_up_header_with_a_right_digest_is_damaged(tmp_path, monkeypatch, arrays):
+    path = tmp_path / "saved"
+    dumps = json.dumps
+    monkeypatch.setattr(json, "dumps", lambda header: dumps({**header, "arrays": arrays}))
+    checked_file.write(path, {"k": 1}, {"a": np.arange(3.0)})
+    with pytest.raises(checked_file.Damaged):
+        checked_file.read(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,8 +59,14 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise Damaged
         _require_digest(file, n_bytes)
         file.seek(len(head))
-        header = json.loads(file.read(int.from_bytes(file.read(_LENGTH), "little")))
-        return header, {name: _array(file, *kind) for name, *kind in header.pop(_ARRAYS)}
+        try:
+            header = json.loads(file.read(int.from_bytes(file.read(_LENGTH), "little")))
+            return header, {
+                name: _array(file, n_bytes - file.tell(), *kind)
+                for name, *kind in header.pop(_ARRAYS)
+            }
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            raise Damaged from None  # the digest is right, so somebody has made it up
 
 
 def _require_digest(file: IO[bytes], n_bytes: int) -> None:
@@ -72,7 +79,11 @@ def _require_digest(file: IO[bytes], n_bytes: int) -> None:
         raise Damaged
 
 
-def _array(file: IO[bytes], dtype: str, shape: list[int]) -> Any:
-    array = np.empty(shape, dtype=dtype)
+def _array(file: IO[bytes], n_left: int, dtype: str, shape: list[int]) -> Any:
+    """Read an array of numbers that has at most ``n_left`` bytes."""
+    kind = np.dtype(dtype)
+    if kind.kind not in "biuf" or math.prod(shape) * kind.itemsize > n_left:
+        raise Damaged
+    array = np.empty(shape, dtype=kind)
     file.readinto(array.reshape(-1).view(np.uint8).data)  # type: ignore[attr-defined]
     return array
