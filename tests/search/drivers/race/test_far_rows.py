@@ -221,6 +221,20 @@ def test_near_rows_need_few_evaluations():
     assert oracle.evaluations.total() < 6 * 2900
 
 
+@pytest.mark.parametrize("n_others", [4, 19])
+def test_a_prototype_without_a_near_row_in_the_sample_keeps_its_rows(n_others):
+    """It serves an outlier of the first rung, for which another arm may be better."""
+    oracle = oracle_of(*rows_with_pocket())
+    order = RandomOrder(N_TARGET, np.random.default_rng(seeds_without_pocket(1)[0]))
+    prototypes = np.append(np.arange(n_others), N_SOURCE - 1)
+    search, _ = search_of(oracle, prototypes=prototypes, order=order)
+    found = search.find(np.random.default_rng(0))
+    assert np.isin(np.arange(N_TARGET - 6, N_TARGET), found.rows).all()
+    np.testing.assert_array_equal(found.strata.weights[30:], 1.0)
+    expected = oracle.distances(prototypes, oracle.targets(found.rows))
+    np.testing.assert_allclose(found.matrix, expected, rtol=1e-6)
+
+
 def test_several_far_clusters_are_not_typical():
     near = np.linspace(0.5, 1.5, 100)
     assert far_file._typical(near) == pytest.approx(near[:95].mean())

@@ -11,7 +11,9 @@ then its arms look useless and leave the race. So, after the first rung:
    either large or very far. A row is near as soon as one distance is within the limit, so that most
    rows need one to five evaluations instead of k. Three prototypes, the pivots, are compared first.
    The others follow in the order in which their nearest rows of the first rung resemble the row,
-   judged by the distances to the pivots. The order has no effect on which rows are far.
+   judged by the distances to the pivots. The order has no effect on which rows are far. A prototype
+   without a near row on the first rung does not count: it serves a few outliers there, and swaps
+   that know of no row near it could remove it.
 2. **Evidence.** If the far rows have a negligible share of the cost, nothing else happens. If very
    far rows have a share, more rows are read, so that the share is well estimated.
 3. **Arms near far rows.** For up to 12 prototypes, all arms are measured at up to 64 far rows.
@@ -254,6 +256,7 @@ class FarRowSearch:
         self._can_repeat = isinstance(order, WeightedOrder)
         self._n_rows = _MORE_ROWS if self._can_repeat else len(oracle.problem.target)
         self._near: Ids = np.empty(0, dtype=np.int64)
+        self._common: Ids = np.arange(len(self._prototypes))  # those with near rows in the sample
 
     def find(self, random: np.random.Generator) -> FarSample | None:
         """Return the far rows with arms near them, or None if they do not matter."""
@@ -264,7 +267,8 @@ class FarRowSearch:
         weights = self._weights_of(found.rows)
         scale = typical * self._mean_weight()
         shares = weights * found.nearest / extents
-        if not shares.sum() > _EVIDENCE * (scale + shares.sum()):
+        risk = (weights * found.matrix[self._common].min(axis=0) / extents).sum()
+        if not risk > _EVIDENCE * (scale + risk):
             return None
         is_first = found.positions < self._n_first
         # What a row costs if its prototype goes: a far cluster that has one must keep its rows.
@@ -297,14 +301,15 @@ class FarRowSearch:
             )
         near = _NearFarRows(self._oracle, self._arms, targets, matrix, self._budget, columns)
         near.draw(shares[kept] * factors, scale, random)
-        if not near.arms:
-            return None
+        arms = sorted(near.arms)
         return FarSample(
             **sample,
-            drawn=np.array(near.drawn),
-            columns=np.array(near.columns),
-            arms=np.array(sorted(near.arms)),
-            distances=np.array([near.arms[arm] for arm in sorted(near.arms)]),
+            drawn=np.array(near.drawn, dtype=np.int64),
+            columns=np.array(near.columns, dtype=self._oracle.dtype).reshape(-1, n_arms),
+            arms=np.array(arms, dtype=np.int64),
+            distances=np.array([near.arms[arm] for arm in arms], dtype=self._oracle.dtype).reshape(
+                -1, len(kept)
+            ),
         )
 
     # -- which rows are far ---------------------------------------------------------------------
@@ -322,7 +327,12 @@ class FarRowSearch:
     def _far_rows(self, typical: float) -> tuple[_Found, Doubles]:
         """Return the far rows and, for each, among how many rows it was found."""
         far, very_far = _FAR * typical, _VERY_FAR * typical
-        own = np.flatnonzero((far < self._state.D) & (self._state.weights > 0))
+        # Rows near another prototype are not in the sample, so it may go, and they become far.
+        has_near: Any = (self._state.matrix <= far).any(axis=1)
+        if has_near.any():
+            self._common = np.flatnonzero(has_near)
+        nearest = self._state.matrix[self._common].min(axis=0)
+        own = np.flatnonzero((far < nearest) & (self._state.weights > 0))
         first = _Found(own, self._order.read(0, self._n_first)[own], self._state.matrix[:, own])
         low, n_low = self._beyond(self._n_first, self._extent(_FAR_ROWS), far)
         high, n_high = self._beyond(n_low, self._extent(SEARCHED_ROWS), very_far)
@@ -331,7 +341,8 @@ class FarRowSearch:
             more, n_high = self._beyond(n_high, self._extent(_MORE_ROWS), very_far)
             parts.append(more)
         found = _joined(parts)
-        extents = np.where(found.nearest > very_far, float(n_high), float(n_low))
+        nearest = found.matrix[self._common].min(axis=0)
+        extents = np.where(nearest > very_far, float(n_high), float(n_low))
         return found, np.maximum(extents, self._n_first)
 
     def _extent(self, n: int) -> int:
@@ -349,13 +360,19 @@ class FarRowSearch:
         k = len(self._prototypes)
         rows = self._order.read(start, stop)
         parts = [_Found(rows[:0], rows[:0], self._state.matrix[:, :0])]
-        scan = FarRowScan(self._oracle, self._prototypes, self._state.matrix, limit)
+        common, rare = self._common, np.delete(np.arange(k), self._common)
+        scan = FarRowScan(self._oracle, self._prototypes[common], self._state.matrix[common], limit)
         most = _LIMITED_BLOCK_ROWS if self._budget.is_limited else _BLOCK_ROWS
         for cut in cuts(len(rows), min(most, max(_LIMITED_BLOCK_ROWS, _BLOCK_ENTRIES // k))):
             others = self._unseen(rows[cut])
             if not self._budget.allows(k * len(others)):
                 return _joined(parts), start + cut.start
-            places, matrix = scan.beyond(self._oracle.targets(others))
+            targets = self._oracle.targets(others)
+            places, block = scan.beyond(targets)
+            matrix = np.empty((k, len(places)), dtype=self._oracle.dtype)
+            matrix[common] = block
+            if len(rare) and len(places):
+                matrix[rare] = self._oracle.distances(self._prototypes[rare], targets.take(places))
             if self._can_repeat:
                 self._near = np.concatenate([self._near, np.delete(others, places)])
             far = others[places]
