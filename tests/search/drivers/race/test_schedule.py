@@ -298,7 +298,7 @@ def test_the_bound_of_the_documentation_holds(size):
         multiple = 14 if k < 100 else 11
     most = most_evaluations(rungs, k, n_target)
     draws = max(32, 2 * k)
-    search = k * (min(n_target, 72_128) + 1280) + 64 * n_source + draws * (n_source + 5000)
+    search = k * (min(n_target, 72_128) + 1280) + 64 * n_source + draws * (n_source + 7000)
     assert planned(rungs, k, n_target) <= most
     assert most <= multiple * first + search
 
