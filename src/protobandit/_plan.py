@@ -25,7 +25,8 @@ _DIFFERENCES_PER_SECOND = 2e9  # columns of metrics that are not
 _SECONDS_PER_PROTOTYPE = 5e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 _READS = 4  # of a number that is kept
-_RACE_SECONDS = 2.4e-8  # per evaluation of a race, which compares entries one by one
+_LEAST_SECONDS = 0.06  # of any call
+_RACE_SECONDS = 2.8e-8  # per evaluation of a race, which compares entries one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,4 +162,4 @@ def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None
     if len(schedule.rungs) > 1:
         # About half of it runs on all cores.
         keeping = schedule.evaluations * _RACE_SECONDS * (0.5 + 0.5 / workers)
-    return computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE
+    return _LEAST_SECONDS + computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE

@@ -55,6 +55,7 @@ _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread does not pay
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 19
+_NARROW = 32  # target rows, below which a block has more source rows
 _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a user's own function
 
@@ -282,7 +283,11 @@ class Oracle:
         def fill(rows: Ids, some: Operand, block: Floats) -> None:
             self._fill(self.sources(as_slice(rows)), some, block)
 
-        table = TableFill(sources=sources, targets=targets, out=out, fill_block=fill)
+        # Blocks of few target rows are long, or most of the time is spent between blocks.
+        length = 1 if self._metric.is_expensive else max(1, _NARROW // max(len(targets), 1))
+        table = TableFill(
+            sources=sources, targets=targets, out=out, fill_block=fill, size=length * TILE
+        )
         self._carry_out(table, out.size)
 
     def each_patch(

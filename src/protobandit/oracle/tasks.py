@@ -81,16 +81,20 @@ class Scan:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableFill:
-    """Fills ``out`` with d(target, source), one row per source row, block by block."""
+    """Fills ``out`` with d(target, source), one row per source row, block by block.
+
+    ``size`` is the number of source rows of a block.
+    """
 
     sources: Ids
     targets: Operand
     out: Floats
     fill_block: Callable[[Ids, Operand, Floats], None]
+    size: int = TILE
 
     def tasks(self) -> Sequence[tuple[slice, slice]]:
         """Return each chunk of target rows with each tile of source rows."""
-        tiles = list(cuts(len(self.sources), TILE))
+        tiles = list(cuts(len(self.sources), self.size))
         return [(columns, tile) for columns in cuts(len(self.targets), CHUNK) for tile in tiles]
 
     def fill(self, task: tuple[slice, slice]) -> None:

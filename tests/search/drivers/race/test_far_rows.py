@@ -489,3 +489,18 @@ def test_every_group_of_far_rows_keeps_some():
     assert len(kept) <= 65
     assert np.count_nonzero(kept >= N_TARGET - 5) >= 4
     assert np.count_nonzero(kept < N_TARGET - 5) >= 20
+
+
+def test_a_far_row_at_a_prototype_does_not_end_the_search():
+    """Its share is 0, not 0 / 0, which stopped the draws and left the other far rows alone."""
+    oracle = oracle_of(*rows_with_pocket())
+    targets = oracle.targets(np.arange(N_TARGET - 6, N_TARGET))
+    matrix = np.full((2, 6), 100.0, dtype=oracle.dtype)
+    matrix[1, 0] = 0.0
+    near = far_file._NearFarRows(
+        oracle, np.arange(N_SOURCE), targets, matrix, far_file.Budget(oracle, None)
+    )
+    near.draw(np.array([0.0, 1, 1, 1, 1, 1]), 1.0, np.random.default_rng(0))
+    assert near.drawn
+    assert 0 not in near.drawn
+    assert near.arms

@@ -194,16 +194,12 @@ class Budget:
 
     def __init__(self, oracle: Oracle, evaluations: int | None, most: int | None = None) -> None:
         self._oracle = oracle
+        self.is_limited = evaluations is not None  # ``most`` suffices if all rows are far
         self.is_exceeded = False
         spent = oracle.evaluations.total()
         self._most = math.inf if most is None else spent + most
         if evaluations is not None:
             self._most = min(self._most, spent + _BUDGET * (evaluations - spent))
-
-    @property
-    def is_limited(self) -> bool:
-        """Return whether there is a limit."""
-        return self._most is not None
 
     def allows(self, n: int) -> bool:
         """Return whether ``n`` more evaluations are within the budget; remember if they are not."""
@@ -645,10 +641,12 @@ class _NearFarRows:
         """
         before = self._matrix.min(axis=0).astype(np.float64)
         nearest, chances = before.copy(), np.ones(len(before))
+        # A row at a prototype has no share.
+        weights = np.divide(shares, before, out=np.zeros(len(before)), where=before > 0)
         per_draw = len(self._sources) + (self._n_nearest + self._n_others) * len(before)
         first, n_draws = list(self._known), _most_draws(len(self._matrix))
         for number in range(n_draws if most is None else min(n_draws, most)):
-            sizes = chances * shares * (nearest / before)
+            sizes = chances * weights * nearest
             left = sizes.sum()
             if not left > _EVIDENCE * (rest + left) or not self._budget.allows(per_draw):
                 return
@@ -657,7 +655,7 @@ class _NearFarRows:
             else:
                 row = int(rows_at_shares(np.cumsum(sizes), random.random(1))[0])
             found, former = self._near(row, nearest[row]), nearest[row]
-            nearest = np.minimum(nearest, self._best(found, shares / before, nearest))
+            nearest = np.minimum(nearest, self._best(found, weights, nearest))
             if nearest[row] > _IMPROVED * former:
                 gaps = abs(self._matrix - self._matrix[:, [row]]).max(axis=0)
                 chances[gaps <= _ALIKE * before[row]] /= 4
