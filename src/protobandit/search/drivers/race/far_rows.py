@@ -668,12 +668,14 @@ class _NearFarRows:
     def _near(self, row: int, nearest: float) -> Ids:
         """Return arms near a far row, whose distances to all far rows are then known."""
         column = self._column(row)
-        order = np.argsort(column, kind="stable")
-        n_nearer = int(np.searchsorted(column[order], nearest / 2))
-        n = self._n_nearest
+        nearer = np.flatnonzero(column < nearest / 2)
+        n_nearer, n = len(nearer), self._n_nearest
+        if n_nearer == 0:
+            nearer = np.array([column.argmin()])
+        order = nearer[np.argsort(column[nearer], kind="stable")]
         spread = np.linspace(n, max(n_nearer - 1, n), self._n_others)
         ranks = np.append(np.arange(n), spread.astype(np.int64))
-        chosen: Ids = np.unique(order[ranks[ranks < max(n_nearer, 1)]])
+        chosen: Ids = np.unique(order[ranks[ranks < len(order)]])
         new = chosen[[int(arm) not in self.arms for arm in chosen]]
         block = np.empty((len(new), len(self._targets)), dtype=self._oracle.dtype)
         self._oracle.tabulate(self._sources[new], self._targets, block)
