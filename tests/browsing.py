@@ -199,8 +199,12 @@ class Page:
         )
 
     def scheme(self, value):
+        """Prefer a light or dark page, and wait until the page has been told and drawn."""
         features = [{"name": "prefers-color-scheme", "value": value}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(() => arguments[0]()))"
+        )
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
