@@ -285,7 +285,8 @@ class FarRowSearch:
         }
         n_arms = len(self._arms)
         most = max(most, self._n_first) if self._is_whole else most
-        if has_few and len(kept) <= most and self._budget.allows(n_arms * len(kept)):
+        n_new = n_arms * (len(kept) - len(columns))
+        if has_few and len(kept) <= most and self._budget.allows(n_new):
             # The other prototypes may be far away: if one moves, all of its rows must be known.
             return FarSample(
                 **sample,
@@ -643,12 +644,13 @@ class _NearFarRows:
         nearest, chances = before.copy(), np.ones(len(before))
         # A row at a prototype has no share.
         weights = np.divide(shares, before, out=np.zeros(len(before)), where=before > 0)
-        per_draw = len(self._sources) + (self._n_nearest + self._n_others) * len(before)
+        for_arms = (self._n_nearest + self._n_others) * len(before)
         first, n_draws = list(self._known), _most_draws(len(self._matrix))
         for number in range(n_draws if most is None else min(n_draws, most)):
             sizes = chances * weights * nearest
             left = sizes.sum()
-            if not left > _EVIDENCE * (rest + left) or not self._budget.allows(per_draw):
+            n_new = for_arms + (0 if number < len(first) else len(self._sources))
+            if not left > _EVIDENCE * (rest + left) or not self._budget.allows(n_new):
                 return
             if number < len(first):
                 row = first[number]
