@@ -32,7 +32,7 @@ def norms_of(block):
 
 def from_products(sources, targets, out, is_root):
     out[:, : len(targets)] = sources @ targets.T
-    guard = distances._GUARD[sources.dtype]
+    guard = distances.GUARD[sources.dtype]
     norms = norms_of(sources), norms_of(targets)
     # The rows are stored in reverse order.
     places = np.arange(len(sources))[::-1].copy(), np.arange(len(targets))[::-1].copy()

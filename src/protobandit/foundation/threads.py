@@ -166,6 +166,24 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @cache
+def load_compiled_blas() -> None:
+    """Load the BLAS that compiled code calls, and limit it where the others are limited now.
+
+    numba calls the one of SciPy, which may be another library than NumPy's. It would be loaded
+    when the first such code runs, after the limits were set.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401
+
+    with _state.lock:
+        known = {library.filepath for group in _blas_libraries() for library in group}
+        _blas_libraries.cache_clear()
+        per_process, _ = _blas_libraries()
+        new = [library for library in per_process if library.filepath not in known]
+        if _state.guards:
+            _state.limited += _limit(new)
+
+
+@cache
 def _blas_libraries() -> tuple[list[Any], list[Any]]:
     """Return the BLAS libraries that are limited per process, and those limited per thread."""
     import threadpoolctl

@@ -35,7 +35,7 @@ TOLERANCE: dict[np.dtype[Any], float] = {
     np.dtype(np.float32): 0.03,
     np.dtype(np.float64): 1e-6,
 }
-_GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
+GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in TOLERANCE.items()}
 
 # Up to this number differences are as fast as products (measured), and they lose no digits.
 FEW_COLUMNS = 12
@@ -83,13 +83,13 @@ def _squares(
     places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
     norms = source_norms, target_norms
     _distances_from_products(
-        sources, targets, *places, *norms, _GUARD[sources.dtype], is_root, wide(out)
+        sources, targets, *places, *norms, GUARD[sources.dtype], is_root, wide(out)
     )
 
 
 def _recompute_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
     """Compute again, in float64, values so small that their squares may have underflowed."""
-    floor = _GUARD[sources.dtype][1]
+    floor = GUARD[sources.dtype][1]
     limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
     if out.min(initial=limit) >= limit:
         return
@@ -108,7 +108,7 @@ def _angles(
     places = np.arange(len(sources)), np.arange(len(targets))
     norms = source_norms, target_norms
     _distances_from_products(
-        sources, targets, *places, *norms, _GUARD[sources.dtype], False, wide(out)
+        sources, targets, *places, *norms, GUARD[sources.dtype], False, wide(out)
     )
     np.minimum(out, 2.0, out=out)
 

@@ -31,6 +31,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
+from protobandit.kernels.patches import squares_of_patches
 from protobandit.metrics.operands import Operand
 
 
@@ -49,6 +50,10 @@ class Metric:
     fill_pairs
         ``fill_pairs(sources, targets, i, j, out)``, for dense rows: ``out[n]`` becomes
         d(target j[n], source i[n]). None where single pairs are no cheaper than a block.
+    fill_patches
+        ``fill_patches(rows, candidates, patches, run, at, out)``, for dense rows: the distances of
+        a run of `oracle.patches.Patches`, from ``out[at[p]]`` on. None where a loop over the
+        patches is used. The metric is symmetric if there is one.
     parameters
         The parameters that the user set.
     bound
@@ -91,6 +96,7 @@ class Metric:
     sizes: tuple[float, float] | None = None
     obeys_triangle: bool = False
     fill_pairs: Callable[[Operand, Operand, Ids, Ids, Floats], None] | None = None
+    fill_patches: Callable[[Operand, Operand, Any, slice, Ids, Floats], None] | None = None
 
     def __repr__(self) -> str:
         return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
@@ -135,6 +141,37 @@ def _fill_squares_of_pairs(
     i = i if sources.at is None else sources.at[i]
     j = j if targets.at is None else targets.at[j]
     distances.squares_of_pairs(sources.given, targets.given, i, j, is_root, out)
+
+
+def _fill_squares_of_patches(
+    rows: Operand,
+    candidates: Operand,
+    patches: Any,
+    run: slice,
+    at: Ids,
+    out: Floats,
+    *,
+    is_root: bool,
+    most: float = math.inf,
+) -> None:
+    left, right = (side.given if side.near is None else side.near for side in (rows, candidates))
+    squares_of_patches(
+        left,
+        rows.norms,
+        patches.row_ids,
+        patches.first[run],
+        patches.last[run],
+        right,
+        candidates.norms,
+        patches.candidate_ids,
+        patches.begin[run],
+        patches.end[run],
+        at,
+        distances.GUARD[left.dtype],
+        is_root,
+        most,
+        out,
+    )
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Operand:
@@ -319,7 +356,13 @@ def _squares(*, is_root: bool) -> dict[str, Any]:
         "is_product": True,
         "sizes": _SQUARES,
         "fill_pairs": pairs,
+        "fill_patches": partial(_fill_squares_of_patches, is_root=is_root),
     }
+
+
+def _angles() -> dict[str, Any]:
+    patches = partial(_fill_squares_of_patches, is_root=False, most=2.0)
+    return {"bound": 2.0, "is_product": True, "fill_patches": patches}
 
 
 def _of_texts(name: str, **properties: Any) -> Metric:
@@ -339,8 +382,8 @@ METRICS: dict[str, Metric] = {
     for measure in (
         _with_kernel("euclidean", obeys_triangle=True, **_squares(is_root=True)),
         _with_kernel("sqeuclidean", **_squares(is_root=False)),
-        _with_kernel("cosine", "directions", bound=2.0, is_product=True),
-        _with_kernel("correlation", "profiles", bound=2.0, is_product=True),
+        _with_kernel("cosine", "directions", **_angles()),
+        _with_kernel("correlation", "profiles", **_angles()),
         _with_kernel("manhattan", sizes=_SUMS, obeys_triangle=True),
         _with_kernel("chebyshev", sizes=_SUMS, obeys_triangle=True),
         _with_kernel("hamming", bound=1.0, obeys_triangle=True),
@@ -418,6 +461,7 @@ def _mapped_euclidean(name: str, parameters: Mapping[str, Doubles], by: Doubles)
         name=name,
         prepare=partial(_prepare_mapped, by=by),
         fill=METRICS["euclidean"].fill,
+        fill_patches=METRICS["euclidean"].fill_patches,
         parameters=parameters,
         is_centred=True,
         is_product=True,

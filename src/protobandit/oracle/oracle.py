@@ -33,11 +33,18 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
 from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer, Work
 from protobandit.foundation.slices import as_slice, cuts, cuts_of
-from protobandit.foundation.threads import Task, one_blas_thread, run, worker_count
+from protobandit.foundation.threads import (
+    Task,
+    load_compiled_blas,
+    one_blas_thread,
+    run,
+    worker_count,
+)
 from protobandit.kernels.dense_rows import strided_centre
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.nearest_since import fill_nearest
+from protobandit.oracle.patches import Patches
 from protobandit.oracle.tasks import (
     CHUNK,
     TILE,
@@ -306,6 +313,59 @@ class Oracle:
             visit(block, patch)
 
         self._run(fill, range(len(patches)), n)
+
+    def visit_patches(
+        self,
+        patches: Patches,
+        rows: Operand,
+        candidates: Operand,
+        visit: Callable[[Floats, Ids, slice], None],
+        *,
+        are_targets: bool = True,
+    ) -> None:
+        """Compute the distances of patches in runs and pass each run to ``visit``.
+
+        ``visit`` gets the distances of a run, one line per row, where each of its patches begins in
+        them, and the run. The rows are target rows and the candidates source rows, or the reverse
+        if not ``are_targets``.
+        """
+        fill_patches = self._metric.fill_patches
+        is_dense = isinstance(rows.given, np.ndarray)
+        if fill_patches is not None and is_dense:
+            load_compiled_blas()
+
+        def fill(run: slice) -> None:
+            at = patches.at[run.start : run.stop + 1] - patches.at[run.start]
+            values = np.empty(at[-1], dtype=self.dtype)
+            if fill_patches is not None and is_dense:
+                fill_patches(rows, candidates, patches, run, at[:-1], values)
+            else:
+                for p in range(run.start, run.stop):
+                    self._fill_patch(patches, p, rows, candidates, are_targets, values[at[p - run.start] : at[p - run.start + 1]])
+            visit(values, at, run)
+
+        self._run(fill, patches.runs(), self._count(patches.n_entries))
+
+    def _fill_patch(
+        self,
+        patches: Patches,
+        p: int,
+        rows: Operand,
+        candidates: Operand,
+        are_targets: bool,
+        out: Floats,
+    ) -> None:
+        some = rows.take(patches.row_ids[patches.first[p] : patches.last[p]])
+        others = candidates.take(patches.candidate_ids[patches.begin[p] : patches.end[p]])
+        if len(some) == 0 or len(others) == 0:
+            return
+        lines = out.reshape(len(some), len(others))
+        if not are_targets:
+            self._fill(some, others, lines)
+            return
+        block = np.empty((len(others), len(some)), dtype=self.dtype)
+        self._fill(others, some, block)
+        lines[:] = block.T
 
     def look_up(self, n: int) -> None:
         """Count answers from a table as lookups."""

@@ -1,0 +1,611 @@
+"""Local search over cells: lists of near prototypes, and moves judged and made on these lists.
+
+Notation
+--------
+A *slot* is the number of a prototype, 0 to k - 1. Every judged row j has a list of a few slots,
+``slots[j]``, with its distances to their prototypes, ``gaps[j]``, ascending; an empty place is slot
+-1 at an infinite distance. The first entry is the prototype that serves the row: its rows are the
+*cell* of the slot. The distances in a list are always those of the current prototypes, so a sum of
+``gaps[:, 0]`` is never less than the cost.
+
+``starts`` and ``rows`` group rows by slot: ``rows[starts[c] : starts[c + 1]]`` are the rows that
+have slot c in their list, those of its cell first; ``n_own[c]`` is the number of these.
+
+*Patches* are many small blocks of distances. Patch p has the rows ``rows[first[p] : last[p]]`` and
+some candidates; its distances are ``values[at[p] :]``, one line per row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.kernels.jit import kernel
+
+Slots = NDArray[np.int32]
+
+
+def insert_block_reference(block: Floats, slots: Slots, gaps: Floats) -> None:
+    """Make lists of the nearest slots; ``block[h, j]`` is the distance of row j to slot h."""
+    n = slots.shape[1]
+    order = np.argsort(block, axis=0, kind="stable")[:n]
+    slots[:] = order.T
+    gaps[:] = np.take_along_axis(block, order, axis=0).T
+
+
+@kernel(insert_block_reference)
+def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
+    n = slots.shape[1]
+    for j in range(block.shape[1]):
+        for q in range(n):
+            slots[j, q] = -1
+            gaps[j, q] = np.inf
+    for h in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            value = block[h, j]
+            if value < gaps[j, n - 1]:
+                q = n - 1
+                while q > 0 and gaps[j, q - 1] > value:
+                    gaps[j, q] = gaps[j, q - 1]
+                    slots[j, q] = slots[j, q - 1]
+                    q -= 1
+                gaps[j, q] = value
+                slots[j, q] = h
+
+
+def group_by_slot_reference(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> None:
+    """Fill in ``starts``, ``rows`` and ``n_own``; rows of equal place in the list are ascending."""
+    k = len(n_own)
+    flat = slots.T.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[np.searchsorted(flat[order], 0) :]
+    rows[: len(order)] = order % len(slots)
+    starts[:] = np.concatenate([[0], np.cumsum(np.bincount(flat[order], minlength=k))])
+    n_own[:] = np.bincount(slots[:, 0][slots[:, 0] >= 0], minlength=k)
+
+
+@kernel(group_by_slot_reference)
+def group_by_slot(slots, starts, rows, n_own):  # type: ignore[no-untyped-def]
+    n, m = slots.shape
+    k = len(n_own)
+    for c in range(k):
+        n_own[c] = 0
+        starts[c] = 0
+    starts[k] = 0
+    for j in range(n):
+        for q in range(m):
+            c = slots[j, q]
+            if c >= 0:
+                starts[c + 1] += 1
+                if q == 0:
+                    n_own[c] += 1
+    for c in range(k):
+        starts[c + 1] += starts[c]
+    ends = starts[:-1].copy()
+    for q in range(m):
+        for j in range(n):
+            c = slots[j, q]
+            if c >= 0:
+                rows[ends[c]] = j
+                ends[c] += 1
+
+
+def common_slots_reference(
+    starts: Ids,
+    rows: Slots,
+    n_own: Ids,
+    slots: Slots,
+    first: int,
+    counts: Slots,
+    found: Slots,
+    out: Slots,
+) -> None:
+    """Fill ``out[c]`` with its slot and those most frequent in the lists of its cell; then -1.
+
+    The cells are those of the slots from ``first`` on.
+
+    ``counts`` and ``found`` are scratch space, with one number per slot; ``counts`` are zeros.
+    """
+    for c in range(len(n_own)):
+        own = rows[starts[c] : starts[c] + n_own[c]]
+        seen = slots[own].ravel()
+        some, n = np.unique(seen[seen >= 0], return_counts=True)
+        is_other = some != first + c
+        order = np.lexsort((some[is_other], -n[is_other]))[: out.shape[1] - 1]
+        out[c] = -1
+        out[c, 0] = first + c
+        out[c, 1 : 1 + len(order)] = some[is_other][order]
+
+
+@kernel(common_slots_reference)
+def common_slots(starts, rows, n_own, slots, first, counts, found, out):  # type: ignore[no-untyped-def]
+    m, width = slots.shape[1], out.shape[1]
+    for c in range(len(n_own)):
+        n_found = 0
+        for i in range(starts[c], starts[c] + n_own[c]):
+            for q in range(m):
+                s = slots[rows[i], q]
+                if s >= 0 and s != first + c:
+                    if counts[s] == 0:
+                        found[n_found] = s
+                        n_found += 1
+                    counts[s] += 1
+        out[c, 0] = first + c
+        n_out = 1
+        for f in range(n_found):
+            s = found[f]
+            # The best so far are kept in order: more frequent first, then by number.
+            q = n_out
+            while q > 1 and (
+                counts[out[c, q - 1]] < counts[s]
+                or (counts[out[c, q - 1]] == counts[s] and out[c, q - 1] > s)
+            ):
+                if q < width:
+                    out[c, q] = out[c, q - 1]
+                q -= 1
+            if q < width:
+                out[c, q] = s
+                n_out = min(n_out + 1, width)
+        for f in range(n_found):
+            counts[found[f]] = 0
+        for q in range(n_out, width):
+            out[c, q] = -1
+
+
+def candidates_reference(
+    starts: Ids,
+    rows: Slots,
+    n_own: Ids,
+    gaps: Doubles,
+    worth: Doubles,
+    is_open: Any,
+    shares: Doubles,
+    is_drawn: Any,
+    out: Slots,
+) -> None:
+    """Fill ``out[c]`` with rows of cell c that may become prototypes, then -1.
+
+    If there is room for all open rows, these are all. Otherwise they are the nearest to the
+    prototype, by ``gaps``, and one drawn row per number of ``shares[c]``, ascending in [0, 1): the
+    row at this share of the summed ``worth`` of the cell. A row that is already there is left out.
+    ``is_drawn`` is scratch space, one False per row.
+    """
+    width, n_drawn = out.shape[1], shares.shape[1]
+    for c in range(len(n_own)):
+        own = rows[starts[c] : starts[c] + n_own[c]]
+        own = own[is_open[own]]
+        out[c] = -1
+        if len(own) <= width:
+            out[c, : len(own)] = own
+            continue
+        total = np.cumsum(worth[own])
+        at = np.searchsorted(total, shares[c] * total[-1], side="right")
+        drawn = np.unique(own[np.minimum(at, len(own) - 1)], return_index=True)
+        drawn = drawn[0][np.argsort(drawn[1])]
+        near = own[np.argsort(gaps[own], kind="stable")]
+        near = near[~np.isin(near, drawn)][: width - n_drawn]
+        out[c, : len(near)] = near
+        out[c, len(near) : len(near) + len(drawn)] = drawn
+
+
+@kernel(candidates_reference)
+def candidates(  # type: ignore[no-untyped-def]
+    starts, rows, n_own, gaps, worth, is_open, shares, is_drawn, out
+):
+    width, n_drawn = out.shape[1], shares.shape[1]
+    n_near = width - n_drawn
+    drawn = np.empty(n_drawn, np.int64)
+    for c in range(len(n_own)):
+        begin, end = starts[c], starts[c] + n_own[c]
+        n_open, total = 0, 0.0
+        for i in range(begin, end):
+            if is_open[rows[i]]:
+                n_open += 1
+                total += worth[rows[i]]
+        for q in range(width):
+            out[c, q] = -1
+        if n_open <= width:
+            n = 0
+            for i in range(begin, end):
+                if is_open[rows[i]]:
+                    out[c, n] = rows[i]
+                    n += 1
+            continue
+        n_found, at, so_far, last = 0, 0, 0.0, -1
+        for i in range(begin, end):
+            j = rows[i]
+            if is_open[j]:
+                so_far += worth[j]
+                last = j
+                while at < n_drawn and shares[c, at] * total < so_far:
+                    if not is_drawn[j]:
+                        is_drawn[j] = True
+                        drawn[n_found] = j
+                        n_found += 1
+                    at += 1
+        if at < n_drawn and not is_drawn[last]:
+            is_drawn[last] = True
+            drawn[n_found] = last
+            n_found += 1
+        n = 0
+        for i in range(begin, end):
+            j = rows[i]
+            if is_open[j] and not is_drawn[j] and (n < n_near or gaps[j] < gaps[out[c, n - 1]]):
+                q = n if n < n_near else n_near - 1
+                while q > 0 and gaps[out[c, q - 1]] > gaps[j]:
+                    out[c, q] = out[c, q - 1]
+                    q -= 1
+                out[c, q] = j
+                n = min(n + 1, n_near)
+        for f in range(n_found):
+            out[c, n + f] = drawn[f]
+            is_drawn[drawn[f]] = False
+
+
+def judge_reference(
+    values: Floats,
+    at: Ids,
+    first: Ids,
+    last: Ids,
+    cells: Ids,
+    rows: Slots,
+    slots: Slots,
+    gaps: Floats,
+    weights: Doubles,
+    n_candidates: Ids,
+    changes: Doubles,
+    gains: Doubles,
+) -> None:
+    """Judge every candidate of every patch on the rows of the patch.
+
+    ``changes`` are those of the summed cost if the candidate replaced the prototype of the cell
+    ``cells[p]``, ``gains`` what it would save as an additional prototype. Patch p writes to the
+    first ``n_candidates[p]`` places of row p.
+    """
+    for p, c in enumerate(cells):
+        some = rows[first[p] : last[p]]
+        n = n_candidates[p]
+        d = values[at[p] : at[p] + n * len(some)].reshape(len(some), n).astype(np.float64)
+        D = gaps[some, 0].astype(np.float64)
+        E = gaps[some, 1].astype(np.float64) if gaps.shape[1] > 1 else np.full(len(some), np.inf)
+        limit = np.where(slots[some, 0] == c, E, D)
+        changes[p, :n] = weights[some] @ (np.minimum(d, limit[:, None]) - D[:, None])
+        gains[p, :n] = weights[some] @ np.maximum(D[:, None] - d, 0)
+
+
+@kernel(judge_reference)
+def judge(  # type: ignore[no-untyped-def]
+    values, at, first, last, cells, rows, slots, gaps, weights, n_candidates, changes, gains
+):
+    m = gaps.shape[1]
+    zero = gaps.dtype.type(0)
+    for p in range(len(cells)):
+        n = n_candidates[p]
+        change, gain = changes[p], gains[p]
+        for h in range(n):
+            change[h] = 0.0
+            gain[h] = 0.0
+        line = at[p]
+        for i in range(first[p], last[p]):
+            j = rows[i]
+            D = gaps[j, 0]
+            limit = D
+            if slots[j, 0] == cells[p]:
+                limit = gaps[j, 1] if m > 1 else gaps.dtype.type(np.inf)
+            weight = weights[j]
+            for h in range(n):
+                saved = D - values[line + h]
+                change[h] -= weight * max(saved, D - limit)
+                gain[h] += weight * max(saved, zero)
+            line += n
+
+
+def keep_best_reference(
+    values: Floats,
+    at: Ids,
+    first: Ids,
+    last: Ids,
+    changes: Doubles,
+    gains: Doubles,
+    n_candidates: Ids,
+    best: Slots,
+    added: Floats,
+    replaced: Floats,
+) -> None:
+    """Keep the distances of the best candidates of every patch, to add and to replace.
+
+    The best to add has the largest of ``gains``, the best to replace the smallest of ``changes``;
+    ``best`` becomes their numbers. The distances of the row at position i of the rows of a patch
+    are written to ``added[i]`` and ``replaced[i]``.
+    """
+    for p in range(len(at)):
+        n, here = n_candidates[p], slice(first[p], last[p])
+        if n == 0:
+            best[p] = -1
+            continue
+        best[p] = gains[p, :n].argmax(), changes[p, :n].argmin()
+        lines = values[at[p] : at[p] + n * (last[p] - first[p])].reshape(-1, n)
+        added[here], replaced[here] = lines[:, best[p, 0]], lines[:, best[p, 1]]
+
+
+@kernel(keep_best_reference)
+def keep_best(  # type: ignore[no-untyped-def]
+    values, at, first, last, changes, gains, n_candidates, best, added, replaced
+):
+    for p in range(len(at)):
+        n = n_candidates[p]
+        best[p, 0] = -1
+        best[p, 1] = -1
+        if n == 0:
+            continue
+        a = b = 0
+        for h in range(1, n):
+            if gains[p, h] > gains[p, a]:
+                a = h
+            if changes[p, h] < changes[p, b]:
+                b = h
+        best[p, 0] = a
+        best[p, 1] = b
+        line = at[p]
+        for i in range(first[p], last[p]):
+            added[i] = values[line + a]
+            replaced[i] = values[line + b]
+            line += n
+
+
+def insert_patches_reference(
+    values: Floats,
+    at: Ids,
+    first: Ids,
+    last: Ids,
+    rows: Slots,
+    candidate_slots: Slots,
+    begin: Ids,
+    end: Ids,
+    slots: Slots,
+    gaps: Floats,
+) -> None:
+    """Insert the candidates of every patch, which are slots, into the lists of its rows.
+
+    A slot that a list has already is left as it is. A row is in one patch at most.
+    """
+    for p in range(len(at)):
+        some = candidate_slots[begin[p] : end[p]]
+        n = len(some)
+        for i, j in enumerate(rows[first[p] : last[p]]):
+            d = values[at[p] + i * n : at[p] + (i + 1) * n]
+            is_new = ~np.isin(some, slots[j])
+            every = np.concatenate([gaps[j], d[is_new]])
+            which = np.concatenate([slots[j], some[is_new]])
+            order = np.argsort(every, kind="stable")[: slots.shape[1]]
+            slots[j], gaps[j] = which[order], every[order]
+
+
+@kernel(insert_patches_reference)
+def insert_patches(  # type: ignore[no-untyped-def]
+    values, at, first, last, rows, candidate_slots, begin, end, slots, gaps
+):
+    m = slots.shape[1]
+    for p in range(len(at)):
+        n = end[p] - begin[p]
+        line = at[p]
+        for i in range(first[p], last[p]):
+            j = rows[i]
+            for h in range(n):
+                value = values[line + h]
+                if value < gaps[j, m - 1]:
+                    s = candidate_slots[begin[p] + h]
+                    is_new = True
+                    for q in range(m):
+                        is_new = is_new and slots[j, q] != s
+                    if is_new:
+                        q = m - 1
+                        while q > 0 and gaps[j, q - 1] > value:
+                            gaps[j, q] = gaps[j, q - 1]
+                            slots[j, q] = slots[j, q - 1]
+                            q -= 1
+                        gaps[j, q] = value
+                        slots[j, q] = s
+            line += n
+
+
+def make_moves_reference(
+    cells: Ids,
+    leaving: Ids,
+    gains: Doubles,
+    sources: Ids,
+    groups: Ids,
+    values: Floats,
+    at: Ids,
+    order: Ids,
+    losses: Doubles,
+    starts: Ids,
+    rows: Slots,
+    weights: Doubles,
+    least: float,
+    is_fixed: Any,
+    fewest: Ids,
+    largest: Ids,
+    slot_groups: Ids,
+    counts: Ids,
+    is_taken: Any,
+    slots: Slots,
+    gaps: Floats,
+    moved: Ids,
+) -> float:
+    """Make the moves that lower the summed cost, one after the other; return the change of cost.
+
+    Move e brings the source row ``sources[e]`` of group ``groups[e]`` to cell ``cells[e]``. Its
+    distances to all rows that have this slot in their list are ``values[at[e] :]``; other
+    rows are taken not to notice it, so a move is never worse than judged here. ``leaving[e]`` is
+    the slot whose prototype it replaces. -1 is the next slot of ``order``, which costs ``losses``,
+    as long as that is less than ``gains[e]``.
+
+    A move is made if it lowers the cost by more than ``least`` as the lists then are, and if every
+    group keeps ``fewest`` to ``largest`` prototypes. A slot is moved once: ``moved`` becomes the
+    number of its move. Lists, ``slot_groups``, ``counts`` and ``is_taken`` are updated.
+    """
+    total, position = 0.0, 0
+    second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf)
+    for e, c in enumerate(cells):
+        if is_taken[sources[e]]:
+            continue
+        group, slot = groups[e], leaving[e]
+
+        def is_open(s: int, group: Any = group) -> bool:
+            own = slot_groups[s]
+            is_allowed = own == group or (counts[own] > fewest[own] and counts[group] < largest[group])
+            return bool(is_allowed and not is_fixed[s] and moved[s] < 0)
+
+        if slot < 0:
+            while position < len(order) and (moved[order[position]] >= 0 or is_fixed[order[position]]):
+                position += 1
+            found = [s for s in order[position:] if is_open(s) and s != c][:1]
+            if not found or not losses[found[0]] < gains[e]:
+                continue
+            slot = int(found[0])
+        elif not is_open(slot):
+            continue
+        before = rows[starts[slot] : starts[slot + 1]]
+        after = rows[starts[c] : starts[c + 1]]
+        own_values = values[at[e] : at[e] + len(after)]
+        d = own_values.astype(np.float64)
+        served = np.where(slots[after, 0] == slot, second[after], gaps[after, 0]).astype(np.float64)
+        counted = weights[after] > 0
+        if slot == c:
+            kept = np.minimum(d, served) - gaps[after, 0]
+            change = float(weights[after][counted] @ kept[counted])
+        else:
+            lost = before[(slots[before, 0] == slot) & (weights[before] > 0)]
+            saved = np.maximum(served - d, 0)[counted]
+            change = float(weights[lost] @ (second[lost].astype(np.float64) - gaps[lost, 0]))
+            change -= float(weights[after][counted] @ saved) if np.isfinite(change) else 0.0
+        if not change < -least:
+            continue
+        for j in before:
+            kept = slots[j] != slot
+            n = int(kept.sum())
+            slots[j, :n], gaps[j, :n] = slots[j, kept], gaps[j, kept]
+            slots[j, n:], gaps[j, n:] = -1, np.inf
+        for j, value in zip(after, own_values, strict=True):
+            if value < gaps[j, -1]:
+                q = int(np.searchsorted(gaps[j], value, side="right"))
+                slots[j, q + 1 :], gaps[j, q + 1 :] = slots[j, q:-1].copy(), gaps[j, q:-1].copy()
+                slots[j, q], gaps[j, q] = slot, value
+        counts[slot_groups[slot]] -= 1
+        counts[group] += 1
+        slot_groups[slot] = group
+        is_taken[sources[e]] = True
+        moved[slot] = e
+        total += change
+    return total
+
+
+@kernel(make_moves_reference)
+def make_moves(  # type: ignore[no-untyped-def]
+    cells,
+    leaving,
+    gains,
+    sources,
+    groups,
+    values,
+    at,
+    order,
+    losses,
+    starts,
+    rows,
+    weights,
+    least,
+    is_fixed,
+    fewest,
+    largest,
+    slot_groups,
+    counts,
+    is_taken,
+    slots,
+    gaps,
+    moved,
+):
+    m = slots.shape[1]
+    total, position = 0.0, 0
+    for e in range(len(cells)):
+        if is_taken[sources[e]]:
+            continue
+        c, group, slot = cells[e], groups[e], leaving[e]
+        if slot < 0:
+            while position < len(order) and (
+                moved[order[position]] >= 0 or is_fixed[order[position]]
+            ):
+                position += 1
+            for o in range(position, len(order)):
+                s = order[o]
+                if not losses[s] < gains[e]:
+                    break
+                own = slot_groups[s]
+                is_open = own == group or (
+                    counts[own] > fewest[own] and counts[group] < largest[group]
+                )
+                if is_open and s != c and moved[s] < 0 and not is_fixed[s]:
+                    slot = s
+                    break
+            if slot < 0:
+                continue
+        else:
+            own = slot_groups[slot]
+            is_open = own == group or (counts[own] > fewest[own] and counts[group] < largest[group])
+            if not is_open or moved[slot] >= 0 or is_fixed[slot]:
+                continue
+        change = 0.0
+        if slot != c:
+            for i in range(starts[slot], starts[slot + 1]):
+                j = rows[i]
+                if slots[j, 0] == slot and weights[j] > 0:
+                    second = np.float64(gaps[j, 1]) if m > 1 else np.inf
+                    change += weights[j] * (second - np.float64(gaps[j, 0]))
+        if change == np.inf:
+            continue
+        for i in range(starts[c], starts[c + 1]):
+            j = rows[i]
+            if weights[j] > 0:
+                value = np.float64(values[at[e] + i - starts[c]])
+                served = np.float64(gaps[j, 0])
+                if slots[j, 0] == slot:
+                    served = np.float64(gaps[j, 1]) if m > 1 else np.inf
+                if slot == c:
+                    change += weights[j] * (min(value, served) - np.float64(gaps[j, 0]))
+                elif value < served:
+                    change -= weights[j] * (served - value)
+        if not change < -least:
+            continue
+        for i in range(starts[slot], starts[slot + 1]):
+            j = rows[i]
+            n = 0
+            for q in range(m):
+                if slots[j, q] != slot:
+                    slots[j, n] = slots[j, q]
+                    gaps[j, n] = gaps[j, q]
+                    n += 1
+            for q in range(n, m):
+                slots[j, q] = -1
+                gaps[j, q] = np.inf
+        for i in range(starts[c], starts[c + 1]):
+            j = rows[i]
+            value = values[at[e] + i - starts[c]]
+            if value < gaps[j, m - 1]:
+                q = m - 1
+                while q > 0 and gaps[j, q - 1] > value:
+                    gaps[j, q] = gaps[j, q - 1]
+                    slots[j, q] = slots[j, q - 1]
+                    q -= 1
+                gaps[j, q] = value
+                slots[j, q] = slot
+        counts[slot_groups[slot]] -= 1
+        counts[group] += 1
+        slot_groups[slot] = group
+        is_taken[sources[e]] = True
+        moved[slot] = e
+        total += change
+    return total

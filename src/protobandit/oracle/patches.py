@@ -1,0 +1,53 @@
+"""Many small blocks of distances, computed together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protobandit.foundation.array_types import Ids
+
+_ENTRIES = 1 << 17  # distances of one task; they stay in cache
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """Blocks of distances between some rows and some candidates.
+
+    Patch p compares the rows ``row_ids[first[p] : last[p]]`` with the candidates
+    ``candidate_ids[begin[p] : end[p]]``; both are positions in operands.
+    """
+
+    row_ids: NDArray[np.int32]
+    first: Ids
+    last: Ids
+    candidate_ids: NDArray[np.int32]
+    begin: Ids
+    end: Ids
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def at(self) -> Ids:
+        """Return where the distances of each patch begin if all are stored one after the other."""
+        sizes = (self.last - self.first) * (self.end - self.begin)
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @property
+    def n_entries(self) -> int:
+        """Return the number of distances."""
+        return int(self.at[-1])
+
+    def runs(self) -> Iterator[slice]:
+        """Yield runs of patches with about as many distances as stay in cache."""
+        start = 0
+        while start < len(self):
+            stop = int(np.searchsorted(self.at, self.at[start] + _ENTRIES, side="right")) - 1
+            stop = max(stop, start + 1)
+            yield slice(start, stop)
+            start = stop
