@@ -95,3 +95,32 @@ def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-d
             square_sum += reward * reward
         total[i] += min(reward_sum / scale, float(n))
         squares[i] += min(square_sum / scale / scale, float(n))
+
+
+def prefix_costs_reference(
+    block: Floats, weights: Doubles, nearest: Floats, labels: Ids, sums: Doubles
+) -> None:
+    """Fill in the nearest arm of each column of a block, and add to the cost of each prefix.
+
+    ``sums[i]`` grows by the weighted sum of the distances to the nearest of the first i + 1 arms.
+    Of equal distances, the first arm is the nearest.
+    """
+    labels[:] = block.argmin(axis=0)
+    running = np.minimum.accumulate(block, axis=0)
+    nearest[:] = running[-1]
+    sums += running.astype(np.float64) @ weights
+
+
+@kernel(prefix_costs_reference)
+def prefix_costs(block, weights, nearest, labels, sums):  # type: ignore[no-untyped-def]
+    for j in range(block.shape[1]):
+        nearest[j] = block[0, j]
+        labels[j] = 0
+    for i in range(block.shape[0]):
+        part = 0.0
+        for j in range(block.shape[1]):
+            if block[i, j] < nearest[j]:
+                nearest[j] = block[i, j]
+                labels[j] = i
+            part += weights[j] * nearest[j]
+        sums[i] += part

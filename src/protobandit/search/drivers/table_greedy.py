@@ -62,6 +62,26 @@ def greedy_on_table(
     return chosen, gains
 
 
+def order_on_table(table: FullTable, weights: Doubles, fixed: Ids) -> tuple[Ids, Doubles]:
+    """Return the arms in the order of their greedy gains, and the gains; the arms ``fixed`` first.
+
+    Arms without a gain are left out.
+    """
+    n_arms, n_rows = table.matrix.shape
+    coverage, gains = ExactCoverage.over(table, weights), np.empty(0)
+    if len(fixed) == 0:
+        means = coverage.pull(Pull(np.arange(n_arms), n_rows)).mean
+        fixed = np.array([means.argmax()])
+    coverage = coverage.commit(fixed)
+    gains = -np.diff(np.array(coverage.costs), prepend=np.nan)
+    others, upper = np.delete(np.arange(n_arms), fixed), np.full(n_arms, -np.inf)
+    if len(others) == 0:
+        return fixed, gains
+    upper[others] = coverage.pull(Pull(others, n_rows)).mean
+    chosen, more = lazy_greedy(coverage, table, others, upper, len(others))
+    return np.concatenate([fixed, chosen]), np.concatenate([gains, more])
+
+
 @dataclass(frozen=True, eq=False)
 class _TableView:
     """Some arms of a table, numbered 0, 1, …; no distance is copied."""

@@ -99,22 +99,15 @@ class LazyBandit(Method):
     effort: str | float = "balanced"
 
     def __post_init__(self) -> None:
-        effort: Any = self.effort
-        is_name = isinstance(effort, str) and effort in EFFORTS
-        if not is_name and not (is_number(effort) and 0 < effort <= _MOST_EFFORT):
-            raise InvalidInput(
-                f"effort={self.effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a "
-                f"number > 0, at most {_MOST_EFFORT:g}."
-            )
+        as_level(self.effort)
 
     @property
     def level(self) -> float:
         """Return the effort as a number."""
-        return EFFORTS[self.effort] if isinstance(self.effort, str) else float(self.effort)
+        return as_level(self.effort)
 
     def with_more_effort(self) -> LazyBandit:
-        larger = [name for name, level in EFFORTS.items() if level > self.level]
-        return replace(self, effort=larger[0] if larger else min(2 * self.level, _MOST_EFFORT))
+        return replace(self, effort=larger_effort(self.effort))
 
     def picks(
         self,
@@ -152,6 +145,25 @@ class LazyBandit(Method):
         return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None
 
 
+def as_level(effort: Any) -> float:
+    """Return an effort as a number; raise unless it is valid."""
+    if isinstance(effort, str) and effort in EFFORTS:
+        return EFFORTS[effort]
+    if not isinstance(effort, str) and is_number(effort) and 0 < effort <= _MOST_EFFORT:
+        return float(effort)
+    raise InvalidInput(
+        f"effort={effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a number > 0, at "
+        f"most {_MOST_EFFORT:g}."
+    )
+
+
+def larger_effort(effort: str | float) -> str | float:
+    """Return the next larger effort: the next name, or twice the number."""
+    level = as_level(effort)
+    larger = [name for name, each in EFFORTS.items() if each > level]
+    return larger[0] if larger else min(2 * level, _MOST_EFFORT)
+
+
 def run_race(
     oracle: Oracle,
     random: np.random.Generator,
@@ -162,7 +174,7 @@ def run_race(
 ) -> Iterator[Pick]:
     """Yield the prototypes of a race, best first; ``start`` are prototypes to improve."""
     rungs = schedule.rungs
-    order, weights = _order(oracle, [rung.n_rows for rung in rungs], random)
+    order, weights = target_order(oracle, [rung.n_rows for rung in rungs], random)
     result = restore_result(control, oracle, rungs)
     if result is None:
         control.report(f"rung 1 of {len(rungs)}")
@@ -300,7 +312,7 @@ def _smaller_rungs(size: _Size, limits: Limits, effort: float, rungs: Sequence[R
     return size.rungs(effort, entries=low, evaluations=limits.evaluations)
 
 
-def _order(
+def target_order(
     oracle: Oracle, n_rows: list[int], random: np.random.Generator
 ) -> tuple[TargetOrder, Doubles | None]:
     """Return the order of target rows, and their weights unless the order accounts for them."""

@@ -16,6 +16,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
+from protobandit.search.drivers.localsearch.schedule import Stage
 from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.objective import Objective
@@ -87,6 +88,8 @@ class Schedule:
         Whether every dissimilarity that is computed is kept.
     rungs
         The rungs of a race.
+    stages
+        The stages of a local search.
     n_validation
         The number of target rows on which samples are compared.
     n_columns
@@ -104,6 +107,7 @@ class Schedule:
     reductions: tuple[Reduction, ...] = ()
     keeps_matrix: bool = False
     rungs: tuple[Rung, ...] = ()
+    stages: tuple[Stage, ...] = ()
     n_validation: int = 0
     n_columns: int = 0
     n_prefix_bytes: int = 0

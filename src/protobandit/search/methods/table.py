@@ -20,6 +20,7 @@ from protobandit.search.methods.greedy import (
 )
 from protobandit.search.methods.kcenter import KCenter
 from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.localsearch import LocalSearch
 from protobandit.search.methods.method import Method
 from protobandit.search.methods.mmd_critic import MMDCritic
 from protobandit.search.methods.onebatch import OneBatch
@@ -33,6 +34,7 @@ METHODS: dict[str, type[Any]] = {
     method.name: method
     for method in (
         LazyBandit,
+        LocalSearch,
         SpotGreedy,
         LazyGreedy,
         StochasticGreedy,

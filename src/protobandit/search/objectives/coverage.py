@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -105,6 +106,32 @@ class ExactCoverage(CoverageObjective):
             prototypes=np.append(self.prototypes, arms),
             costs=tuple(costs),
         )
+
+
+def assigned_coverage(oracle: Oracle, prototypes: Ids) -> ExactCoverage:
+    """Return the coverage of the whole target by prototypes, read in blocks of target rows.
+
+    It is what `ExactCoverage.commit` returns; costs may differ in their last bits. Evaluations: k
+    per target row.
+    """
+    weights = oracle.problem.target_weights
+    n, k = len(weights), len(prototypes)
+    nearest, labels = np.empty(n, dtype=oracle.dtype), np.empty(n, dtype=np.int64)
+    sums = defaultdict[int, Doubles](lambda: np.zeros(k))
+
+    def visit(block: Floats, cut: slice, part: int) -> None:
+        coverage_kernels.prefix_costs(block, weights[cut], nearest[cut], labels[cut], sums[part])
+
+    n_parts = oracle.each_part(prototypes, visit)
+    costs = np.sum([sums[part] for part in range(n_parts)], axis=0) / weights.sum()
+    return ExactCoverage(
+        distances=oracle,
+        prototypes=prototypes,
+        nearest=nearest,
+        labels=labels,
+        weights=weights,
+        costs=tuple(np.minimum.accumulate(costs).tolist()),
+    )
 
 
 @dataclass(frozen=True, eq=False)

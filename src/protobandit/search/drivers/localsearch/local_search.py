@@ -31,30 +31,12 @@ from protobandit.kernels import cells as kernels
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.patches import Patches
 from protobandit.problem.feasibility import Feasibility
-from protobandit.search.drivers.localsearch.judged_rows import (
-    JudgedRows,
-    Positions,
-    RowsBySlot,
-    row_patches,
-)
+from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
+from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot, row_patches
 from protobandit.search.drivers.localsearch.pools import Pool
+from protobandit.search.drivers.localsearch.schedule import Width
 
 _LEAST = 1e-7  # of the cost: smaller changes are rounding
-
-
-@dataclass(frozen=True, kw_only=True)
-class Width:
-    """How many rows and prototypes a pass compares.
-
-    ``n_near`` is the length of the lists, ``n_candidates`` the number of candidates per cell, of
-    which ``n_drawn`` are drawn, and ``n_common`` the number of prototypes near a cell.
-    """
-
-    n_near: int
-    n_candidates: int
-    n_drawn: int
-    n_common: int
-    n_probes: int = 16
 
 
 class LocalSearch:
@@ -85,20 +67,21 @@ class LocalSearch:
         self._feasibility: Feasibility = self.oracle.problem.feasibility
         self._is_fixed = np.isin(prototypes, self._feasibility.fixed)
         self._is_active = np.ones(len(prototypes), dtype=bool)
+        judged.find_common(len(prototypes), width.n_common)
 
     def make_pass(self) -> tuple[float, int]:
         """Make one pass; return by which share the cost has fallen, and the number of moves."""
-        before, k = self.judged.cost, len(self.prototypes)
-        by_slot = RowsBySlot.of(self.judged.slots, k)
-        moved = self._make_moves(by_slot, self._proposals(by_slot))
+        judged, k = self.judged, len(self.prototypes)
+        before, common = judged.summed, judged.common
+        by_slot = RowsBySlot.of(judged.slots, k)
+        moved, relocated = self._make_moves(by_slot, self._proposals(by_slot))
         n_moves = int(moved.sum())
+        self._is_active = np.ones(k, dtype=bool)
         if n_moves:
             sources = self.oracle.sources(self.prototypes)
-            self._is_active = self.judged.refresh(sources, moved, self.width.n_common)
-            self.pool.update(moved, None)
-        else:
-            self._is_active[:] = True
-        return (1 - self.judged.cost / before if before > 0 else 0.0), n_moves
+            self._is_active = judged.refresh(sources, moved, self.width.n_common)
+            self.pool.update(self._is_active, relocated, common)
+        return (1 - judged.summed / before if before > 0 else 0.0), n_moves
 
     def _candidates(self) -> Positions:
         k, width = len(self.prototypes), self.width
@@ -131,20 +114,23 @@ class LocalSearch:
         width, judged = self.width, self.judged
         cells = np.flatnonzero(own.n_own > width.n_candidates)
         scores = gaps.copy()
+        there = RowsBySlot.of(judged.slots[:, :1], len(self.prototypes))
+        cells = cells[there.n_own[cells] > 0]
         if len(cells) == 0:
             return scores
-        there = RowsBySlot.of(judged.slots[:, :1], len(self.prototypes))
-        n = there.n_own[cells]
-        cells = cells[n > 0]
         n = there.n_own[cells]
         at = self._random.integers(n[:, None], size=(len(cells), width.n_probes))
         probes = there.rows[there.starts[cells][:, None] + at].ravel()
         operand, positions = self.pool.operand(own.rows)
-        patches, _ = row_patches(positions, own.own_ranges(cells), probes, np.full(len(cells), width.n_probes))
+        n_probes = np.full(len(cells), width.n_probes)
+        patches, _ = row_patches(positions, own.own_ranges(cells), probes, n_probes)
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
-            rows = np.concatenate([own.rows[a:b] for a, b in zip(patches.first[run], patches.last[run])])
-            scores[rows] = values.reshape(-1, width.n_probes).sum(axis=1)
+            sums = values.reshape(-1, width.n_probes).sum(axis=1)
+            n_rows = patches.last[run] - patches.first[run]
+            ends = np.cumsum(n_rows)
+            for begin, end, first in zip(ends - n_rows, ends, patches.first[run], strict=True):
+                scores[own.rows[first : first + end - begin]] = sums[begin:end]
 
         self.oracle.visit_patches(patches, operand, judged.targets, visit, are_targets=False)
         return scores
@@ -166,8 +152,7 @@ class LocalSearch:
             gains=np.zeros(k),
             replacements=np.full(k, -1),
             changes=np.zeros(k),
-            added=np.empty(len(by_slot.rows), dtype=self.oracle.dtype),
-            replaced=np.empty(len(by_slot.rows), dtype=self.oracle.dtype),
+            values=np.empty((2, len(by_slot.rows)), dtype=self.oracle.dtype),
         )
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
@@ -187,7 +172,7 @@ class LocalSearch:
             )
             if is_open is not None:
                 changes[run][~is_open[which[run]]] = np.inf
-            kept = proposals.added, proposals.replaced
+            kept = proposals.values
             kernels.keep_best(
                 values, *place, changes[run], gains[run], n_candidates, best[run], *kept
             )
@@ -221,8 +206,8 @@ class LocalSearch:
     def _measure_again(self, by_slot: RowsBySlot, proposals: Proposals, cells: Ids) -> None:
         """Compute the distances of the best candidates of cells that were judged in pieces."""
         for chosen, out in (
-            (proposals.additions, proposals.added),
-            (proposals.replacements, proposals.replaced),
+            (proposals.additions, proposals.values[0]),
+            (proposals.replacements, proposals.values[1]),
         ):
             operand, positions = self.pool.operand(chosen[cells].astype(np.int32))
             ones = np.ones(len(cells), dtype=np.int64)
@@ -237,10 +222,15 @@ class LocalSearch:
 
             self.oracle.visit_patches(patches, self.judged.targets, operand, visit)
 
-    def _make_moves(self, by_slot: RowsBySlot, proposals: Proposals) -> NDArray[np.bool_]:
-        """Move prototypes to the candidates that lower the cost; return which have moved."""
+    def _make_moves(
+        self, by_slot: RowsBySlot, proposals: Proposals
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Move prototypes to the candidates that lower the cost.
+
+        Return which slots have moved, and which of these to another cell.
+        """
         judged, k, feasibility = self.judged, len(self.prototypes), self._feasibility
-        least = _LEAST * judged.cost * judged.total
+        least = _LEAST * judged.summed
         losses = judged.losses(k)
         order = np.argsort(losses, kind="stable")
         order = order[~self._is_fixed[order]]
@@ -262,7 +252,7 @@ class LocalSearch:
             gains[cells],
             sources,
             feasibility.groups[sources],
-            np.concatenate([proposals.added, proposals.replaced]),
+            proposals.values.ravel(),
             by_slot.starts[cells] + np.repeat([0, n_rows], [len(added), len(replaced)]),
             order,
             losses,
@@ -282,20 +272,19 @@ class LocalSearch:
         )
         has_moved = moved >= 0
         self.prototypes[has_moved] = sources[moved[has_moved]]
-        return has_moved
+        return has_moved, has_moved & (moved < len(added))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proposals:
     """For each cell the best candidate to add and the best to replace its prototype.
 
-    Candidates are positions in the pool. ``added`` and ``replaced`` are their distances to the rows
-    of the cell, at the positions of these rows in `RowsBySlot`.
+    Candidates are positions in the pool. ``values`` are the distances of the rows of a cell to
+    both, at the positions of these rows in `RowsBySlot`.
     """
 
     additions: Ids
     gains: Doubles
     replacements: Ids
     changes: Doubles
-    added: Floats
-    replaced: Floats
+    values: Floats

@@ -1,9 +1,9 @@
-"""The source rows that may become prototypes, each in the cell of the prototype it may replace.
+"""The source rows that may become prototypes, each in the cell whose prototype it may replace.
 
-A source row belongs to the cell whose *representative* it is nearest to: the judged row of the cell
-that is nearest to its prototype. So only dissimilarities of a target row and a source row are
-needed, which every metric has. Where source and target are the same rows, the judged rows are
-source rows too, and their lists say to which cell they belong.
+Where source and target are the same rows, the judged rows are source rows, and their lists say to
+which cell they belong. Otherwise a source row belongs to the cell whose *representative* it is
+nearest to: the judged row of the cell that is nearest to its prototype. So only dissimilarities of
+a target row and a source row are needed, which every metric has.
 """
 
 from __future__ import annotations
@@ -13,35 +13,43 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.kernels import cells as kernels
+from protobandit.foundation.array_types import Floats, Ids
 from protobandit.metrics.operands import Operand
-from protobandit.oracle.oracle import Oracle
-from protobandit.search.drivers.localsearch.judged_rows import (
-    JudgedRows,
+from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
+from protobandit.search.drivers.localsearch.lists import (
     Positions,
     RowsBySlot,
+    insert,
     row_patches,
 )
 
 
 class Pool(Protocol):
-    """Source rows that may become prototypes.
+    """Source rows that may become prototypes."""
 
-    Attributes
-    ----------
-    ids
-        The source rows.
-    slots, gaps
-        For each of them the slot of its cell, and its distance to the representative of the cell.
-    """
+    @property
+    def ids(self) -> Ids:
+        """Return the source rows."""
+        ...
 
-    ids: Ids
-    slots: Positions
-    gaps: Floats
+    @property
+    def slots(self) -> Positions:
+        """Return the slot of the cell of each row."""
+        ...
 
-    def update(self, moved: NDArray[np.bool_], common: Positions | None) -> None:
-        """Assign rows to cells again after some prototypes have moved."""
+    @property
+    def gaps(self) -> Floats:
+        """Return how far each row is from its cell."""
+        ...
+
+    def update(
+        self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
+    ) -> None:
+        """Assign rows to cells again, after the cells ``is_active`` have changed.
+
+        The prototypes of slots ``relocated`` have left their cells, which have gone to their
+        neighbours; ``before`` were the common slots then.
+        """
         ...
 
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
@@ -50,11 +58,14 @@ class Pool(Protocol):
 
 
 class JudgedPool:
-    """The judged rows, where these are source rows too."""
+    """The judged rows, where these are source rows."""
 
     def __init__(self, judged: JudgedRows) -> None:
         self._judged = judged
-        self.ids = judged.ids
+
+    @property
+    def ids(self) -> Ids:
+        return self._judged.ids
 
     @property
     def slots(self) -> Positions:
@@ -64,8 +75,99 @@ class JudgedPool:
     def gaps(self) -> Floats:
         return self._judged.gaps[:, 0]
 
-    def update(self, moved: NDArray[np.bool_], common: Positions | None) -> None:
+    def update(
+        self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
+    ) -> None:
         pass
 
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
         return self._judged.targets, positions
+
+
+class SourcePool:
+    """Source rows that are not judged rows.
+
+    Parameters
+    ----------
+    ids
+        The source rows.
+    k
+        The number of slots.
+    is_held
+        Whether the rows are kept in memory. Otherwise the source is read once per pass.
+    """
+
+    def __init__(self, judged: JudgedRows, ids: Ids, k: int, *, is_held: bool) -> None:
+        self._judged, self._k = judged, k
+        self._ids = ids
+        self._held = judged.oracle.sources(ids) if is_held else None
+        self._slots = np.empty((len(ids), 1), dtype=np.int32)
+        self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
+        self._assign()
+
+    @property
+    def ids(self) -> Ids:
+        return self._ids
+
+    @property
+    def slots(self) -> Positions:
+        return self._slots[:, 0]
+
+    @property
+    def gaps(self) -> Floats:
+        return self._gaps[:, 0]
+
+    def operand(self, positions: Positions) -> tuple[Operand, Positions]:
+        if self._held is not None:
+            return self._held, positions
+        some, at = np.unique(positions, return_inverse=True)
+        return self._judged.oracle.sources(self._ids[some]), at.astype(np.int32)
+
+    def _assign(self) -> None:
+        """Compare all rows of the pool with the representatives of all cells."""
+        cells, rows = self._judged.representatives(self._k)
+
+        def visit(block: Floats, tile: slice) -> None:
+            nearest = block.argmin(axis=1)
+            self._slots[tile, 0] = cells[nearest]
+            self._gaps[tile, 0] = block[np.arange(len(block)), nearest]
+
+        self._judged.oracle.visit(self._ids, self._judged.targets.take(rows), visit)
+
+    def update(
+        self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
+    ) -> None:
+        if self._held is None:
+            self._assign()
+            return
+        judged, common = self._judged, self._judged.common
+        cells, rows = judged.representatives(self._k)
+        representative = np.full(self._k, -1, dtype=np.int32)
+        representative[cells] = rows
+        if before.shape[1] > 1:
+            heir = np.where(relocated & (before[:, 1] >= 0), before[:, 1], np.arange(self._k))
+            self._slots[:, 0] = heir[self._slots[:, 0]]
+            is_active = is_active | np.isin(np.arange(self._k), heir[relocated])
+        own = RowsBySlot.of(self._slots, self._k)
+        wanted = (common >= 0) & (representative[common] >= 0)
+        wanted &= (is_active & (own.n_own > 0))[:, None]
+        active = np.flatnonzero(wanted.any(axis=1))
+        slots = common[wanted]
+        patches, _ = row_patches(
+            own.rows,
+            own.own_ranges(active),
+            representative[slots],
+            wanted.sum(axis=1)[active],
+        )
+        has_changed = wanted.any(axis=1)[self._slots[:, 0]]
+        self._slots[has_changed], self._gaps[has_changed] = -1, np.inf
+        insert(
+            judged.oracle,
+            patches,
+            self._held,
+            judged.targets,
+            slots,
+            self._slots,
+            self._gaps,
+            are_targets=False,
+        )

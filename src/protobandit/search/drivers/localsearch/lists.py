@@ -1,0 +1,120 @@
+"""Lists of near prototypes, grouped by slot, and the patches in which they are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protobandit.foundation.array_types import Floats, Ids
+from protobandit.kernels import cells as kernels
+from protobandit.metrics.operands import Operand
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.patches import Patches
+
+_ROWS = 1 << 13  # of one patch
+
+Positions: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsBySlot:
+    """Rows grouped by the slots in their lists, as `kernels.cells` describes them."""
+
+    starts: Ids
+    rows: Positions
+    n_own: Ids
+
+    @classmethod
+    def of(cls, slots: Positions, k: int) -> RowsBySlot:
+        """Return the rows with these lists, grouped."""
+        starts, n_own = np.empty(k + 1, dtype=np.int64), np.empty(k, dtype=np.int64)
+        rows = np.empty(slots.size, dtype=np.int32)
+        kernels.group_by_slot(np.ascontiguousarray(slots), starts, rows, n_own)
+        return cls(starts, rows, n_own)
+
+    def of_slot(self, slot: int) -> Positions:
+        """Return the rows that have this slot in their lists."""
+        return self.rows[self.starts[slot] : self.starts[slot + 1]]
+
+    def ranges(self, cells: Ids) -> tuple[Ids, Ids]:
+        """Return where the rows with these slots in their lists begin and end."""
+        return self.starts[cells], self.starts[cells + 1]
+
+    def own_ranges(self, cells: Ids) -> tuple[Ids, Ids]:
+        """Return where the rows of these cells begin and end."""
+        return self.starts[cells], self.starts[cells] + self.n_own[cells]
+
+
+def empty_lists(oracle: Oracle, n: int, n_near: int) -> tuple[Positions, Floats]:
+    """Return lists without entries."""
+    slots = np.full((n, n_near), -1, dtype=np.int32)
+    return slots, np.full((n, n_near), np.inf, dtype=oracle.dtype)
+
+
+def nearest_lists(
+    oracle: Oracle, ids: Ids, prototypes: Ids, n_near: int
+) -> tuple[Positions, Floats]:
+    """Return the nearest prototypes of each target row, by comparing with all prototypes."""
+    slots, gaps = empty_lists(oracle, len(ids), n_near)
+
+    def visit(block: Floats, cut: slice) -> None:
+        kernels.insert_block(block, slots[cut], gaps[cut])
+
+    is_whole = len(ids) == len(oracle.problem.target) and bool((np.diff(ids) == 1).all())
+    oracle.each_chunk(prototypes, visit, None if is_whole else ids)
+    return slots, gaps
+
+
+def insert(
+    oracle: Oracle,
+    patches: Patches,
+    rows: Operand,
+    candidates: Operand,
+    candidate_slots: Positions,
+    slots: Positions,
+    gaps: Floats,
+    *,
+    are_targets: bool = True,
+) -> None:
+    """Insert the candidates of patches into lists that have something farther, or nothing.
+
+    ``candidate_slots`` are the slots of the candidates of all patches. A row is in one patch.
+    """
+
+    def visit(values: Floats, at: Ids, run: slice) -> None:
+        kernels.insert_patches(
+            values,
+            at[:-1],
+            patches.first[run],
+            patches.last[run],
+            patches.row_ids,
+            candidate_slots,
+            patches.begin[run],
+            patches.end[run],
+            slots,
+            gaps,
+        )
+
+    oracle.visit_patches(patches, rows, candidates, visit, are_targets=are_targets)
+
+
+def row_patches(
+    rows: Positions, ranges: tuple[Ids, Ids], candidates: Positions, n_candidates: Ids
+) -> tuple[Patches, Ids]:
+    """Return patches that compare ranges of rows with candidates.
+
+    ``ranges`` are the first and last positions in ``rows``; ``candidates`` are those of all ranges,
+    one after the other, ``n_candidates`` their numbers. Long ranges are cut into pieces; the second
+    result is the range of each patch.
+    """
+    first, last = ranges
+    ends = np.cumsum(n_candidates)
+    n_pieces = np.maximum(1, -(-(last - first) // _ROWS))
+    which = np.repeat(np.arange(len(first)), n_pieces)
+    piece = np.arange(len(which)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
+    start = first[which] + piece * _ROWS
+    stop = np.minimum(start + _ROWS, last[which])
+    return Patches(rows, start, stop, candidates, (ends - n_candidates)[which], ends[which]), which

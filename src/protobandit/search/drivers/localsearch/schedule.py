@@ -1,0 +1,207 @@
+"""The stages of local search: how many rows, how many passes, and what these cost.
+
+Constants were chosen on Gaussian clusters of Zipf sizes (10^5 and 10^6 rows, 64 columns) with other
+seeds than those of the published comparison. Measured there, cost and seconds on two cores:
+
+- judging on lists of 2, 3, 4 and 6 prototypes: 6.084, 6.076, 6.071, 6.068 (k = 1,000);
+- candidates that are central in their cell instead of near its prototype: 6.012 -> 5.994 (10^6
+  rows, k = 1,000) and 6.882 -> 6.826 (k = 100); 8, 16 or 32 probes make no difference;
+- k = 10,000 of 10^5 rows, lists of 6, 8 and 12: 5.039, 5.030, 5.018: with few rows per cell longer
+  lists cost little, since there are few candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from protobandit.search.drivers.localsearch.prototype_index import (
+    AROUND,
+    LEAST_PROTOTYPES,
+    n_pivots_of,
+)
+
+_FIRST_ROWS = 100  # judged rows per prototype of the first stage
+_LEAST_ROWS = 1 << 15  # judged rows of the first stage, if there are so many
+_GROWTH = 8  # at most, from one stage to the next
+_MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the effort
+_MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
+_BALANCED = 2.5
+_CANDIDATES, _DRAWN, _PROBES, _COMMON = 32, 8, 16, 24
+_SHORTEST_LIST, _LONGEST_LIST = 3, 16
+_HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
+_PASSES = 0.75  # share of the passes that are made before the gain is small
+_ACTIVE = 0.7  # share of cells that a pass judges, on average over a stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Width:
+    """How many rows and prototypes a pass compares.
+
+    ``n_near`` is the length of the lists, ``n_candidates`` the number of candidates per cell, of
+    which ``n_drawn`` are drawn in proportion to their distance, ``n_probes`` the number of judged
+    rows by which central rows are found, and ``n_common`` the number of prototypes near a cell.
+    """
+
+    n_near: int
+    n_candidates: int = _CANDIDATES
+    n_drawn: int = _DRAWN
+    n_probes: int = _PROBES
+    n_common: int = _COMMON
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Passes on one set of judged rows.
+
+    Moves are judged on ``n_rows`` target rows. ``n_sources`` source rows may become prototypes;
+    ``are_judged`` is whether these are the judged rows, and ``is_held`` whether they are kept in
+    memory (otherwise they are read once per pass). The prototypes are assigned ``n_rounds`` times,
+    each time with up to ``n_passes`` passes; a round ends when a pass lowers the cost by less than
+    ``least_gain`` of it.
+    """
+
+    n_rows: int
+    n_sources: int
+    are_judged: bool
+    is_held: bool
+    width: Width
+    n_rounds: int
+    n_passes: int
+    least_gain: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The size of a problem, as far as stages depend on it.
+
+    ``is_same`` is whether source and target are the same rows, ``is_indexed`` whether prototypes
+    can be found by an index. ``row_bytes`` are those of a prepared row, ``itemsize`` of a distance.
+    """
+
+    n_source: int
+    n_target: int
+    k: int
+    is_same: bool
+    is_indexed: bool
+    row_bytes: float
+    itemsize: int
+
+    def stages(self, effort: float, most_rows: int | None = None) -> tuple[Stage, ...]:
+        """Return the stages of a search; ``most_rows`` bounds the number of judged rows."""
+        k = self.k
+        most = min(self.n_target, max(_LEAST_ROWS, math.ceil(_MOST_ROWS * k * effort / _BALANCED)))
+        most = min(most, max(math.ceil(_MOST_JUDGED * effort / _BALANCED), 10 * k))
+        if most_rows is not None:
+            most = max(1, min(most, most_rows))
+        sizes = [most]
+        least = max(_LEAST_ROWS, _FIRST_ROWS * k)
+        while sizes[0] > 2 * least:
+            sizes.insert(0, max(least, sizes[0] // _GROWTH))
+        stages = [self._stage(n_rows, effort, is_last=n_rows == most) for n_rows in sizes]
+        n_drawn = stages[-1].n_sources
+        if n_drawn < self.n_source:
+            stages.append(self._reading_stage(stages[-1]))
+        return tuple(stages)
+
+    def _stage(self, n_rows: int, effort: float, *, is_last: bool) -> Stage:
+        n_sources = n_rows if self.is_same else min(self.n_source, n_rows)
+        per_cell = max(1.0, n_sources / self.k)
+        length = 4.0 * math.sqrt(effort) * max(1.0, _CANDIDATES / per_cell) ** 0.7
+        n_near = min(self.k, max(_SHORTEST_LIST, min(_LONGEST_LIST, round(length))))
+        return Stage(
+            n_rows=n_rows,
+            n_sources=n_sources,
+            are_judged=self.is_same,
+            is_held=True,
+            width=Width(n_near=n_near),
+            n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
+            n_passes=max(3, round(6 * math.sqrt(effort))) if is_last else 8,
+            least_gain=1e-3 / effort if is_last else 2e-3,
+        )
+
+    def _reading_stage(self, last: Stage) -> Stage:
+        """Return the stage in which all source rows take part, where they did not before."""
+        return replace(
+            last,
+            n_sources=self.n_source,
+            are_judged=False,
+            is_held=self.n_source * self.row_bytes <= _HELD_BYTES,
+            n_rounds=1,
+            n_passes=2,
+        )
+
+    def assignment_evaluations(self, stage: Stage) -> int:
+        """Return the evaluations that assigning the rows of a stage to prototypes has."""
+        own = 0 if stage.are_judged else stage.n_sources * self.k
+        if self.k < LEAST_PROTOTYPES or not self.is_indexed:
+            return stage.n_rows * self.k + own
+        n_pivots = n_pivots_of(self.k)
+        around = math.ceil(AROUND * self.k / n_pivots)
+        compared = (stage.n_rows + self.k + n_pivots) * n_pivots + stage.n_rows * around
+        return compared + own
+
+    def pass_evaluations(self, stage: Stage) -> int:
+        """Return about how many evaluations a pass over all cells has."""
+        width, per_cell = stage.width, stage.n_sources / self.k
+        n_candidates = min(width.n_candidates, per_cell)
+        n_probed = stage.n_sources * width.n_probes if per_cell > width.n_candidates else 0
+        judged = stage.n_rows * (width.n_near * n_candidates + width.n_common / 2)
+        return round(judged + n_probed + self._update_evaluations(stage) / 2)
+
+    def most_pass_evaluations(self, stage: Stage) -> int:
+        """Return a number of evaluations that a pass does not exceed."""
+        width = stage.width
+        # Cells that were judged in pieces compute the distances of their two best candidates again.
+        judged = stage.n_rows * (width.n_near * (width.n_candidates + 2) + width.n_common)
+        probed = stage.n_sources * width.n_probes
+        return judged + probed + self._update_evaluations(stage)
+
+    def _update_evaluations(self, stage: Stage) -> int:
+        if stage.are_judged:
+            return 0
+        return stage.n_sources * (stage.width.n_common if stage.is_held else self.k)
+
+    def evaluations(self, stages: Sequence[Stage]) -> int:
+        """Return about how many evaluations all stages have."""
+        return sum(
+            stage.n_rounds
+            * (
+                self.assignment_evaluations(stage)
+                + round(_PASSES * stage.n_passes * _ACTIVE * self.pass_evaluations(stage))
+            )
+            for stage in stages
+        )
+
+    def most_evaluations(self, stages: Sequence[Stage]) -> int:
+        """Return a number of evaluations that all stages do not exceed."""
+        return sum(
+            stage.n_rounds
+            * (
+                self._most_assignment(stage)
+                + stage.n_passes * self.most_pass_evaluations(stage)
+            )
+            for stage in stages
+        )
+
+    def _most_assignment(self, stage: Stage) -> int:
+        own = 0 if stage.are_judged else stage.n_sources * self.k
+        n_pivots = n_pivots_of(self.k)
+        # In the worst case all prototypes belong to a few pivots.
+        extra = (stage.n_rows + self.k + n_pivots) * n_pivots if self.k >= LEAST_PROTOTYPES else 0
+        return stage.n_rows * self.k + extra + own
+
+    def memory(self, stages: Sequence[Stage]) -> int:
+        """Return the bytes that the largest stage keeps."""
+        return max(self._stage_memory(stage) for stage in stages)
+
+    def _stage_memory(self, stage: Stage) -> int:
+        lists = stage.n_rows * stage.width.n_near * (4 + self.itemsize)
+        grouped = stage.n_rows * stage.width.n_near * (4 + 2 * self.itemsize)
+        rows = stage.n_rows * (self.row_bytes + 24)
+        sources = 0.0 if stage.are_judged else stage.n_sources * (12 + self.itemsize)
+        if not stage.are_judged and stage.is_held:
+            sources += stage.n_sources * self.row_bytes
+        cells = self.k * (8 * stage.width.n_candidates * 4 + 3 * self.row_bytes)
+        return round(2 * lists + grouped + 1.5 * rows + sources + cells + 2 * self.n_source)

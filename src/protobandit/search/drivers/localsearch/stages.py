@@ -1,0 +1,132 @@
+"""Local search in stages: on few rows first, then on more.
+
+A checkpoint has the prototypes at the start of a round, from which everything else follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import weights_or_ones
+from protobandit.foundation.observer import Halt
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.target_orders import TargetOrder
+from protobandit.search.control import SavedState, SearchControl
+from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
+from protobandit.search.drivers.localsearch.local_search import LocalSearch
+from protobandit.search.drivers.localsearch.pools import JudgedPool, Pool, SourcePool
+from protobandit.search.drivers.localsearch.schedule import Size, Stage
+from protobandit.search.drivers.random_rows import random_rows
+
+_STATE = "local search"
+
+
+@dataclass(eq=False)
+class Found:
+    """What the stages have found so far.
+
+    ``mass`` is the weight of the judged rows that each prototype serves. ``n_rows`` is the number
+    of judged rows of the last stage, ``n_moves`` and ``n_passes`` those of all stages.
+    """
+
+    prototypes: Ids
+    mass: Doubles
+    n_rows: int = 0
+    n_moves: int = 0
+    n_passes: int = 0
+
+
+def run_stages(
+    oracle: Oracle,
+    order: TargetOrder,
+    weights: Doubles | None,
+    stages: Sequence[Stage],
+    size: Size,
+    random: np.random.Generator,
+    control: SearchControl,
+) -> Found:
+    """Return the prototypes after all stages, or when something ends the search.
+
+    ``order`` are the target rows to read, ``weights`` those of all target rows unless the order
+    accounts for them.
+    """
+    problem = oracle.problem
+    k, n_target = problem.k, len(problem.target)
+    saved = control.states.restore(_STATE)
+    if saved is None:
+        start = random_rows(problem.feasibility, k, random)
+        found, first = Found(start, np.zeros(k)), (0, 0)
+    else:
+        values = saved.values
+        found = Found(saved.arrays["prototypes"], saved.arrays["mass"], *values["counts"])
+        first = values["stage"], values["round"]
+    every = [(s, r) for s, stage in enumerate(stages) for r in range(stage.n_rounds)]
+    for s, r in every[every.index(first) :]:
+        stage = stages[s]
+        if found.n_passes and not control.allows(size.assignment_evaluations(stage)):
+            break
+        if control.states.is_active:
+            counts = [found.n_rows, found.n_moves, found.n_passes]
+            arrays = {"prototypes": found.prototypes.copy(), "mass": found.mass.copy()}
+            state = SavedState({"stage": s, "round": r, "counts": counts}, arrays)
+            control.states.save(_STATE, state)
+        try:
+            is_whole = stage.n_rows == n_target
+            ids = np.arange(n_target) if is_whole else np.sort(order.read(0, stage.n_rows))
+            own = weights_or_ones(problem.weights if is_whole else weights, n_target)[ids]
+            if not own.any():  # no row of the sample counts
+                own = np.ones(len(ids))
+            doing = f"stage {s + 1} of {len(stages)}"
+            control.report(doing)
+            judged = JudgedRows.assigned(
+                oracle, ids, own, found.prototypes, stage.width.n_near, random
+            )
+            pool = _pool(judged, stage, random)
+            search = LocalSearch(judged, pool, found.prototypes, stage.width, random)
+            is_over = _make_passes(search, stage, size, found, control, doing)
+        except Halt:
+            if not found.n_passes:
+                raise
+            control.stop()
+            break
+        if is_over:
+            break
+    return found
+
+
+def _pool(judged: JudgedRows, stage: Stage, random: np.random.Generator) -> Pool:
+    if stage.are_judged:
+        return JudgedPool(judged)
+    n_source, n = len(judged.oracle.problem.source), stage.n_sources
+    is_whole = n == n_source
+    ids = np.arange(n) if is_whole else np.sort(random.choice(n_source, n, replace=False))
+    k = judged.oracle.problem.k
+    return SourcePool(judged, ids, k, is_held=stage.is_held)
+
+
+def _make_passes(
+    search: LocalSearch,
+    stage: Stage,
+    size: Size,
+    found: Found,
+    control: SearchControl,
+    doing: str,
+) -> bool:
+    """Make the passes of one round; return whether something ends the search."""
+    k = len(search.prototypes)
+    for n in range(stage.n_passes):
+        if found.n_passes and not control.allows(size.most_pass_evaluations(stage)):
+            return True
+        control.report(f"{doing}, pass {n + 1}", n_picked=k, cost=search.judged.cost)
+        gain, n_moves = search.make_pass()
+        found.prototypes = search.prototypes
+        found.n_rows, found.n_moves = stage.n_rows, found.n_moves + n_moves
+        found.n_passes += 1
+        found.mass = np.bincount(search.judged.slots[:, 0], search.judged.weights, minlength=k)
+        if gain < stage.least_gain:
+            return False
+    return False

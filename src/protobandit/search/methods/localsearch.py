@@ -1,0 +1,197 @@
+"""LocalSearch: moves of single prototypes on cells, for many rows and many prototypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
+from protobandit.oracle.target_orders import draw_rows
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import Problem
+from protobandit.search.control import SearchControl
+from protobandit.search.drivers.localsearch.prototype_index import can_index
+from protobandit.search.drivers.localsearch.schedule import Size, Stage
+from protobandit.search.drivers.localsearch.stages import Found, run_stages
+from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.table_greedy import order_on_table
+from protobandit.search.methods.lazybandit import as_level, larger_effort, target_order
+from protobandit.search.methods.memory import prepared_bytes, row_bytes
+from protobandit.search.methods.method import Method, Schedule, reductions
+from protobandit.search.objectives.coverage import assigned_coverage
+
+_ORDER_ROWS = 50  # rows per prototype on which the order is computed, at most
+_ORDER_ENTRIES = 1 << 26  # distances for the order, at most
+_SMALL_BYTES = 8_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSearch(Method):
+    """Moves of single prototypes, judged on the rows near them (for many rows and any k).
+
+    Every target row has a list of its nearest prototypes. A pass over the source judges candidates
+    for each cell, the rows served by one prototype: does the cost fall if the candidate replaces
+    the prototype, or if a prototype that matters little elsewhere moves here? Every move that is
+    made lowers the cost on the judged rows. Stages judge on more and more target rows; in the last
+    one all source rows take part. Nothing of the size |S| x rows is kept.
+
+    Evaluations: per pass about 32 times the length of the lists (3 to 16) for each judged row, and
+    k for each row to find its nearest prototypes (8 sqrt(k) from k = 2,000 on, by an index).
+    Memory: the judged rows and their lists. The cost is exact if all target rows were judged.
+
+    The order of the prototypes is that of their greedy gains on a sample of the target.
+
+    Parameters
+    ----------
+    effort
+        "fast" (1), "balanced" (2.5), "thorough" (6), or a number: the number of judged rows grows
+        in proportion, the length of the lists and the number of passes with its square root.
+    """
+
+    name: ClassVar[str] = "localsearch"
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    effort: str | float = "balanced"
+
+    def __post_init__(self) -> None:
+        as_level(self.effort)
+
+    @property
+    def level(self) -> float:
+        """Return the effort as a number."""
+        return as_level(self.effort)
+
+    def with_more_effort(self) -> LocalSearch:
+        return replace(self, effort=larger_effort(self.effort))
+
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        size = _size_of(problem)
+        wanted = size.stages(self.level)
+        stages = _affordable(size, limits, self.level, wanted)
+        n_order = _n_order_rows(problem) * problem.k
+        return Schedule(
+            evaluations=size.evaluations(stages) + n_order,
+            most_evaluations=size.most_evaluations(stages) + n_order,
+            memory=_memory(size, stages, problem),
+            is_rough=True,
+            stages=stages,
+            reductions=reductions(
+                target_rows=(stages[-1].n_rows, wanted[-1].n_rows),
+                source_rows=(stages[-1].n_sources, wanted[-1].n_sources),
+            ),
+        )
+
+    def least_evaluations(self, problem: Problem) -> int:
+        return problem.k
+
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        stages = schedule.stages
+        order, weights = target_order(oracle, [stage.n_rows for stage in stages], random)
+        with oracle.during("swap"):
+            found = run_stages(
+                oracle, order, weights, stages, _size_of(oracle.problem), random, control
+            )
+            prototypes, gains, n_rows = _ordered(oracle, found, random)
+        is_whole = found.n_rows == len(oracle.problem.target)
+        coverage = None
+        if is_whole and control.stopped is None and control.limits.evaluations is None:
+            control.report("assigning the target")
+            with oracle.during("assign"):
+                coverage = assigned_coverage(oracle, prototypes)
+        remark = _remark(found, control, n_rows, len(oracle.problem.target))
+        for i, prototype in enumerate(prototypes):
+            is_last = i + 1 == len(prototypes)
+            yield Pick(
+                arms=np.array([prototype]),
+                gains=gains[i : i + 1],
+                objective=coverage if is_last else None,
+                before=None,
+                is_proven=False,
+                remark=remark if is_last else "",
+            )
+
+
+def _remark(found: Found, control: SearchControl, n_rows: int, n_target: int) -> str:
+    moves = f"{found.n_moves:,} moves in {found.n_passes} passes"
+    parts = [f"The search made {moves}, judged on {found.n_rows:,} target rows."]
+    if control.stopped is not None:
+        parts = [f"The search was stopped by {control.stopped} after {moves}."]
+    if n_rows < n_target:
+        parts.append(f"The order of the prototypes was computed on {n_rows:,} target rows.")
+    return " ".join(parts)
+
+
+def _size_of(problem: Problem) -> Size:
+    return Size(
+        n_source=len(problem.source),
+        n_target=len(problem.target),
+        k=problem.k,
+        is_same=problem.target is problem.source,
+        is_indexed=can_index(problem.metric),
+        row_bytes=row_bytes(problem.target),
+        itemsize=problem.distance_dtype.itemsize,
+    )
+
+
+def _affordable(
+    size: Size, limits: Limits, effort: float, wanted: tuple[Stage, ...]
+) -> tuple[Stage, ...]:
+    """Return the stages that the limits allow, by judging fewer rows."""
+
+    def is_within(stages: tuple[Stage, ...]) -> bool:
+        n = limits.evaluations
+        return size.memory(stages) <= limits.memory_budget and (
+            n is None or size.evaluations(stages) <= n
+        )
+
+    if is_within(wanted):
+        return wanted
+    low, high = 1, wanted[-1].n_rows
+    while high - low > 1 + low // 100:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_within(size.stages(effort, middle)) else (low, middle)
+    return size.stages(effort, low)
+
+
+def _memory(size: Size, stages: tuple[Stage, ...], problem: Problem) -> int:
+    order = _n_order_rows(problem) * problem.k * size.itemsize
+    return max(size.memory(stages), 2 * order) + prepared_bytes(problem) + _SMALL_BYTES
+
+
+def _n_order_rows(problem: Problem) -> int:
+    """Return the number of target rows on which the order is computed."""
+    most = max(1, _ORDER_ENTRIES // problem.k)
+    return min(len(problem.target), _ORDER_ROWS * problem.k, most)
+
+
+def _ordered(
+    oracle: Oracle, found: Found, random: np.random.Generator
+) -> tuple[Ids, Doubles, int]:
+    """Return the prototypes by greedy gain, their gains, and on how many rows.
+
+    Prototypes without a gain on these rows follow by their mass.
+    """
+    problem, prototypes = oracle.problem, found.prototypes
+    n, n_target = _n_order_rows(problem), len(problem.target)
+    if n == n_target:
+        rows, weights = np.arange(n), problem.target_weights
+    else:
+        rows, weights = draw_rows(n_target, problem.weights, n, random), np.ones(n)
+    matrix = oracle.distances(prototypes, oracle.targets(rows))
+    table = FullTable(oracle=oracle, arms=prototypes, matrix=matrix)
+    is_fixed = prototypes == problem.feasibility.fixed[:, None]
+    first, gains = order_on_table(table, weights, is_fixed.argmax(axis=1))
+    rest = np.setdiff1d(np.arange(len(prototypes)), first)
+    rest = rest[np.argsort(-found.mass[rest], kind="stable")]
+    every = np.concatenate([first, rest])
+    return prototypes[every], np.append(gains, np.zeros(len(rest))), n
