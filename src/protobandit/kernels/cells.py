@@ -27,6 +27,8 @@ from protobandit.kernels.jit import kernel
 
 Slots = NDArray[np.int32]
 
+_SUMMED = 64  # rows whose sums are computed in the precision of the distances
+
 
 def insert_block_reference(block: Floats, slots: Slots, gaps: Floats) -> None:
     """Make lists of the nearest slots; ``block[h, j]`` is the distance of row j to slot h."""
@@ -38,15 +40,17 @@ def insert_block_reference(block: Floats, slots: Slots, gaps: Floats) -> None:
 
 @kernel(insert_block_reference)
 def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
-    n = slots.shape[1]
-    for j in range(block.shape[1]):
+    n, n_rows = slots.shape[1], block.shape[1]
+    farthest = np.full(n_rows, np.inf, block.dtype)
+    for j in range(n_rows):
         for q in range(n):
             slots[j, q] = -1
             gaps[j, q] = np.inf
     for h in range(block.shape[0]):
-        for j in range(block.shape[1]):
-            value = block[h, j]
-            if value < gaps[j, n - 1]:
+        line = block[h]
+        for j in range(n_rows):
+            value = line[j]
+            if value < farthest[j]:
                 q = n - 1
                 while q > 0 and gaps[j, q - 1] > value:
                     gaps[j, q] = gaps[j, q - 1]
@@ -54,6 +58,7 @@ def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
                     q -= 1
                 gaps[j, q] = value
                 slots[j, q] = h
+                farthest[j] = gaps[j, n - 1]
 
 
 def group_by_slot_reference(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> None:
@@ -281,26 +286,36 @@ def judge(  # type: ignore[no-untyped-def]
     values, at, first, last, cells, rows, slots, gaps, weights, n_candidates, changes, gains
 ):
     m = gaps.shape[1]
-    zero = gaps.dtype.type(0)
+    zero, most = gaps.dtype.type(0), 0
+    for p in range(len(cells)):
+        most = max(most, n_candidates[p])
+    # Sums of a few rows in the precision of the distances, which SIMD computes at full width.
+    change, gain = np.empty(most, gaps.dtype), np.empty(most, gaps.dtype)
     for p in range(len(cells)):
         n = n_candidates[p]
-        change, gain = changes[p], gains[p]
         for h in range(n):
-            change[h] = 0.0
-            gain[h] = 0.0
-        line = at[p]
-        for i in range(first[p], last[p]):
-            j = rows[i]
-            D = gaps[j, 0]
-            limit = D
-            if slots[j, 0] == cells[p]:
-                limit = gaps[j, 1] if m > 1 else gaps.dtype.type(np.inf)
-            weight = weights[j]
+            changes[p, h] = 0.0
+            gains[p, h] = 0.0
+        for start in range(first[p], last[p], _SUMMED):
             for h in range(n):
-                saved = D - values[line + h]
-                change[h] -= weight * max(saved, D - limit)
-                gain[h] += weight * max(saved, zero)
-            line += n
+                change[h] = zero
+                gain[h] = zero
+            stop = min(start + _SUMMED, last[p])
+            for i in range(start, stop):
+                j = rows[i]
+                D = gaps[j, 0]
+                least = zero
+                if slots[j, 0] == cells[p]:
+                    least = D - gaps[j, 1] if m > 1 else gaps.dtype.type(-np.inf)
+                weight = gaps.dtype.type(weights[j])
+                line = values[at[p] + (i - first[p]) * n : at[p] + (i + 1 - first[p]) * n]
+                for h in range(n):
+                    saved = D - line[h]
+                    change[h] -= weight * (saved if saved > least else least)
+                    gain[h] += weight * (saved if saved > zero else zero)
+            for h in range(n):
+                changes[p, h] += change[h]
+                gains[p, h] += gain[h]
 
 
 def keep_best_reference(

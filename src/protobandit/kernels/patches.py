@@ -19,6 +19,8 @@ from protobandit.kernels.jit import kernel
 
 Positions = NDArray[np.int32]
 
+_ROWS = 512  # of one product; these rows stay in cache
+
 
 def squares_of_patches_reference(
     rows: Floats,
@@ -45,7 +47,7 @@ def squares_of_patches_reference(
         total = row_norms[some][:, None] + candidate_norms[others]
         with np.errstate(over="ignore", invalid="ignore"):
             values = total - 2.0 * (left @ right.T)
-        is_safe = (values >= tolerance * total) & (values >= floor) & (values <= 3 * total)
+        is_safe = (values >= tolerance * total + floor) & (values <= 3 * total)
         i, h = np.nonzero(~is_safe)
         differences = left[i].astype(np.float64) - right[h]
         values[i, h] = np.einsum("ij,ij->i", differences, differences)
@@ -75,7 +77,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     n_columns = rows.shape[1]
     n_rows, n_candidates = 0, 0
     for p in range(len(at)):
-        n_rows = max(n_rows, last[p] - first[p])
+        n_rows = max(n_rows, min(last[p] - first[p], _ROWS))
         n_candidates = max(n_candidates, end[p] - begin[p])
     left = np.empty((n_rows, n_columns), rows.dtype)
     right = np.empty((n_candidates, n_columns), rows.dtype)
@@ -83,51 +85,56 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     share, small = rows.dtype.type(tolerance), rows.dtype.type(floor)
     two, three, limit = rows.dtype.type(2), rows.dtype.type(3), rows.dtype.type(most)
     for p in range(len(at)):
-        n, k = last[p] - first[p], end[p] - begin[p]
-        if n == 0 or k == 0:
+        k = end[p] - begin[p]
+        if k == 0:
             continue
         for h in range(k):
             c = candidate_ids[begin[p] + h]
             norms[h] = candidate_norms[c]
             for q in range(n_columns):
                 right[h, q] = candidates[c, q]
-        for i in range(n):
-            j = row_ids[first[p] + i]
-            for q in range(n_columns):
-                left[i, q] = rows[j, q]
-        block = out[at[p] : at[p] + n * k].reshape(n, k)
-        if n_columns <= FEW_COLUMNS:
+        for start in range(first[p], last[p], _ROWS):
+            n = min(_ROWS, last[p] - start)
             for i in range(n):
-                for h in range(k):
-                    square = 0.0
-                    for q in range(n_columns):
-                        step = np.float64(left[i, q]) - np.float64(right[h, q])
-                        square += step * step
-                    block[i, h] = min(np.sqrt(square) if is_root else square, most)
-            continue
-        np.dot(left[:n], right[:k].T, block)
-        for i in range(n):
-            # Sums in the precision of the rows are twice as fast, and the guard allows for them.
-            norm = rows.dtype.type(row_norms[row_ids[first[p] + i]])
-            line = block[i]
-            n_safe = 0
-            for h in range(k):
-                total = norm + norms[h]
-                value = total - two * line[h]
-                n_safe += (value >= share * total) & (value >= small) & (value <= three * total)
-                line[h] = value
-            if n_safe < k:
-                for h in range(k):
-                    total = norm + norms[h]
-                    value = line[h]
-                    if not (value >= share * total and value >= small and value <= three * total):
+                j = row_ids[start + i]
+                for q in range(n_columns):
+                    left[i, q] = rows[j, q]
+            there = at[p] + (start - first[p]) * k
+            block = out[there : there + n * k].reshape(n, k)
+            if n_columns <= FEW_COLUMNS:
+                for i in range(n):
+                    for h in range(k):
                         square = 0.0
                         for q in range(n_columns):
                             step = np.float64(left[i, q]) - np.float64(right[h, q])
                             square += step * step
-                        line[h] = square
-            if is_root:
+                        block[i, h] = min(np.sqrt(square) if is_root else square, most)
+                continue
+            np.dot(left[:n], right[:k].T, block)
+            for i in range(n):
+                # Sums in the precision of the rows are twice as fast, and the guard allows for them.
+                norm = rows.dtype.type(row_norms[row_ids[start + i]])
+                line = block[i]
+                n_safe = 0
                 for h in range(k):
-                    line[h] = np.sqrt(line[h])
-            for h in range(k):
-                line[h] = min(line[h], limit)
+                    total = norm + norms[h]
+                    value = total - two * line[h]
+                    is_safe = (value >= share * total + small) & (value <= three * total)
+                    n_safe += is_safe
+                    line[h] = value
+                if n_safe < k:
+                    for h in range(k):
+                        total = norm + norms[h]
+                        value = line[h]
+                        if not (value >= share * total + small and value <= three * total):
+                            square = 0.0
+                            for q in range(n_columns):
+                                step = np.float64(left[i, q]) - np.float64(right[h, q])
+                                square += step * step
+                            line[h] = square
+                if is_root:
+                    for h in range(k):
+                        line[h] = np.sqrt(line[h])
+                if limit < np.inf:
+                    for h in range(k):
+                        line[h] = line[h] if line[h] < limit else limit

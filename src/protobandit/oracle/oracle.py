@@ -21,6 +21,7 @@ Under an active observer long work is done some tasks at a time.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -334,10 +335,14 @@ class Oracle:
         is_dense = isinstance(rows.given, np.ndarray)
         if fill_patches is not None and is_dense:
             load_compiled_blas()
+        buffers = threading.local()
 
         def fill(run: slice) -> None:
             at = patches.at[run.start : run.stop + 1] - patches.at[run.start]
-            values = np.empty(at[-1], dtype=self.dtype)
+            # A new block of this size would often be given new memory, which costs more than its use.
+            if len(getattr(buffers, "values", ())) < at[-1]:
+                buffers.values = np.empty(at[-1], dtype=self.dtype)
+            values = buffers.values[: at[-1]]
             if fill_patches is not None and is_dense:
                 fill_patches(rows, candidates, patches, run, at[:-1], values)
             else:

@@ -69,6 +69,15 @@ class LocalSearch:
         self._is_active = np.ones(len(prototypes), dtype=bool)
         judged.find_common(len(prototypes), width.n_common)
 
+    @property
+    def is_partial(self) -> bool:
+        """Return whether the next pass leaves out cells, those around which nothing has changed."""
+        return not self._is_active.all()
+
+    def include_all_cells(self) -> None:
+        """Let the next pass judge all cells."""
+        self._is_active = np.ones(len(self.prototypes), dtype=bool)
+
     def make_pass(self) -> tuple[float, int]:
         """Make one pass; return by which share the cost has fallen, and the number of moves."""
         judged, k = self.judged, len(self.prototypes)

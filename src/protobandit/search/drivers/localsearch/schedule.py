@@ -117,9 +117,13 @@ class Size:
             is_held=True,
             width=Width(n_near=n_near),
             n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
-            n_passes=max(3, round(6 * math.sqrt(effort))) if is_last else 8,
+            n_passes=self._n_passes(n_rows, effort) if is_last else 8,
             least_gain=1e-3 / effort if is_last else 2e-3,
         )
+
+    def _n_passes(self, n_rows: int, effort: float) -> int:
+        # Few rows allow more passes, and there a cell matters more.
+        return round((20 if n_rows <= _LEAST_ROWS else 6) * math.sqrt(effort))
 
     def _reading_stage(self, last: Stage) -> Stage:
         """Return the stage in which all source rows take part, where they did not before."""

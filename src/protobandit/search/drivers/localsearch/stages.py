@@ -122,11 +122,15 @@ def _make_passes(
         if found.n_passes and not control.allows(size.most_pass_evaluations(stage)):
             return True
         control.report(f"{doing}, pass {n + 1}", n_picked=k, cost=search.judged.cost)
+        was_partial = search.is_partial
         gain, n_moves = search.make_pass()
         found.prototypes = search.prototypes
         found.n_rows, found.n_moves = stage.n_rows, found.n_moves + n_moves
         found.n_passes += 1
         found.mass = np.bincount(search.judged.slots[:, 0], search.judged.weights, minlength=k)
-        if gain < stage.least_gain:
-            return False
+        if gain >= stage.least_gain:
+            continue
+        if not was_partial:
+            break
+        search.include_all_cells()  # with other candidates
     return False
