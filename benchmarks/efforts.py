@@ -121,7 +121,7 @@ def main() -> None:
     options, started = parse(), perf_counter()
     problems = []
     # By default all pairs of a small problem are computed; here small problems are sampled too.
-    with replaced(lazybandit, _AT_ONCE=0, _AT_ONCE_IF_EXPENSIVE=0):
+    with replaced(lazybandit, AT_ONCE=0, _AT_ONCE_IF_EXPENSIVE=0):
         for name in options.only.split(","):
             try:
                 case = CASES[name](options.data)

@@ -59,7 +59,7 @@ ONLY = {
 }
 # Outside libraries beyond NumPy and the standard library, and who may import them.
 MAY_USE = {
-    "foundation": {"joblib", "threadpoolctl"},
+    "foundation": {"joblib", "scipy", "threadpoolctl"},
     "kernels": {"numba", "scipy", "sklearn"},
     "rows": {"pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},

@@ -125,7 +125,7 @@ def look_often(monkeypatch) -> None:
     monkeypatch.setattr(observer, "SMALL_EFFORT", 0)
     monkeypatch.setattr(observer, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(full_swaps, "_CHUNK_ENTRIES", 20 * N_TARGET)
-    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "AT_ONCE", 0)
     monkeypatch.setattr(lazybandit, "_AT_ONCE_IF_EXPENSIVE", 0)
     monkeypatch.setattr(os, "fsync", lambda number: None)
 

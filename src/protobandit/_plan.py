@@ -126,7 +126,7 @@ def plan(
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:
-        chosen, _ = chosen_method(method, problems[0].needs, problems[0].goal)
+        chosen, _ = chosen_method(method, max(problems, key=_n_pairs))
     else:
         chosen, _ = growing_method(method, problems[0], certified)
     schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
@@ -150,6 +150,10 @@ def plan(
         seconds=None if None in times else sum(time for time in times if time),
         left_out=sum(schedule.n_left_out for schedule in schedules),
     )
+
+
+def _n_pairs(problem: Problem) -> int:
+    return problem.n_source * problem.n_target
 
 
 def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None:

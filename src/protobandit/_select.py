@@ -171,5 +171,5 @@ def select(
         return Selection.from_result(
             search_until_certified(problem, grown, certified, settings, remark=remark)
         )
-    chosen, remark = chosen_method(method, problem.needs, problem.goal)
+    chosen, remark = chosen_method(method, problem)
     return Selection.from_result(search(problem, chosen, settings, remark=remark))

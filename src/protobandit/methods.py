@@ -4,6 +4,7 @@
 """
 
 from protobandit.search.methods.alternate import Alternate
+from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.banditpam import BanditPAM
 from protobandit.search.methods.clara import Clara
 from protobandit.search.methods.clarans import Clarans
@@ -15,6 +16,7 @@ from protobandit.search.methods.greedy import (
 )
 from protobandit.search.methods.kcenter import KCenter
 from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.localsearch import LocalSearch
 from protobandit.search.methods.method import Method, Outcome, parameters_of
 from protobandit.search.methods.mmd_critic import MMDCritic
 from protobandit.search.methods.onebatch import OneBatch
@@ -30,6 +32,7 @@ __all__ = [
     "PAM",
     "SEARCHES",
     "Alternate",
+    "Auto",
     "BanditPAM",
     "Clara",
     "Clarans",
@@ -38,6 +41,7 @@ __all__ = [
     "KCenter",
     "LazyBandit",
     "LazyGreedy",
+    "LocalSearch",
     "MMDCritic",
     "Method",
     "OneBatch",

@@ -120,7 +120,7 @@ def test_a_race_stays_within_its_limit(shape, n_source, n_target, k):
 @pytest.mark.parametrize("k", [2, 10, 25])
 def test_a_race_with_finalists_stays_within_its_limit(monkeypatch, shape, k):
     """Either the plan includes finalists and the race costs more, or the limit excludes them."""
-    monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
+    monkeypatch.setattr("protobandit.search.methods.lazybandit.AT_ONCE", 0)
     monkeypatch.setattr("protobandit.search.drivers.race.schedule._PERTURBED_EFFORT", 0.3)
     source, target = rows_of(shape, 800), rows_of(shape, 9000, seed=1)
     method = LazyBandit(effort=0.5)
@@ -278,7 +278,7 @@ def test_with_little_memory_fewer_source_rows_take_part():
 @pytest.mark.parametrize("k", [2, 20, 60])
 def test_with_little_memory_finalists_are_dropped(monkeypatch, k):
     """Memory for some finalists, for the prototypes only, and for less than these."""
-    monkeypatch.setattr("protobandit.search.methods.lazybandit._AT_ONCE", 0)
+    monkeypatch.setattr("protobandit.search.methods.lazybandit.AT_ONCE", 0)
     source, target = rows_of("round", 1000), rows_of("round", 20_000, seed=1)
     method = LazyBandit(effort="thorough")
     for memory in (1, 10**5, 10**6, 2 * 10**6):

@@ -167,14 +167,14 @@ def test_the_cost_of_a_short_stream_is_not_exact():
 
 def test_the_race_reads_rows_in_order_of_arrival(monkeypatch):
     orders = []
-    original = lazybandit._order
+    original = lazybandit.order_for
 
     def watched(oracle, n_rows, random):
         order, weights = original(oracle, n_rows, random)
         orders.append((n_rows, order))
         return order, weights
 
-    monkeypatch.setattr(lazybandit, "_order", watched)
+    monkeypatch.setattr(lazybandit, "order_for", watched)
     source = np.random.default_rng(5).normal(size=(6000, 4)).astype(np.float32)
     feed = Feed(size=1000)
     pb.select(source, Stream(feed), k=20, random_state=0)

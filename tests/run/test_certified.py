@@ -354,7 +354,7 @@ def test_the_best_selection_reaches_a_ratio_of_1():
 
 def test_an_estimate_is_never_compared_with_a_bound(monkeypatch):
     """A cost that was only estimated may be too low, so it must not give a ratio."""
-    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "AT_ONCE", 0)
     source, target = brute.normal(30), brute.normal(6000, seed=1)
     low, seen = [1e-3], []
     real = certified.search

@@ -188,8 +188,8 @@ def candidates_reference(
             continue
         total = np.cumsum(worth[own])
         at = np.searchsorted(total, shares[c] * total[-1], side="right")
-        drawn = np.unique(own[np.minimum(at, len(own) - 1)], return_index=True)
-        drawn = drawn[0][np.argsort(drawn[1])]
+        some, place = np.unique(own[np.minimum(at, len(own) - 1)], return_index=True)
+        drawn = some[np.argsort(place)]
         near = own[np.argsort(gaps[own], kind="stable")]
         near = near[~np.isin(near, drawn)][: width - n_drawn]
         out[c, : len(near)] = near
@@ -472,11 +472,15 @@ def make_moves_reference(
 
         def is_open(s: int, group: Any = group) -> bool:
             own = slot_groups[s]
-            is_allowed = own == group or (counts[own] > fewest[own] and counts[group] < largest[group])
+            is_allowed = own == group or (
+                counts[own] > fewest[own] and counts[group] < largest[group]
+            )
             return bool(is_allowed and not is_fixed[s] and moved[s] < 0)
 
         if slot < 0:
-            while position < len(order) and (moved[order[position]] >= 0 or is_fixed[order[position]]):
+            while position < len(order) and (
+                moved[order[position]] >= 0 or is_fixed[order[position]]
+            ):
                 position += 1
             found = [s for s in order[position:] if is_open(s) and s != c][:1]
             if not found or not losses[found[0]] < gains[e]:
@@ -578,7 +582,7 @@ def make_moves(  # type: ignore[no-untyped-def]
             for i in range(starts[slot], starts[slot + 1]):
                 j = rows[i]
                 if slots[j, 0] == slot and weights[j] > 0:
-                    second = np.float64(gaps[j, 1]) if m > 1 else np.inf
+                    second = np.float64(gaps[j, 1] if m > 1 else np.inf)
                     change += weights[j] * (second - np.float64(gaps[j, 0]))
         if change == np.inf:
             continue
@@ -588,7 +592,7 @@ def make_moves(  # type: ignore[no-untyped-def]
                 value = np.float64(values[at[e] + i - starts[c]])
                 served = np.float64(gaps[j, 0])
                 if slots[j, 0] == slot:
-                    served = np.float64(gaps[j, 1]) if m > 1 else np.inf
+                    served = np.float64(gaps[j, 1] if m > 1 else np.inf)
                 if slot == c:
                     change += weights[j] * (min(value, served) - np.float64(gaps[j, 0]))
                 elif value < served:

@@ -112,7 +112,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
                 continue
             np.dot(left[:n], right[:k].T, block)
             for i in range(n):
-                # Sums in the precision of the rows are twice as fast, and the guard allows for them.
+                # In the precision of the rows, which the guard allows for.
                 norm = rows.dtype.type(row_norms[row_ids[start + i]])
                 line = block[i]
                 n_safe = 0

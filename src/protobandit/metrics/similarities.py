@@ -59,7 +59,14 @@ def require_kernel(kernel: Any, *, degree: Any, coef0: Any) -> None:
 
 
 def _rbf(*, gamma: float, degree: int, coef0: float) -> Similarity:
-    named = replace(SQUARES, name="rbf", parameters={"gamma": gamma}, bound=1.0, fill_pairs=None, fill_patches=None)
+    named = replace(
+        SQUARES,
+        name="rbf",
+        parameters={"gamma": gamma},
+        bound=1.0,
+        fill_pairs=None,
+        fill_patches=None,
+    )
     return Similarity(
         pairs=replace(named, fill=partial(_fill_rbf, gamma=gamma)),
         alone=replace(named, fill=_fill_with_one),

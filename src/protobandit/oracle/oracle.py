@@ -339,7 +339,7 @@ class Oracle:
 
         def fill(run: slice) -> None:
             at = patches.at[run.start : run.stop + 1] - patches.at[run.start]
-            # A new block of this size would often be given new memory, which costs more than its use.
+            # To ask for memory of this size again and again costs more than to use it.
             if len(getattr(buffers, "values", ())) < at[-1]:
                 buffers.values = np.empty(at[-1], dtype=self.dtype)
             values = buffers.values[: at[-1]]
@@ -347,7 +347,14 @@ class Oracle:
                 fill_patches(rows, candidates, patches, run, at[:-1], values)
             else:
                 for p in range(run.start, run.stop):
-                    self._fill_patch(patches, p, rows, candidates, are_targets, values[at[p - run.start] : at[p - run.start + 1]])
+                    self._fill_patch(
+                        patches,
+                        p,
+                        rows,
+                        candidates,
+                        are_targets,
+                        values[at[p - run.start] : at[p - run.start + 1]],
+                    )
             visit(values, at, run)
 
         self._run(fill, patches.runs(), self._count(patches.n_entries))
@@ -361,8 +368,8 @@ class Oracle:
         are_targets: bool,
         out: Floats,
     ) -> None:
-        some = rows.take(patches.row_ids[patches.first[p] : patches.last[p]])
-        others = candidates.take(patches.candidate_ids[patches.begin[p] : patches.end[p]])
+        some = rows.take(patches.rows_of(p))
+        others = candidates.take(patches.candidates_of(p))
         if len(some) == 0 or len(others) == 0:
             return
         lines = out.reshape(len(some), len(others))

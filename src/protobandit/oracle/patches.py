@@ -43,6 +43,14 @@ class Patches:
         """Return the number of distances."""
         return int(self.at[-1])
 
+    def rows_of(self, patch: int) -> Ids:
+        """Return the rows of a patch."""
+        return self.row_ids[self.first[patch] : self.last[patch]].astype(np.int64)
+
+    def candidates_of(self, patch: int) -> Ids:
+        """Return the candidates of a patch."""
+        return self.candidate_ids[self.begin[patch] : self.end[patch]].astype(np.int64)
+
     def runs(self) -> Iterator[slice]:
         """Yield runs of patches with about as many distances as stay in cache."""
         start = 0

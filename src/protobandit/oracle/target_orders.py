@@ -14,8 +14,11 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.kernels.permutation import N_KEYS, permuted
+from protobandit.problem.problem import Problem
 
 _SMALL = 4096
+_UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
+_HEAVY = 2.0  # in units of the mean weight: few rows can have a weight above it and matter
 
 
 class TargetOrder(Protocol):
@@ -106,3 +109,25 @@ def draw_rows(n_rows: int, weights: Doubles | None, n: int, random: np.random.Ge
     if weights is None:
         return RandomOrder(n_rows, random).read(0, min(n, n_rows))
     return WeightedSampler(weights).draw(n, random)
+
+
+def order_for(
+    problem: Problem, n_rows: list[int], random: np.random.Generator
+) -> tuple[TargetOrder, Doubles | None]:
+    """Return the order of target rows, and their weights unless the order accounts for them.
+
+    ``n_rows`` are the numbers of rows that will be read, ascending.
+    """
+    n, weights = len(problem.target), problem.weights
+    if n_rows[0] == n or problem.fresh is not None:
+        return RowOrder(), weights
+    if weights is not None and _is_uneven(weights) and n_rows[-1] < n:
+        return WeightedOrder(WeightedSampler(weights), random), None
+    return RandomOrder(n, random), weights
+
+
+def _is_uneven(weights: Doubles) -> bool:
+    """Return whether rows should be drawn by weight: the order must not miss heavy rows."""
+    n, total = len(weights), weights.sum()
+    is_heavy = weights.max() > _HEAVY * total / n
+    return bool(is_heavy or total**2 < _UNEVEN * n * (weights @ weights))

@@ -27,11 +27,10 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step
 from protobandit.run.progress.combined import CombinedProgress
-from protobandit.run.search import identity, logs_evaluations, search
+from protobandit.run.search import chosen_method, identity, logs_evaluations, search
 from protobandit.run.settings import Callback, RunSettings
 from protobandit.search.control import INTERRUPTED, StopKind, StopReason
 from protobandit.search.methods.method import Method
-from protobandit.search.methods.table import as_method
 from protobandit.search.objectives.objective import ExtraResults
 
 
@@ -68,8 +67,11 @@ def class_problems(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
 
 def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings) -> SearchResult:
     """Solve each class as a problem of its own, and return the joined result."""
-    chosen = as_method(method)
     classes = class_problems(whole, by, k)
+    largest = max(
+        (each.problem for each in classes), key=lambda each: each.n_source * each.n_target
+    )
+    chosen, _ = chosen_method(method, largest)
     limits = shared_limits(settings.limits, classes)
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),

@@ -39,7 +39,7 @@ from protobandit.run.progress.reporter import Listener, Progress
 from protobandit.run.search import chosen_method, identity, logs_evaluations, search
 from protobandit.run.settings import RunSettings
 from protobandit.search.control import INTERRUPTED, SavedState, StopKind, StopReason
-from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.method import Method, parameters_of
 
 _PATIENCE = 3  # attempts without gain
@@ -66,14 +66,14 @@ def require_rows(target: Any, goal: Certified) -> None:
 
 def growing_method(method: Any, problem: Problem, goal: Certified) -> tuple[Method, str]:
     """Return the method of the first attempt, and what the user should know of the choice."""
-    chosen, remark = chosen_method(method, problem.needs, problem.goal)
+    is_auto = isinstance(method, str) and method == "auto"
+    chosen, remark = chosen_method(Auto(effort="fast") if is_auto else method, problem)
     if chosen.with_more_effort() is None:
         raise InvalidInput(
             f"method={chosen.name!r} has no effort that could grow until {goal} holds. Use "
             f"method='auto' or 'lazybandit', without costs and a budget."
         )
-    is_auto = isinstance(method, str) and method == "auto"
-    return (LazyBandit(effort="fast") if is_auto else chosen), remark
+    return chosen, remark
 
 
 def certificate_evaluations(problem: Problem) -> int:

@@ -96,7 +96,7 @@ def _require_more(earlier: Earlier, problem: Problem) -> None:
 
 def _chosen(earlier: Earlier, problem: Problem, method: Any) -> tuple[Method, str]:
     if method is not None:
-        return chosen_method(method, problem.needs, problem.goal)
+        return chosen_method(method, problem)
     maker = METHODS[earlier.method]
     if problem.needs <= maker.supports:
         return maker(**earlier.parameters), ""

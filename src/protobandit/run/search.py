@@ -38,6 +38,7 @@ from protobandit.search.control import (
     StopReason,
 )
 from protobandit.search.drivers.pick import Pick, SwapPasses
+from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.lazybandit import LazyBandit
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
@@ -48,18 +49,29 @@ _LEAST_ASSESSED = 2  # rows, from which an error can be estimated
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
-def chosen_method(method: Any, needs: frozenset[str], goal: Goal | None) -> tuple[Method, str]:
+def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
+    """Return a method that supports a problem, and what the user should know of the choice."""
+    return supporting_method(method, problem.needs, problem.goal, problem)
+
+
+def supporting_method(
+    method: Any, needs: frozenset[str], goal: Goal | None, problem: Problem | None = None
+) -> tuple[Method, str]:
     """Return a method that supports what is needed, and what the user should know of the choice.
 
-    ``needs`` and ``goal`` are those of a `Problem`.
+    ``needs`` and ``goal`` are those of the problem, which is None if it is a stream that has not
+    been read yet.
     """
     chosen = as_method(method)
+    is_auto = isinstance(chosen, Auto)
+    if isinstance(chosen, Auto):
+        chosen = chosen.engine(problem)
     missing = needs - chosen.supports
     if not missing:
         return chosen, ""
     shown = {"until": "k='auto'"} if isinstance(goal, Knee) else {}
     words = " and ".join(shown.get(name, repr(name)) for name in sorted(missing))
-    if isinstance(method, str) and method == "auto":
+    if is_auto:
         other = LazyGreedy()
         remark = f"method='auto' used {other.name}, since {chosen.name} does not support {words}."
         return other, remark

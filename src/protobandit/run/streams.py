@@ -23,7 +23,7 @@ from protobandit.rows.streams import (
     take_stream_rows,
 )
 from protobandit.run.assessment import ASSESSED_ROWS
-from protobandit.run.search import chosen_method
+from protobandit.run.search import supporting_method
 from protobandit.search.methods.method import Method
 
 _FIRST_ROWS = 1024  # which give the kind and the scale of the rows of an open stream
@@ -62,7 +62,7 @@ def read_stream(
     n_source = _n_rows(source)
     feasibility, goal = as_feasibility(constraints, n_source), as_goal(k, until)
     needs = feasibility.needs if goal is None else feasibility.needs | {"until"}
-    chosen, _ = chosen_method(method, needs, goal)
+    chosen, _ = supporting_method(method, needs, goal)
     most = _rows_needed(n_source, k, measure, chosen, limits)
     reader = StreamReader(
         stream,

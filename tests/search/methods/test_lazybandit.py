@@ -29,7 +29,7 @@ def true_cost(selection, target, weights=None):
 @pytest.fixture
 def always_race(monkeypatch):
     """Race on small problems too."""
-    monkeypatch.setattr(lazybandit_file, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit_file, "AT_ONCE", 0)
     monkeypatch.setattr(lazybandit_file, "_AT_ONCE_IF_EXPENSIVE", 0)
 
 

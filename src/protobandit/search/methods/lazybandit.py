@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.checks import is_number
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.array_types import Ids
 from protobandit.foundation.observer import Halt
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
-from protobandit.oracle.target_orders import (
-    RandomOrder,
-    RowOrder,
-    TargetOrder,
-    WeightedOrder,
-    WeightedSampler,
-)
+from protobandit.oracle.target_orders import order_for
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
@@ -43,18 +35,15 @@ from protobandit.search.drivers.race.state import (
     save_result,
 )
 from protobandit.search.drivers.table_greedy import order_by_gain
+from protobandit.search.methods.effort import as_level, larger_effort
 from protobandit.search.methods.greedy_bounds import exact_guarantee
 from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, reductions
 
-EFFORTS = {"fast": 1.0, "balanced": 2.5, "thorough": 6.0}
-_MOST_EFFORT = 1e6
 _EXPENSIVE_EFFORT = 0.6  # factor of the effort if the metric is the user's own function
-_AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one rung
+AT_ONCE = 1 << 24  # dissimilarities; up to this many are all computed on one rung
 _AT_ONCE_IF_EXPENSIVE = 1 << 14
 _ENDLESS = 1 << 62  # rows
-_UNEVEN = 0.5  # share of effective rows below which rows are drawn by weight
-_HEAVY = 2.0  # in units of the mean weight: few rows can have a weight above it and matter
 _LIMITED_SEARCH = RunWarning(
     WarningKind.LIMITED_SEARCH,
     "the limit of evaluations was too low for a complete search for small clusters far from all "
@@ -145,25 +134,6 @@ class LazyBandit(Method):
         return exact_guarantee(self.name, outcome.feasibility) if outcome.is_proven else None
 
 
-def as_level(effort: Any) -> float:
-    """Return an effort as a number; raise unless it is valid."""
-    if isinstance(effort, str) and effort in EFFORTS:
-        return EFFORTS[effort]
-    if not isinstance(effort, str) and is_number(effort) and 0 < effort <= _MOST_EFFORT:
-        return float(effort)
-    raise InvalidInput(
-        f"effort={effort!r:.60} is not allowed. Use one of {list(EFFORTS)}, or a number > 0, at "
-        f"most {_MOST_EFFORT:g}."
-    )
-
-
-def larger_effort(effort: str | float) -> str | float:
-    """Return the next larger effort: the next name, or twice the number."""
-    level = as_level(effort)
-    larger = [name for name, each in EFFORTS.items() if each > level]
-    return larger[0] if larger else min(2 * level, _MOST_EFFORT)
-
-
 def run_race(
     oracle: Oracle,
     random: np.random.Generator,
@@ -174,7 +144,7 @@ def run_race(
 ) -> Iterator[Pick]:
     """Yield the prototypes of a race, best first; ``start`` are prototypes to improve."""
     rungs = schedule.rungs
-    order, weights = target_order(oracle, [rung.n_rows for rung in rungs], random)
+    order, weights = order_for(oracle.problem, [rung.n_rows for rung in rungs], random)
     result = restore_result(control, oracle, rungs)
     if result is None:
         control.report(f"rung 1 of {len(rungs)}")
@@ -280,7 +250,7 @@ class _Size:
             n_target=self.n_target,
             k=self.k,
             effort=effort * (_EXPENSIVE_EFFORT if self.is_expensive else 1.0),
-            at_once=_AT_ONCE_IF_EXPENSIVE if self.is_expensive else _AT_ONCE,
+            at_once=_AT_ONCE_IF_EXPENSIVE if self.is_expensive else AT_ONCE,
             entries=entries,
             evaluations=evaluations,
         )
@@ -310,23 +280,3 @@ def _smaller_rungs(size: _Size, limits: Limits, effort: float, rungs: Sequence[R
         is_within = size.memory(rungs) <= limits.memory_budget
         low, high = (entries, high) if is_within else (low, entries)
     return size.rungs(effort, entries=low, evaluations=limits.evaluations)
-
-
-def target_order(
-    oracle: Oracle, n_rows: list[int], random: np.random.Generator
-) -> tuple[TargetOrder, Doubles | None]:
-    """Return the order of target rows, and their weights unless the order accounts for them."""
-    problem = oracle.problem
-    n, weights = len(problem.target), problem.weights
-    if n_rows[0] == n or problem.fresh is not None:
-        return RowOrder(), weights
-    if weights is not None and _is_uneven(weights) and n_rows[-1] < n:
-        return WeightedOrder(WeightedSampler(weights), random), None
-    return RandomOrder(n, random), weights
-
-
-def _is_uneven(weights: Doubles) -> bool:
-    """Return whether rows should be drawn by weight: the order must not miss heavy rows."""
-    n, total = len(weights), weights.sum()
-    is_heavy = weights.max() > _HEAVY * total / n
-    return bool(is_heavy or total**2 < _UNEVEN * n * (weights @ weights))

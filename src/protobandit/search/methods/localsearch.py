@@ -11,7 +11,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
-from protobandit.oracle.target_orders import draw_rows
+from protobandit.oracle.target_orders import draw_rows, order_for
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
@@ -20,7 +20,7 @@ from protobandit.search.drivers.localsearch.schedule import Size, Stage
 from protobandit.search.drivers.localsearch.stages import Found, run_stages
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.table_greedy import order_on_table
-from protobandit.search.methods.lazybandit import as_level, larger_effort, target_order
+from protobandit.search.methods.effort import as_level, larger_effort
 from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Schedule, reductions
 from protobandit.search.objectives.coverage import assigned_coverage
@@ -96,7 +96,7 @@ class LocalSearch(Method):
         schedule: Schedule,
     ) -> Iterator[Pick]:
         stages = schedule.stages
-        order, weights = target_order(oracle, [stage.n_rows for stage in stages], random)
+        order, weights = order_for(oracle.problem, [stage.n_rows for stage in stages], random)
         with oracle.during("swap"):
             found = run_stages(
                 oracle, order, weights, stages, _size_of(oracle.problem), random, control
@@ -174,9 +174,7 @@ def _n_order_rows(problem: Problem) -> int:
     return min(len(problem.target), _ORDER_ROWS * problem.k, most)
 
 
-def _ordered(
-    oracle: Oracle, found: Found, random: np.random.Generator
-) -> tuple[Ids, Doubles, int]:
+def _ordered(oracle: Oracle, found: Found, random: np.random.Generator) -> tuple[Ids, Doubles, int]:
     """Return the prototypes by greedy gain, their gains, and on how many rows.
 
     Prototypes without a gain on these rows follow by their mass.

@@ -25,9 +25,10 @@ from protobandit.search.control import INTERRUPTED, SearchControl
 from protobandit.search.drivers.full_swaps import best_passes, eager_passes
 from protobandit.search.drivers.pac_swaps import PacSwaps, PacTerms, reads_whole_target
 from protobandit.search.drivers.pick import Pick, SwapPasses
+from protobandit.search.methods.effort import EFFORTS
 from protobandit.search.methods.greedy import LazyGreedy, SpotGreedy, StochasticGreedy
 from protobandit.search.methods.greedy_bounds import exact_guarantee
-from protobandit.search.methods.lazybandit import EFFORTS, race_schedule, run_race
+from protobandit.search.methods.lazybandit import race_schedule, run_race
 from protobandit.search.methods.locality import with_locality
 from protobandit.search.methods.memory import working_bytes
 from protobandit.search.methods.method import Method, Outcome, Schedule, require_memory

@@ -9,6 +9,7 @@ from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.search.methods.alternate import Alternate
+from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.banditpam import BanditPAM
 from protobandit.search.methods.clara import Clara
 from protobandit.search.methods.clarans import Clarans
@@ -58,14 +59,14 @@ METHODS: dict[str, type[Any]] = {
 
 
 def as_method(method: Any) -> Method:
-    """Return a method that was passed as a name or an instance; "auto" is `LazyBandit`."""
+    """Return a method that was passed as a name or an instance."""
     if isinstance(method, str):
         if method == "auto":
-            return LazyBandit()
+            return Auto()
         if method in METHODS:
             chosen: Method = METHODS[method]()
             return chosen
-    elif type(method) in METHODS.values():
+    elif type(method) in (Auto, *METHODS.values()):
         passed: Method = method
         return passed
     raise InvalidInput(

@@ -374,7 +374,7 @@ def test_a_limit_is_kept_and_the_search_says_if_it_was_cut_short(seed):
 
 
 def test_a_search_that_was_cut_short_is_a_warning(monkeypatch):
-    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "AT_ONCE", 0)
     source, target = rows_with_pocket()
     limits = pb.Limits(evaluations=9_000)
     found = pb.select(source, target, k=K, limits=limits, random_state=0)
@@ -388,7 +388,7 @@ def test_a_search_that_was_cut_short_is_a_warning(monkeypatch):
 
 
 def test_fixed_rows_and_quotas(monkeypatch):
-    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "AT_ONCE", 0)
     source, target = rows_with_pocket()
     groups = np.arange(N_SOURCE) % 2
     constraints = pb.Constraints(fixed=[4], groups=groups, at_least=2, at_most=3)
@@ -408,7 +408,7 @@ def test_fixed_rows_and_quotas(monkeypatch):
 
 @pytest.mark.parametrize("share", [0.01, 0.6])
 def test_few_rows_with_a_large_weight(monkeypatch, share):
-    monkeypatch.setattr(lazybandit, "_AT_ONCE", 0)
+    monkeypatch.setattr(lazybandit, "AT_ONCE", 0)
     source, target = rows_with_pocket(1)
     weights = np.ones(N_TARGET)
     weights[-1] = share / (1 - share) * (N_TARGET - 1)

@@ -96,8 +96,7 @@ class JudgedRows:
             return np.full(k, np.inf)
         near, D = self.slots[:, 0], self.gaps[:, 0].astype(np.float64)
         rise = np.where(self.weights > 0, self.gaps[:, 1] - D, 0.0)
-        losses: Doubles = np.bincount(near, self.weights * rise, minlength=k)
-        return losses
+        return np.bincount(near, self.weights * rise, minlength=k).astype(np.float64)
 
     def representatives(self, k: int) -> tuple[Ids, Positions]:
         """Return the slots whose cells have rows, and the row of each nearest to its prototype."""

@@ -199,7 +199,10 @@ class LocalSearch:
         add, replace = gains.argmax(axis=1), changes.argmin(axis=1)
         proposals.additions[cells] = drawn[cells, add]
         proposals.replacements[cells] = drawn[cells, replace]
-        proposals.gains[cells], proposals.changes[cells] = gains[every, add], changes[every, replace]
+        proposals.gains[cells], proposals.changes[cells] = (
+            gains[every, add],
+            changes[every, replace],
+        )
         self._measure_again(by_slot, proposals, cells[n_pieces > 1])
         return proposals
 

@@ -132,7 +132,9 @@ class SourcePool:
             self._slots[tile, 0] = cells[nearest]
             self._gaps[tile, 0] = block[np.arange(len(block)), nearest]
 
-        self._judged.oracle.visit(self._ids, self._judged.targets.take(rows), visit)
+        self._judged.oracle.visit(
+            self._ids, self._judged.targets.take(rows.astype(np.int64)), visit
+        )
 
     def update(
         self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
@@ -149,8 +151,8 @@ class SourcePool:
             self._slots[:, 0] = heir[self._slots[:, 0]]
             is_active = is_active | np.isin(np.arange(self._k), heir[relocated])
         own = RowsBySlot.of(self._slots, self._k)
-        wanted = (common >= 0) & (representative[common] >= 0)
-        wanted &= (is_active & (own.n_own > 0))[:, None]
+        is_served = (common >= 0) & (representative[common] >= 0)
+        wanted = np.asarray(is_served & (is_active & (own.n_own > 0))[:, None])
         active = np.flatnonzero(wanted.any(axis=1))
         slots = common[wanted]
         patches, _ = row_patches(
@@ -159,7 +161,7 @@ class SourcePool:
             representative[slots],
             wanted.sum(axis=1)[active],
         )
-        has_changed = wanted.any(axis=1)[self._slots[:, 0]]
+        has_changed = np.isin(self._slots[:, 0], active)
         self._slots[has_changed], self._gaps[has_changed] = -1, np.inf
         insert(
             judged.oracle,

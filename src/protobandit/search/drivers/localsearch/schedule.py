@@ -29,7 +29,10 @@ _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the eff
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
 _BALANCED = 2.5
 _CANDIDATES, _DRAWN, _PROBES, _COMMON = 32, 8, 16, 24
+_FEW_CELLS = 64
 _SHORTEST_LIST, _LONGEST_LIST = 3, 16
+_MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
+_START_ARMS, _START_ENTRIES = 1000, 1 << 22
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
 _PASSES = 0.75  # share of the passes that are made before the gain is small
 _ACTIVE = 0.7  # share of cells that a pass judges, on average over a stage
@@ -70,6 +73,14 @@ class Stage:
     n_rounds: int
     n_passes: int
     least_gain: float
+
+
+def start_size(n_source: int, n_target: int, k: int) -> tuple[int, int]:
+    """Return how many source and target rows a greedy start compares; (0, 0) for a random one."""
+    if k > _MOST_GREEDY or k >= n_source:
+        return 0, 0
+    n_arms = min(n_source, max(_START_ARMS, 10 * k))
+    return n_arms, min(n_target, _START_ENTRIES // n_arms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +126,17 @@ class Size:
             n_sources=n_sources,
             are_judged=self.is_same,
             is_held=True,
-            width=Width(n_near=n_near),
+            width=self._width(n_near),
             n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
             n_passes=self._n_passes(n_rows, effort) if is_last else 8,
             least_gain=1e-3 / effort if is_last else 2e-3,
         )
+
+    def _width(self, n_near: int) -> Width:
+        # Few cells are large, so that many of their rows are almost central.
+        n_candidates = max(_CANDIDATES, min(4 * _CANDIDATES, _FEW_CELLS * _CANDIDATES // self.k))
+        n_probes = max(_PROBES, min(4 * _PROBES, _FEW_CELLS * _PROBES // self.k))
+        return Width(n_near=n_near, n_candidates=n_candidates, n_probes=n_probes)
 
     def _n_passes(self, n_rows: int, effort: float) -> int:
         # Few rows allow more passes, and there a cell matters more.
@@ -169,7 +186,7 @@ class Size:
 
     def evaluations(self, stages: Sequence[Stage]) -> int:
         """Return about how many evaluations all stages have."""
-        return sum(
+        return self._start_evaluations() + sum(
             stage.n_rounds
             * (
                 self.assignment_evaluations(stage)
@@ -180,14 +197,15 @@ class Size:
 
     def most_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return a number of evaluations that all stages do not exceed."""
-        return sum(
+        return self._start_evaluations() + sum(
             stage.n_rounds
-            * (
-                self._most_assignment(stage)
-                + stage.n_passes * self.most_pass_evaluations(stage)
-            )
+            * (self._most_assignment(stage) + stage.n_passes * self.most_pass_evaluations(stage))
             for stage in stages
         )
+
+    def _start_evaluations(self) -> int:
+        n_arms, n_rows = start_size(self.n_source, self.n_target, self.k)
+        return n_arms * n_rows
 
     def _most_assignment(self, stage: Stage) -> int:
         own = 0 if stage.are_judged else stage.n_sources * self.k

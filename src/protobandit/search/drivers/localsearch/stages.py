@@ -5,7 +5,7 @@ A checkpoint has the prototypes at the start of a round, from which everything e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,15 @@ from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.checks import weights_or_ones
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import TargetOrder
 from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
 from protobandit.search.drivers.localsearch.pools import JudgedPool, Pool, SourcePool
-from protobandit.search.drivers.localsearch.schedule import Size, Stage
+from protobandit.search.drivers.localsearch.schedule import Size, Stage, start_size
 from protobandit.search.drivers.random_rows import random_rows
+from protobandit.search.drivers.table_greedy import greedy_on_table
 
 _STATE = "local search"
 
@@ -58,8 +60,7 @@ def run_stages(
     k, n_target = problem.k, len(problem.target)
     saved = control.states.restore(_STATE)
     if saved is None:
-        start = random_rows(problem.feasibility, k, random)
-        found, first = Found(start, np.zeros(k)), (0, 0)
+        found, first = Found(_start(oracle, order, weights, random), np.zeros(k)), (0, 0)
     else:
         values = saved.values
         found = Found(saved.arrays["prototypes"], saved.arrays["mass"], *values["counts"])
@@ -98,6 +99,31 @@ def run_stages(
     return found
 
 
+def _start(
+    oracle: Oracle, order: TargetOrder, weights: Doubles | None, random: np.random.Generator
+) -> Ids:
+    """Return the prototypes to start with: greedy selection on a sample, or random rows.
+
+    Relocations soon repair random rows if there are many prototypes. Few prototypes can be in the
+    wrong places for good, and a greedy start is cheap.
+    """
+    problem = oracle.problem
+    drawn = random_rows(problem.feasibility, problem.k, random)
+    n_arms, n_rows = start_size(len(problem.source), len(problem.target), problem.k)
+    if n_rows == 0:
+        return drawn
+    # With the rows drawn there is a feasible selection, whatever else is in the sample.
+    others = random.choice(len(problem.source), n_arms, replace=False)
+    arms = np.union1d(drawn, others[: n_arms - problem.k])
+    rows = np.sort(order.read(0, n_rows))
+    table = FullTable.of(oracle, arms, oracle.targets(rows))
+    own = weights_or_ones(weights, len(problem.target))[rows]
+    own = own if own.any() else np.ones(len(rows))
+    feasibility = problem.feasibility.among(arms)
+    chosen, _ = greedy_on_table(table, own, problem.k, random, feasibility)
+    return arms[chosen]
+
+
 def _pool(judged: JudgedRows, stage: Stage, random: np.random.Generator) -> Pool:
     if stage.are_judged:
         return JudgedPool(judged)
@@ -127,7 +153,8 @@ def _make_passes(
         found.prototypes = search.prototypes
         found.n_rows, found.n_moves = stage.n_rows, found.n_moves + n_moves
         found.n_passes += 1
-        found.mass = np.bincount(search.judged.slots[:, 0], search.judged.weights, minlength=k)
+        served, weights = search.judged.slots[:, 0], search.judged.weights
+        found.mass = np.bincount(served, weights, minlength=k).astype(np.float64)
         if gain >= stage.least_gain:
             continue
         if not was_partial:
