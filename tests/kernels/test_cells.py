@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.instances import both_ways, every_type, table, tied, weighted
+from protobandit.kernels import cells
+
+N_ROWS, K, N_NEAR = 60, 9, 4
+
+
+def lists_of(full, n_near=N_NEAR):
+    """Return the lists of the nearest slots; ``full`` has one row per slot."""
+    n = full.shape[1]
+    slots = np.empty((n, n_near), dtype=np.int32)
+    gaps = np.empty((n, n_near), dtype=full.dtype)
+    cells.insert_block.reference(full, slots, gaps)
+    return slots, gaps
+
+
+def grouped(way, slots, k=K):
+    starts, n_own = np.empty(k + 1, dtype=np.int64), np.empty(k, dtype=np.int64)
+    rows = np.empty(slots.size, dtype=np.int32)
+    way(cells.group_by_slot)(slots, starts, rows, n_own)
+    return starts, rows, n_own
+
+
+@every_type
+@both_ways
+@tied
+def test_lists_have_the_nearest_slots(dtype, way, is_tied):
+    full = table(K, N_ROWS, dtype=dtype, is_tied=is_tied)
+    slots = np.empty((N_ROWS, N_NEAR), dtype=np.int32)
+    gaps = np.empty((N_ROWS, N_NEAR), dtype=dtype)
+    way(cells.insert_block)(full, slots, gaps)
+    np.testing.assert_array_equal(gaps, np.sort(full, axis=0)[:N_NEAR].T)
+    np.testing.assert_array_equal(slots, np.argsort(full, axis=0, kind="stable")[:N_NEAR].T)
+
+
+@both_ways
+def test_rows_are_grouped_by_all_slots_of_their_lists(way):
+    slots, _ = lists_of(table(K, N_ROWS))
+    slots[::7, 2:] = -1
+    starts, rows, n_own = grouped(way, slots)
+    assert starts[-1] == (slots >= 0).sum()
+    for c in range(K):
+        some = rows[starts[c] : starts[c + 1]].tolist()
+        assert sorted(some) == np.flatnonzero((slots == c).any(axis=1)).tolist()
+        assert some[: n_own[c]] == np.flatnonzero(slots[:, 0] == c).tolist()
+
+
+@both_ways
+@pytest.mark.parametrize("width", [1, 3, K])
+def test_common_slots_are_the_most_frequent_ones(way, width):
+    slots, _ = lists_of(table(K, N_ROWS, seed=3))
+    starts, rows, n_own = grouped(way, np.ascontiguousarray(slots[:, :1]))
+    out = np.empty((K - 2, width), dtype=np.int32)
+    scratch = np.zeros(K, dtype=np.int32), np.empty(K, dtype=np.int32)
+    way(cells.common_slots)(starts[2:], rows, n_own[2:], slots, 2, *scratch, out)
+    for c, found in enumerate(out, start=2):
+        counts = np.bincount(slots[slots[:, 0] == c].ravel(), minlength=K)
+        others = [s for s in np.lexsort((np.arange(K), -counts)) if counts[s] and s != c]
+        expected = [c, *others][:width]
+        assert found.tolist() == expected + [-1] * (width - len(expected))
+
+
+@every_type
+@both_ways
+@pytest.mark.parametrize("width", [4, 100])
+def test_candidates_are_the_nearest_rows_and_drawn_ones(dtype, way, width):
+    random = np.random.default_rng(0)
+    n = 80
+    slots = random.integers(3, size=(n, 1)).astype(np.int32)
+    starts, rows, n_own = grouped(way, slots, 3)
+    gaps, worth = random.random(n).astype(dtype), random.random(n)
+    is_open = random.random(n) < 0.7
+    shares = np.sort(random.random((3, 2)), axis=1)
+    out = np.empty((3, width), dtype=np.int32)
+    is_drawn = np.zeros(n, dtype=bool)
+    way(cells.candidates)(starts, rows, n_own, gaps, worth, is_open, shares, is_drawn, out)
+    assert not is_drawn.any()
+    for c, found in enumerate(out):
+        own = np.flatnonzero((slots[:, 0] == c) & is_open)
+        found = found[found >= 0]
+        assert len(set(found.tolist())) == len(found)
+        assert set(found.tolist()) <= set(own.tolist())
+        if width == 100:
+            assert sorted(found.tolist()) == own.tolist()
+            continue
+        total = np.cumsum(worth[own])
+        drawn = {int(own[np.searchsorted(total, share * total[-1])]) for share in shares[c]}
+        nearest = [j for j in own[np.argsort(gaps[own])].tolist() if j not in drawn]
+        assert set(found.tolist()) == drawn | set(nearest[:2])
+
+
+def judged(way, slots, gaps, weights, values, c):
+    """Return changes and gains of candidates, the columns of ``values``, for slot c."""
+    starts, rows, _ = grouped(way, slots)
+    some = rows[starts[c] : starts[c + 1]]
+    n = values.shape[1]
+    changes, gains = np.empty((1, n)), np.empty((1, n))
+    way(cells.judge)(
+        values[some].ravel(),
+        np.array([0]),
+        starts[[c]],
+        starts[[c + 1]],
+        np.array([c]),
+        rows,
+        slots,
+        gaps,
+        weights,
+        np.array([n]),
+        changes,
+        gains,
+    )
+    return changes[0], gains[0], some
+
+
+@every_type
+@both_ways
+@pytest.mark.parametrize("c", range(K))
+def test_a_candidate_is_never_worse_than_judged(dtype, way, c):
+    full = table(K, N_ROWS, dtype=dtype, seed=1)
+    slots, gaps = lists_of(full)
+    weights, values = weighted(N_ROWS), table(5, N_ROWS, dtype=dtype, seed=2).T.copy()
+    changes, gains, some = judged(way, slots, gaps, weights, values, c)
+    cost = weights @ full.min(axis=0).astype(np.float64)
+    for h in range(5):
+        known = np.where(np.isin(np.arange(N_ROWS), some), values[:, h], np.inf)
+        others = np.delete(full, c, axis=0).min(axis=0)
+        replaced = weights @ np.minimum(others, known).astype(np.float64)
+        added = weights @ np.minimum(full.min(axis=0), known).astype(np.float64)
+        assert changes[h] == pytest.approx(replaced - cost, abs=1e-4)
+        assert gains[h] == pytest.approx(cost - added, abs=1e-4)
+        exact = weights @ np.minimum(others, values[:, h]).astype(np.float64)
+        assert exact - cost <= changes[h] + 1e-4
+
+
+@every_type
+@both_ways
+def test_the_best_candidates_keep_their_distances(dtype, way):
+    random = np.random.default_rng(0)
+    values = random.random((7, 3)).astype(dtype)
+    changes, gains = np.array([[0.3, -2.0, 9.0]]), np.array([[1.0, 0.0, 5.0]])
+    added, replaced = np.full((2, 10), -1, dtype=dtype)
+    best = np.empty((1, 2), dtype=np.int32)
+    first, last = np.array([2]), np.array([9])
+    way(cells.keep_best)(
+        values.ravel(),
+        np.array([0]),
+        first,
+        last,
+        changes,
+        gains,
+        np.array([3]),
+        best,
+        added,
+        replaced,
+    )
+    assert best.tolist() == [[2, 1]]
+    np.testing.assert_array_equal(added[2:9], values[:, 2])
+    np.testing.assert_array_equal(replaced[2:9], values[:, 1])
+    assert (added[[0, 1, 9]] == -1).all()
+
+
+@every_type
+@both_ways
+@tied
+def test_slots_are_inserted_into_lists_once(dtype, way, is_tied):
+    full = table(K, N_ROWS, dtype=dtype, seed=4, is_tied=is_tied)
+    slots = np.full((N_ROWS, N_NEAR), -1, dtype=np.int32)
+    gaps = np.full((N_ROWS, N_NEAR), np.inf, dtype=dtype)
+    rows = np.arange(N_ROWS, dtype=np.int32)
+    for some in ([0, 3, 4], [3, 5, 8, 0], [1, 2, 6, 7]):
+        which = np.array(some, dtype=np.int32)
+        begin, end = np.zeros(2, dtype=np.int64), np.full(2, len(some))
+        first, last = np.array([0, 20]), np.array([20, N_ROWS])
+        at = first * len(some)
+        values = full[which].T.copy().ravel()
+        way(cells.insert_patches)(values, at, first, last, rows, which, begin, end, slots, gaps)
+    np.testing.assert_array_equal(gaps, np.sort(full, axis=0)[:N_NEAR].T)
+    for j in range(N_ROWS):
+        assert len(set(slots[j].tolist())) == N_NEAR
+        np.testing.assert_array_equal(full[slots[j], j], gaps[j])
+
+
+class Moves:
+    """Moves of prototypes on a small instance, and what brute force says of them."""
+
+    def __init__(self, way, *, seed=0, dtype=np.float64, n_near=N_NEAR, n_candidates=30):
+        random = np.random.default_rng(seed)
+        self.way = way
+        self.full = table(K, N_ROWS, dtype=dtype, seed=seed)
+        self.arms = table(n_candidates, N_ROWS, dtype=dtype, seed=seed + 100)
+        self.weights = weighted(N_ROWS, seed)
+        self.slots, self.gaps = lists_of(self.full, n_near)
+        self.starts, self.rows, _ = grouped(way, self.slots)
+        self.cells = random.integers(K, size=n_candidates)
+        self.groups = random.integers(2, size=n_candidates)
+        self.slot_groups = random.integers(2, size=K)
+        self.is_fixed = np.zeros(K, dtype=bool)
+        self.fewest, self.largest = np.zeros(2, dtype=np.int64), np.full(2, K)
+        self.is_taken = np.zeros(K + n_candidates, dtype=bool)
+        self.is_taken[:K] = True
+        self.moved = np.full(K, -1, dtype=np.int64)
+
+    def make(self, leaving):
+        some = [self.rows[self.starts[c] : self.starts[c + 1]] for c in self.cells]
+        values = [arm[rows] for arm, rows in zip(self.arms, some, strict=True)]
+        at = np.cumsum([0, *map(len, values)])[:-1]
+        near = self.slots[:, 0]
+        rise = self.weights * (self.gaps[:, 1].astype(np.float64) - self.gaps[:, 0])
+        losses = np.bincount(near, rise, minlength=K)
+        before = self.cost()
+        change = self.way(cells.make_moves)(
+            self.cells,
+            leaving,
+            np.full(len(self.cells), np.inf),
+            K + np.arange(len(self.cells)),
+            self.groups,
+            np.concatenate(values),
+            at,
+            np.argsort(losses),
+            losses,
+            self.starts,
+            self.rows,
+            self.weights,
+            1e-9,
+            self.is_fixed,
+            self.fewest,
+            self.largest,
+            self.slot_groups,
+            np.bincount(self.slot_groups, minlength=2),
+            self.is_taken,
+            self.slots,
+            self.gaps,
+            self.moved,
+        )
+        for slot, e in enumerate(self.moved):
+            if e >= 0:
+                self.full[slot] = self.arms[e]
+        assert self.cost() == pytest.approx(before + change)
+        return change
+
+    def cost(self):
+        return float(self.weights @ self.gaps[:, 0].astype(np.float64))
+
+    def require_true_lists(self):
+        """Assert that all distances in lists are those of the current prototypes."""
+        for j in range(N_ROWS):
+            known = self.slots[j] >= 0
+            np.testing.assert_array_equal(self.full[self.slots[j, known], j], self.gaps[j, known])
+            assert (np.diff(self.gaps[j, known]) >= 0).all()
+            assert len(set(self.slots[j, known].tolist())) == known.sum()
+            assert np.isinf(self.gaps[j, ~known]).all()
+
+
+@every_type
+@both_ways
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["replace", "relocate", "both"])
+def test_every_move_lowers_the_cost_and_lists_stay_true(dtype, way, seed, kind):
+    moves = Moves(way, seed=seed, dtype=dtype)
+    leaving = moves.cells.copy()
+    if kind != "replace":
+        leaving[: 15 if kind == "both" else None] = -1
+    change = moves.make(leaving)
+    assert change < 0
+    assert (moves.moved >= 0).any()
+    moves.require_true_lists()
+    exact = moves.weights @ moves.full.min(axis=0).astype(np.float64)
+    assert exact <= moves.cost() + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_moves_are_those_of_the_reference(seed):
+    made = []
+    for way in (lambda kernel: kernel, lambda kernel: kernel.reference):
+        moves = Moves(way, seed=seed)
+        moves.fewest, moves.largest = np.array([2, 1]), np.array([5, 7])
+        moves.is_fixed[[1, 4]] = True
+        leaving = moves.cells.copy()
+        leaving[::2] = -1
+        moves.make(leaving)
+        made.append((moves.moved.tolist(), moves.slots.tolist(), moves.cost()))
+    assert made[0] == made[1]
+
+
+@both_ways
+@pytest.mark.parametrize("seed", range(4))
+def test_moves_satisfy_quotas_and_spare_fixed_rows(way, seed):
+    moves = Moves(way, seed=seed)
+    before = moves.slot_groups.copy()
+    counts = np.bincount(before, minlength=2)
+    moves.fewest = moves.largest = counts  # a row is replaced by one of its group
+    moves.is_fixed[[0, 5]] = True
+    leaving = moves.cells.copy()
+    leaving[::2] = -1
+    moves.make(leaving)
+    assert (moves.moved[[0, 5]] == -1).all()
+    np.testing.assert_array_equal(np.bincount(moves.slot_groups, minlength=2), counts)
+    for slot, e in enumerate(moves.moved):
+        if e >= 0:
+            assert moves.groups[e] == before[slot]
+
+
+@both_ways
+def test_a_single_prototype_has_no_second(way):
+    random = np.random.default_rng(0)
+    gaps = random.random((N_ROWS, 1)) + 1
+    slots = np.zeros((N_ROWS, 1), dtype=np.int32)
+    starts, rows, _ = grouped(way, slots, 1)
+    weights, values = np.ones(N_ROWS), random.random((N_ROWS, 2))
+    changes, gains = np.empty((1, 2)), np.empty((1, 2))
+    way(cells.judge)(
+        values.ravel(), np.array([0]), starts[[0]], starts[[1]], np.array([0]), rows, slots, gaps,
+        weights, np.array([2]), changes, gains,
+    )  # fmt: skip
+    np.testing.assert_allclose(changes[0], (values - gaps).sum(axis=0))
