@@ -26,6 +26,8 @@ _SECONDS_PER_PROTOTYPE = 5e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 _READS = 4  # of a number that is kept
 _LEAST_SECONDS = 0.06  # of any call
+_LOCAL_SEARCH_SECONDS = 4.5e-9  # per evaluation of a local search, beside its products
+_READING_SECONDS = 1e-9  # per cell of the source
 _RACE_SECONDS = 2.8e-8  # per evaluation of a race, which compares entries one by one
 
 
@@ -162,9 +164,24 @@ def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None
     is_product = problem.metric.is_product
     speed = _PRODUCTS_PER_SECOND if is_product else _DIFFERENCES_PER_SECOND
     columns = (problem.source.n_cells / len(problem.source)) or 1
+    if schedule.stages:
+        return _seconds_of_stages(problem, schedule, columns / speed, workers)
     computing = schedule.evaluations * columns / speed / workers
     keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
     if len(schedule.rungs) > 1:
         # About half of it runs on all cores.
         keeping = schedule.evaluations * _RACE_SECONDS * (0.5 + 0.5 / workers)
     return _LEAST_SECONDS + computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE
+
+
+def _seconds_of_stages(
+    problem: Problem, schedule: Schedule, per_evaluation: float, workers: int
+) -> float:
+    """Return the seconds of a local search, with the assignment of the whole target at its end."""
+    n = schedule.evaluations
+    if schedule.stages[-1].n_rows == problem.n_target:
+        n += problem.k * problem.n_target
+    # About a third of it runs on one core.
+    spent = n * (per_evaluation + _LOCAL_SEARCH_SECONDS) * (1 / 3 + 2 / 3 / workers)
+    reading = problem.source.n_cells * _READING_SECONDS
+    return _LEAST_SECONDS + spent + reading

@@ -76,9 +76,10 @@ def select(
         and repeated by `Selection.assign`. A fitted preparation is used as it is.
     method
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
-        ``methods.LazyBandit(effort="thorough")``. "auto" is "lazybandit", which computes every
-        dissimilarity if that is fast and samples the target otherwise. If "lazybandit" does not
-        support the constraints or the goal, "auto" is "lazygreedy".
+        ``methods.Auto(effort="thorough")``. "auto" is "localsearch" for built-in metrics if
+        |S||T| is more than 2^24. Otherwise it is "lazybandit", which computes every dissimilarity
+        if that is fast and samples the target if not. If neither supports the constraints or the
+        goal, "auto" is "lazygreedy".
     constraints
         Fixed rows, quotas of groups, costs and a budget (`Constraints`).
     until

@@ -78,10 +78,11 @@ OPTIONS = {
         "--by COL": "Select separately for each value of this column; -k is the total number.",
     },
     SEARCH: {
-        "--method NAME": "Method; see `protobandit methods`. Default: lazybandit, if it supports "
-        "the constraints.",
+        "--method NAME": "Method; see `protobandit methods`. Default: auto, which is localsearch "
+        "for many rows and lazybandit for few.",
         "--param KEY=VALUE": "Parameter of the method, such as epsilon=0.2; repeatable.",
-        "--effort fast|balanced|thorough|NUMBER": "Effort of lazybandit. Default: balanced.",
+        "--effort fast|balanced|thorough|NUMBER": "Effort of auto, lazybandit and localsearch. "
+        "Default: balanced.",
         "--certified RATIO": "Search with growing effort until the cost is proven to be at most "
         "RATIO times the best possible cost, such as 1.05.",
         "--seed N": "Random seed; the same seed gives the same result. Default: 0.",

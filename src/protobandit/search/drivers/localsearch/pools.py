@@ -103,7 +103,7 @@ class SourcePool:
         self._held = judged.oracle.sources(ids) if is_held else None
         self._slots = np.empty((len(ids), 1), dtype=np.int32)
         self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
-        self._assign()
+        self._is_stale = True
 
     @property
     def ids(self) -> Ids:
@@ -111,10 +111,14 @@ class SourcePool:
 
     @property
     def slots(self) -> Positions:
+        if self._is_stale:
+            self._assign()
         return self._slots[:, 0]
 
     @property
     def gaps(self) -> Floats:
+        if self._is_stale:
+            self._assign()
         return self._gaps[:, 0]
 
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
@@ -132,6 +136,7 @@ class SourcePool:
             self._slots[tile, 0] = cells[nearest]
             self._gaps[tile, 0] = block[np.arange(len(block)), nearest]
 
+        self._is_stale = False
         self._judged.oracle.visit(
             self._ids, self._judged.targets.take(rows.astype(np.int64)), visit
         )
@@ -139,8 +144,8 @@ class SourcePool:
     def update(
         self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
     ) -> None:
-        if self._held is None:
-            self._assign()
+        if self._held is None or self._is_stale:
+            self._is_stale = True  # the source is read when the next pass needs it
             return
         judged, common = self._judged, self._judged.common
         cells, rows = judged.representatives(self._k)
