@@ -124,7 +124,8 @@ class Certified:
     attempt came. With constraints, the bound still refers to any ``k`` source rows.
 
     ``k`` must be given. The method must have an effort: "auto", which starts with "fast",
-    or "lazybandit" or "localsearch", which start with their own effort. ``Limits(evaluations=…)`` includes certificates.
+    or "lazybandit" or "localsearch", which start with their own effort.
+    ``Limits(evaluations=…)`` includes certificates.
     ``Limits(seconds=…)`` ends the attempts, but the first one is certified in any case. An
     interruption waits for a certificate that is being computed.
 

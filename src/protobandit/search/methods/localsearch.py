@@ -41,7 +41,7 @@ class LocalSearch(Method):
     one all source rows take part. Nothing of the size |S| x rows is kept.
 
     Evaluations: per pass about 32 times the length of the lists (3 to 16) for each judged row, and
-    k for each row to find its nearest prototypes (8 sqrt(k) from k = 2,000 on, by an index).
+    k for each row to find its nearest prototypes (14 sqrt(k) from k = 2,000 on, by an index).
     Memory: the judged rows and their lists. The cost is exact if all target rows were judged.
 
     The order of the prototypes is that of their greedy gains on a sample of the target.
@@ -69,7 +69,7 @@ class LocalSearch(Method):
         return replace(self, effort=larger_effort(self.effort))
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        size = _size_of(problem)
+        size = _size_of(problem, limits)
         wanted = size.stages(self.level)
         stages = _affordable(size, limits, self.level, wanted)
         n_order = _n_order_rows(problem) * problem.k
@@ -95,13 +95,11 @@ class LocalSearch(Method):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        stages = schedule.stages
+        stages, size = schedule.stages, _size_of(oracle.problem, control.limits)
         order, weights = order_for(oracle.problem, [stage.n_rows for stage in stages], random)
         with oracle.during("swap"):
-            found = run_stages(
-                oracle, order, weights, stages, _size_of(oracle.problem), random, control
-            )
-            prototypes, gains, n_rows = _ordered(oracle, found, random)
+            found = run_stages(oracle, order, weights, stages, size, random, control)
+            prototypes, gains, n_rows = _ordered(oracle, found, random, control)
         is_whole = found.n_rows == len(oracle.problem.target)
         coverage = None
         if is_whole and control.stopped is None and control.limits.evaluations is None:
@@ -131,7 +129,7 @@ def _remark(found: Found, control: SearchControl, n_rows: int, n_target: int) ->
     return " ".join(parts)
 
 
-def _size_of(problem: Problem) -> Size:
+def _size_of(problem: Problem, limits: Limits) -> Size:
     return Size(
         n_source=len(problem.source),
         n_target=len(problem.target),
@@ -140,6 +138,7 @@ def _size_of(problem: Problem) -> Size:
         is_indexed=can_index(problem.metric),
         row_bytes=row_bytes(problem.target),
         itemsize=problem.distance_dtype.itemsize,
+        limit=limits.evaluations,
     )
 
 
@@ -151,7 +150,7 @@ def _affordable(
     def is_within(stages: tuple[Stage, ...]) -> bool:
         n = limits.evaluations
         return size.memory(stages) <= limits.memory_budget and (
-            n is None or size.evaluations(stages) <= n
+            n is None or size.least_evaluations(stages) + size.k <= n
         )
 
     if is_within(wanted):
@@ -174,21 +173,28 @@ def _n_order_rows(problem: Problem) -> int:
     return min(len(problem.target), _ORDER_ROWS * problem.k, most)
 
 
-def _ordered(oracle: Oracle, found: Found, random: np.random.Generator) -> tuple[Ids, Doubles, int]:
+def _ordered(
+    oracle: Oracle, found: Found, random: np.random.Generator, control: SearchControl
+) -> tuple[Ids, Doubles, int]:
     """Return the prototypes by greedy gain, their gains, and on how many rows.
 
     Prototypes without a gain on these rows follow by their mass.
     """
     problem, prototypes = oracle.problem, found.prototypes
     n, n_target = _n_order_rows(problem), len(problem.target)
+    if control.limits.evaluations is not None:
+        left = control.limits.evaluations - control.counts.total
+        n = max(0, min(n, left // problem.k))
     if n == n_target:
         rows, weights = np.arange(n), problem.target_weights
     else:
         rows, weights = draw_rows(n_target, problem.weights, n, random), np.ones(n)
     matrix = oracle.distances(prototypes, oracle.targets(rows))
     table = FullTable(oracle=oracle, arms=prototypes, matrix=matrix)
-    is_fixed = prototypes == problem.feasibility.fixed[:, None]
-    first, gains = order_on_table(table, weights, is_fixed.argmax(axis=1))
+    fixed = (prototypes == problem.feasibility.fixed[:, None]).argmax(axis=1)
+    first, gains = fixed, np.zeros(len(fixed))
+    if n:
+        first, gains = order_on_table(table, weights, fixed)
     rest = np.setdiff1d(np.arange(len(prototypes)), first)
     rest = rest[np.argsort(-found.mass[rest], kind="stable")]
     every = np.concatenate([first, rest])

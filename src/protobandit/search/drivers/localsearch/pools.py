@@ -152,9 +152,10 @@ class SourcePool:
         representative = np.full(self._k, -1, dtype=np.int32)
         representative[cells] = rows
         if before.shape[1] > 1:
-            heir = np.where(relocated & (before[:, 1] >= 0), before[:, 1], np.arange(self._k))
+            is_left = (relocated | (representative < 0)) & (before[:, 1] >= 0)
+            heir = np.where(is_left, before[:, 1], np.arange(self._k))
             self._slots[:, 0] = heir[self._slots[:, 0]]
-            is_active = is_active | np.isin(np.arange(self._k), heir[relocated])
+            is_active = is_active | np.isin(np.arange(self._k), heir[is_left])
         own = RowsBySlot.of(self._slots, self._k)
         is_served = (common >= 0) & (representative[common] >= 0)
         wanted = np.asarray(is_served & (is_active & (own.n_own > 0))[:, None])

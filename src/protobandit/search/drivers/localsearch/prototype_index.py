@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 About 2 sqrt(k) prototypes are *pivots*. Every prototype belongs to its nearest pivot. A row is
 compared with the pivots, and then with the prototypes of the pivots around its nearest one. That is
-about 8 sqrt(k) evaluations per row instead of k. The result may miss a near prototype; every
+about 14 sqrt(k) evaluations per row instead of k. The result may miss a near prototype; every
 distance in it is correct. Prototypes are compared with pivots, so the metric must apply to two
 source rows: it does, unless it is a user's function or a matrix.
 """
@@ -29,7 +29,7 @@ from protobandit.search.drivers.localsearch.lists import (
 )
 
 LEAST_PROTOTYPES = 2000  # below, comparing with all is as fast
-AROUND = 12  # pivots whose prototypes are compared with a row
+AROUND = 24  # pivots whose prototypes are compared with a row
 _PIVOTS = 2.0  # times sqrt(k)
 _ENTRIES = 1 << 17  # distances of one patch
 

@@ -34,6 +34,7 @@ _SHORTEST_LIST, _LONGEST_LIST = 3, 16
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
+_MOST_EXPECTED_PASSES = 9  # before the gain is small, however many are allowed
 _PASSES = 0.75  # share of the passes that are made before the gain is small
 _ACTIVE = 0.7  # share of cells that a pass judges, on average over a stage
 
@@ -75,12 +76,17 @@ class Stage:
     least_gain: float
 
 
-def start_size(n_source: int, n_target: int, k: int) -> tuple[int, int]:
-    """Return how many source and target rows a greedy start compares; (0, 0) for a random one."""
+def start_size(n_source: int, n_target: int, k: int, evaluations: int | None) -> tuple[int, int]:
+    """Return how many source and target rows a greedy start compares; (0, 0) for a random one.
+
+    It takes at most a quarter of the limit of ``evaluations``.
+    """
     if k > _MOST_GREEDY or k >= n_source:
         return 0, 0
     n_arms = min(n_source, max(_START_ARMS, 10 * k))
-    return n_arms, min(n_target, _START_ENTRIES // n_arms)
+    most = _START_ENTRIES if evaluations is None else min(_START_ENTRIES, evaluations // 4)
+    n_rows = min(n_target, most // n_arms)
+    return (n_arms, n_rows) if n_rows >= k else (0, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +95,7 @@ class Size:
 
     ``is_same`` is whether source and target are the same rows, ``is_indexed`` whether prototypes
     can be found by an index. ``row_bytes`` are those of a prepared row, ``itemsize`` of a distance.
+    ``limit`` is that of evaluations.
     """
 
     n_source: int
@@ -98,6 +105,7 @@ class Size:
     is_indexed: bool
     row_bytes: float
     itemsize: int
+    limit: int | None = None
 
     def stages(self, effort: float, most_rows: int | None = None) -> tuple[Stage, ...]:
         """Return the stages of a search; ``most_rows`` bounds the number of judged rows."""
@@ -190,10 +198,15 @@ class Size:
             stage.n_rounds
             * (
                 self.assignment_evaluations(stage)
-                + round(_PASSES * stage.n_passes * _ACTIVE * self.pass_evaluations(stage))
+                + round(self._expected_passes(stage) * self.pass_evaluations(stage))
             )
             for stage in stages
         )
+
+    @staticmethod
+    def _expected_passes(stage: Stage) -> float:
+        """Return about how many passes over all cells a round has."""
+        return _ACTIVE * min(_PASSES * stage.n_passes, _MOST_EXPECTED_PASSES)
 
     def most_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return a number of evaluations that all stages do not exceed."""
@@ -204,8 +217,14 @@ class Size:
         )
 
     def _start_evaluations(self) -> int:
-        n_arms, n_rows = start_size(self.n_source, self.n_target, self.k)
+        n_arms, n_rows = start_size(self.n_source, self.n_target, self.k, self.limit)
         return n_arms * n_rows
+
+    def least_evaluations(self, stages: Sequence[Stage]) -> int:
+        """Return the most that the start and the first pass need."""
+        first = stages[0]
+        assignment = self.assignment_evaluations(first)
+        return self._start_evaluations() + assignment + self.most_pass_evaluations(first)
 
     def _most_assignment(self, stage: Stage) -> int:
         own = 0 if stage.are_judged else stage.n_sources * self.k

@@ -60,7 +60,8 @@ def run_stages(
     k, n_target = problem.k, len(problem.target)
     saved = control.states.restore(_STATE)
     if saved is None:
-        found, first = Found(_start(oracle, order, weights, random), np.zeros(k)), (0, 0)
+        start = _start(oracle, order, weights, size, random)
+        found, first = Found(start, np.zeros(k)), (0, 0)
     else:
         values = saved.values
         found = Found(saved.arrays["prototypes"], saved.arrays["mass"], *values["counts"])
@@ -100,7 +101,11 @@ def run_stages(
 
 
 def _start(
-    oracle: Oracle, order: TargetOrder, weights: Doubles | None, random: np.random.Generator
+    oracle: Oracle,
+    order: TargetOrder,
+    weights: Doubles | None,
+    size: Size,
+    random: np.random.Generator,
 ) -> Ids:
     """Return the prototypes to start with: greedy selection on a sample, or random rows.
 
@@ -109,7 +114,7 @@ def _start(
     """
     problem = oracle.problem
     drawn = random_rows(problem.feasibility, problem.k, random)
-    n_arms, n_rows = start_size(len(problem.source), len(problem.target), problem.k)
+    n_arms, n_rows = start_size(size.n_source, size.n_target, size.k, size.limit)
     if n_rows == 0:
         return drawn
     # With the rows drawn there is a feasible selection, whatever else is in the sample.

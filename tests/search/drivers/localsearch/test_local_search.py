@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.posing import pose
+from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
+from protobandit.search.drivers.localsearch.local_search import LocalSearch
+from protobandit.search.drivers.localsearch.pools import JudgedPool, SourcePool
+from protobandit.search.drivers.localsearch.schedule import Width
+
+K = 12
+NARROW = Width(n_near=3, n_candidates=6, n_drawn=2, n_probes=4, n_common=5)
+
+
+def clusters(n, seed=0, n_columns=3):
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(8, n_columns)) * 4
+    return centres[random.integers(8, size=n)] + random.normal(size=(n, n_columns))
+
+
+def search_on(source, target=None, *, weights=None, metric="euclidean", is_held=True, seed=0):
+    """Return a local search on all target rows, from random prototypes."""
+    problem = pose(source, target, k=K, weights=weights, metric=metric)
+    random = np.random.default_rng(seed)
+    oracle = Oracle(problem)
+    start = random.choice(problem.n_source, K, replace=False)
+    judged = JudgedRows.assigned(
+        oracle, np.arange(problem.n_target), problem.target_weights, start, NARROW.n_near, random
+    )
+    if target is None:
+        pool = JudgedPool(judged)
+    else:
+        pool = SourcePool(judged, np.arange(problem.n_source), K, is_held=is_held)
+    return LocalSearch(judged, pool, start, NARROW, random)
+
+
+def require_true_lists(search, source, target):
+    """Assert that lists hold distances of current prototypes, without repetition."""
+    judged = search.judged
+    exact = cdist(target[judged.ids], source[search.prototypes])
+    known = judged.slots >= 0
+    rows = np.broadcast_to(np.arange(len(judged.ids))[:, None], known.shape)
+    np.testing.assert_allclose(
+        judged.gaps[known], exact[rows[known], judged.slots[known]], atol=1e-9
+    )
+    assert np.isinf(judged.gaps[~known]).all()
+    assert known[:, 0].all()
+    assert (np.diff(np.where(known, judged.gaps, 1e300), axis=1) >= 0).all()
+    for slots in judged.slots:
+        assert len(set(slots[slots >= 0].tolist())) == (slots >= 0).sum()
+    return exact
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sides", ["same", "held", "read"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_every_pass_lowers_the_cost(seed, sides, is_weighted):
+    source = clusters(400, seed)
+    target = source if sides == "same" else clusters(700, seed + 50)
+    weights = np.random.default_rng(seed).random(len(target)) ** 3 if is_weighted else None
+    search = search_on(
+        source,
+        None if sides == "same" else target,
+        weights=weights,
+        is_held=sides == "held",
+        seed=seed,
+    )
+    own = search.judged.weights
+    cost = search.judged.summed
+    for _ in range(6):
+        gain, n_moves = search.make_pass()
+        exact = require_true_lists(search, source, target)
+        assert gain >= 0
+        assert (gain > 0) == (n_moves > 0)
+        assert search.judged.summed <= cost
+        assert own @ exact.min(axis=1) <= search.judged.summed + 1e-9
+        assert len(set(search.prototypes.tolist())) == K
+        cost = search.judged.summed
+    start = np.random.default_rng(seed).choice(len(source), K, replace=False)
+    at_random = own @ cdist(target[search.judged.ids], source[start]).min(axis=1)
+    assert cost < 0.9 * at_random
+
+
+def test_a_source_row_is_in_the_cell_of_its_nearest_representative():
+    source, target = clusters(300, 1), clusters(500, 2)
+    search = search_on(source, target)
+    for _ in range(3):
+        pool = search.pool
+        cells, rows = search.judged.representatives(K)
+        exact = cdist(target[search.judged.ids[rows]], source)
+        has_cell = np.isin(pool.slots, cells)
+        assert has_cell.mean() > 0.95, "a cell that has lost its rows may keep some"
+        at = np.searchsorted(cells, pool.slots[has_cell])
+        nearest = exact.min(axis=0)[has_cell]
+        is_near = exact[at, np.flatnonzero(has_cell)] <= nearest + 1e-9
+        assert is_near.mean() > 0.8, "rows are compared with the cells around theirs only"
+        search.make_pass()
+
+
+def test_a_representative_is_the_row_nearest_to_its_prototype():
+    judged = search_on(clusters(300), clusters(200, 5)).judged
+    cells, rows = judged.representatives(K)
+    for cell, row in zip(cells, rows, strict=True):
+        own = judged.slots[:, 0] == cell
+        assert judged.slots[row, 0] == cell
+        assert judged.gaps[row, 0] == judged.gaps[own, 0].min()
+
+
+def test_cells_around_which_nothing_moved_are_left_out():
+    search = search_on(clusters(2000, 3))
+    before = search.oracle.evaluations.total()
+    search.make_pass()
+    first = search.oracle.evaluations.total() - before
+    for _ in range(40):
+        search.make_pass()
+        if search.is_partial:
+            break
+    assert search.is_partial
+    before = search.oracle.evaluations.total()
+    search.make_pass()
+    assert search.oracle.evaluations.total() - before < first
+    search.include_all_cells()
+    assert not search.is_partial

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import protobandit as pb
+from protobandit.foundation.errors import InvalidInput
+from protobandit.methods import LocalSearch
+from protobandit.problem.posing import pose
+from protobandit.search.drivers.localsearch import schedule
+from protobandit.search.methods import localsearch
+
+
+def clusters(n, seed=0, n_columns=4):
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(10, n_columns)) * 5
+    return centres[random.integers(10, size=n)] + random.normal(size=(n, n_columns))
+
+
+def select(*rows, seed=0, effort="balanced", **arguments):
+    return pb.select(*rows, method=LocalSearch(effort=effort), random_state=seed, **arguments)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cost_is_that_of_fasterpam(seed):
+    rows = clusters(2500, seed)
+    chosen = select(rows, k=25, seed=seed)
+    other = pb.select(rows, k=25, method="fasterpam", random_state=seed)
+    assert chosen.cost < 1.01 * other.cost
+    exact = cdist(rows, rows[chosen.indices]).min(axis=1).mean()
+    assert chosen.cost == pytest.approx(exact)
+    assert "exact" in chosen.status
+
+
+def test_prefix_costs_and_mass_are_exact():
+    rows, target = clusters(900), clusters(1300, 7)
+    weights = np.random.default_rng(0).random(1300)
+    chosen = select(rows, target, k=9, weights=weights)
+    exact = cdist(target, rows[chosen.indices])
+    running = np.minimum.accumulate(exact, axis=1)
+    np.testing.assert_allclose(chosen.costs, weights @ running / weights.sum())
+    mass = np.bincount(exact.argmin(axis=1), weights, minlength=9) / weights.sum()
+    np.testing.assert_allclose(chosen.mass, mass)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_threads_do_not_change_the_result(metric):
+    rows = clusters(6000, 1, n_columns=16).astype(np.float32)
+    one, two = (select(rows, k=60, metric=metric, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.indices, two.indices)
+    assert one.evaluations == two.evaluations
+    np.testing.assert_array_equal(one.costs, two.costs)
+
+
+def test_the_loop_over_patches_and_the_fused_kernel_agree():
+    rows = clusters(3000, 2, n_columns=16)
+    fused = select(rows, k=30)
+    slow = select(rows, k=30, metric=pb.block_metric(lambda A, B: cdist(A, B)))
+    assert fused.cost == pytest.approx(slow.cost, rel=0.01)
+    assert fused.evaluations == pytest.approx(slow.evaluations, rel=0.5)
+
+
+def test_all_source_rows_take_part_where_only_some_rows_are_judged(monkeypatch):
+    monkeypatch.setattr(schedule, "_LEAST_ROWS", 256)
+    monkeypatch.setattr(schedule, "_MOST_JUDGED", 1000)
+    for held in (1 << 30, 0):
+        monkeypatch.setattr(schedule, "_HELD_BYTES", held)
+        rows = clusters(8000, 3)
+        plan = LocalSearch().schedule(pose(rows, k=20), pb.Limits())
+        assert plan.stages[-1].n_rows < 8000
+        assert plan.stages[-1].n_sources == 8000
+        assert plan.stages[-1].is_held == (held > 0)
+        chosen = select(rows, k=20)
+        full = pb.select(rows, k=20, method="fasterpam", random_state=0)
+        exact = cdist(rows, rows[chosen.indices]).min(axis=1).mean()
+        assert exact < 1.05 * full.cost
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.002])
+def test_a_small_far_cluster_gets_a_prototype(share):
+    random = np.random.default_rng(0)
+    n = 40_000
+    rows = random.normal(size=(n, 8)).astype(np.float32)
+    rows[: round(share * n)] += 500
+    for seed in range(4):
+        chosen = select(rows, k=15, seed=seed)
+        assert (chosen.indices < round(share * n)).any()
+
+
+def test_many_prototypes_use_the_index_and_are_ordered():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(6000, 8)).astype(np.float32)
+    chosen = select(rows, k=2200, effort="fast")
+    assert len(set(chosen.indices.tolist())) == 2200
+    at_random = pb.select(rows, k=2200, method="random", random_state=0)
+    assert chosen.cost < 0.95 * at_random.cost
+    assert (np.diff(chosen.costs) <= 0).all()
+    assert chosen.at(100).cost < 1.2 * pb.select(rows, k=100, random_state=0).cost
+
+
+def test_the_order_is_computed_on_a_sample_and_says_so(monkeypatch):
+    monkeypatch.setattr(localsearch, "_ORDER_ENTRIES", 2000)
+    rows = clusters(3000)
+    chosen = select(rows, k=40)
+    assert "The order of the prototypes was computed on 50 target rows." in chosen.status
+    assert len(set(chosen.indices.tolist())) == 40
+
+
+@pytest.mark.parametrize(
+    "case", ["repeated", "few distinct", "one column", "all", "one", "short target", "no weight"]
+)
+def test_degenerate_problems_have_a_solution(case):
+    random = np.random.default_rng(0)
+    rows, target, weights, k = random.normal(size=(200, 3)), None, None, 10
+    if case == "repeated":
+        rows = np.repeat(rows[:20], 10, axis=0)
+    elif case == "few distinct":
+        rows = np.repeat(rows[:4], 50, axis=0)
+    elif case == "one column":
+        rows = rows[:, :1]
+    elif case == "all":
+        k = 200
+    elif case == "one":
+        k = 1
+    elif case == "short target":
+        target = random.normal(size=(4, 3))
+    else:
+        weights = np.zeros(200)
+        weights[3] = 1.0
+    chosen = select(rows, target, k=k, weights=weights)
+    assert len(set(chosen.indices.tolist())) == k
+    judged = rows if target is None else target
+    own = np.ones(len(judged)) if weights is None else weights
+    exact = own @ cdist(judged, rows[chosen.indices]).min(axis=1) / own.sum()
+    assert chosen.cost == pytest.approx(exact, abs=1e-9)
+    if case in ("few distinct", "all", "no weight"):
+        assert chosen.cost == pytest.approx(0.0, abs=1e-12)
+
+
+def test_fixed_rows_and_quotas_hold():
+    rows, groups = clusters(1200), np.arange(1200) % 3
+    constraints = pb.Constraints(fixed=[5, 8], groups=groups, at_least={0: 4}, at_most={1: 3})
+    chosen = select(rows, k=12, constraints=constraints)
+    assert chosen.indices[:2].tolist() == [5, 8]
+    counts = np.bincount(groups[chosen.indices], minlength=3)
+    assert counts[0] >= 4
+    assert counts[1] <= 3
+    free = select(rows, k=12)
+    assert chosen.cost >= free.cost * 0.99
+
+
+@pytest.mark.parametrize("most", [20_000, 200_000, 2_000_000])
+def test_a_limit_of_evaluations_holds(most):
+    rows = clusters(4000)
+    chosen = select(rows, k=20, limits=pb.Limits(evaluations=most))
+    by_phase = chosen.evaluations_by_phase
+    assert by_phase.get("build", 0) + by_phase.get("swap", 0) <= most
+    assert len(chosen.indices) == 20
+
+
+def test_the_plan_is_near_the_evaluations():
+    for n, k in ((6000, 20), (20_000, 300), (9000, 2500)):
+        rows = clusters(n, 4).astype(np.float32)
+        plan = pb.plan(rows, k=k, method=LocalSearch())
+        chosen = select(rows, k=k)
+        spent = chosen.evaluations_by_phase["swap"]
+        assert plan.evaluations / 2 < spent < 2 * plan.evaluations
+        assert spent <= plan.most_evaluations
+
+
+def test_an_invalid_effort_is_refused():
+    with pytest.raises(InvalidInput, match="effort=0 is not allowed"):
+        LocalSearch(effort=0)
