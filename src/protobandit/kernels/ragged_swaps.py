@@ -269,19 +269,25 @@ def keep_within(  # type: ignore[no-untyped-def]
 ):
     is_copied = len(to) > 0
     for i in range(len(arms)):
-        first, last = starts[arms[i]], starts[arms[i] + 1]
-        nearest = first
+        first, last = np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])
+        nearest, n = first, np.uintp(0)
         for e in range(first, last):
             if values[e] < values[nearest]:
                 nearest = e
-        n = 0
-        for e in range(first, last):
-            if values[e] < limits[columns[e]] or e == nearest:
-                if is_copied:
-                    to[places[i] + n] = columns[e]
-                    at[places[i] + n] = values[e]
-                n += 1
+            n += np.uintp(values[e] < limits[np.uintp(columns[e])])
+        if first < last and not values[nearest] < limits[np.uintp(columns[nearest])]:
+            n += np.uintp(1)
         counts[i] = n
+        if is_copied:
+            # Every entry is written, and the next one over it if it is not kept: which are kept
+            # cannot be predicted. The loop ends at the last one kept, as others own what follows.
+            place, e = np.uintp(places[i]), first
+            end = place + n
+            while place < end:
+                to[place], at[place] = columns[e], values[e]
+                is_kept = (values[e] < limits[np.uintp(columns[e])]) | (e == nearest)
+                place += np.uintp(is_kept)
+                e += np.uintp(1)
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
