@@ -144,8 +144,8 @@ def swap_changes(  # type: ignore[no-untyped-def]
         for m in range(k):
             by_slot[m] = losses[m]
         gain = 0.0
-        # Whether d < D cannot be predicted, so there is no branch for it. Consecutive rows are often
-        # of one cell: its sum stays in a register. Unsigned indices need no check of their sign.
+        # Whether d < D cannot be predicted, so there is no branch for it. Consecutive rows often
+        # have the same slot: its sum stays in a register. Unsigned indices need no check of sign.
         slot = np.uintp(0)
         sum_of_slot = by_slot[slot]
         for e in range(np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])):
@@ -205,7 +205,7 @@ def home_cells(  # type: ignore[no-untyped-def]
         for m in range(n_cells):
             affinities[m] = 0.0
         first, last = np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])
-        nearest = first
+        nearest: Any = first
         cell = np.uintp(0)  # as in `swap_changes`
         affinity = affinities[cell]
         for e in range(first, last):
@@ -270,7 +270,8 @@ def keep_within(  # type: ignore[no-untyped-def]
     is_copied = len(to) > 0
     for i in range(len(arms)):
         first, last = np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])
-        nearest, n = first, np.uintp(0)
+        nearest: Any = first
+        n = np.uintp(0)
         for e in range(first, last):
             if values[e] < values[nearest]:
                 nearest = e
@@ -281,13 +282,13 @@ def keep_within(  # type: ignore[no-untyped-def]
         if is_copied:
             # Every entry is written, and the next one over it if it is not kept: which are kept
             # cannot be predicted. The loop ends at the last one kept, as others own what follows.
-            place, e = np.uintp(places[i]), first
+            place, entry = np.uintp(places[i]), first
             end = place + n
             while place < end:
-                to[place], at[place] = columns[e], values[e]
-                is_kept = (values[e] < limits[np.uintp(columns[e])]) | (e == nearest)
-                place += np.uintp(is_kept)
-                e += np.uintp(1)
+                j, d = np.uintp(columns[entry]), values[entry]
+                to[place], at[place] = j, d
+                place += np.uintp((d < limits[j]) | (entry == nearest))
+                entry += np.uintp(1)
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:
