@@ -22,14 +22,14 @@ from protobandit.search.methods.method import Schedule, parameters_of
 # Approximate speeds of one core, for predictions only: no decision depends on them.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
 _DIFFERENCES_PER_SECOND = 4e9  # columns of metrics that are not
-_SECONDS_PER_PROTOTYPE = 3e-4
+_SECONDS_PER_PROTOTYPE = 4e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 _READS = 4  # of a number that is kept
-_LEAST_SECONDS = 0.06  # of any call
-# Of a race per planned evaluation, for all it does with a distance: from 0.8e-8 on repeated rows to
-# 4e-8 on clumped ones (measured on 130 problems of seven shapes).
-_RACE_SECONDS = 1.8e-8
-_ON_ONE_CORE = 0.7  # share of a race
+_LEAST_SECONDS = 0.07  # of any call, with loading compiled code in the first one
+# Of a race on one core, per planned evaluation, for all it does with a distance: 0.8e-8 to 2.2e-8
+# on normal and clustered rows, from 0.5e-8 on repeated to 4e-8 on clumped ones (130 problems).
+_RACE_SECONDS = 1.6e-8
+_ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
 _READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
 
 
