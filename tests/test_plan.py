@@ -181,6 +181,23 @@ def test_a_plan_is_shown_as_a_sentence():
     assert f"evaluations (at most {raced.most_evaluations:,}), " in str(raced)
 
 
+def test_seconds_include_restarts_which_need_no_evaluations():
+    rows = np.zeros((1000, 5), dtype=np.float32)
+    fast, thorough = (
+        pb.plan(rows, k=20, method=pb.methods.LazyBandit(effort=effort))
+        for effort in ("fast", "thorough")
+    )
+    assert fast.evaluations == thorough.evaluations == 1_000_000
+    assert thorough.seconds > 1.2 * fast.seconds
+
+
+@pytest.mark.parametrize("n", [1000, 20_000])
+def test_more_threads_need_fewer_seconds(n):
+    rows = np.zeros((n, 5), dtype=np.float32)
+    one, two, many = (pb.plan(rows, k=20, n_jobs=n_jobs).seconds for n_jobs in (1, 2, 64))
+    assert one > two > many > one / 2
+
+
 def test_invalid_arguments_raise_as_in_select():
     with pytest.raises(pb.InvalidInput, match="k=50 exceeds"):
         pb.plan(brute.normal(40), k=50)

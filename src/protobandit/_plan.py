@@ -21,14 +21,18 @@ from protobandit.search.methods.method import Schedule, parameters_of
 
 # Approximate speeds of one core, for predictions only: no decision depends on them.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
-_DIFFERENCES_PER_SECOND = 2e9  # columns of metrics that are not
-_SECONDS_PER_PROTOTYPE = 5e-4
+_DIFFERENCES_PER_SECOND = 4e9  # columns of metrics that are not
+_SECONDS_PER_PROTOTYPE = 4e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 _READS = 4  # of a number that is kept
-_LEAST_SECONDS = 0.06  # of any call
+_LEAST_SECONDS = 0.07  # of any call, with loading compiled code in the first one
+# Of a race on one core, per planned evaluation, for all it does with a distance: 0.8e-8 to 2.2e-8
+# on normal and clustered rows, from 0.5e-8 on repeated to 4e-8 on clumped ones (130 problems).
+_RACE_SECONDS = 1.6e-8
+_ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
+_READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
 _LOCAL_SEARCH_SECONDS = 4.5e-9  # per evaluation of a local search, beside its products
 _READING_SECONDS = 1e-9  # per cell of the source
-_RACE_SECONDS = 2.8e-8  # per evaluation of a race, which compares entries one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +57,11 @@ class Plan:
     memory
         Approximate bytes by which the memory of the process grows at the peak.
     seconds
-        Rough estimate of the time; None for a user's own metric, whose speed is unknown. It is
-        right within a factor of 2 on most data, and up to 4 times too short on clumped or
-        heavy-tailed rows.
+        Rough estimate of the time; None for a user's own metric, whose speed is unknown. For
+        "lazybandit" it is right within a factor of 2 on most data, repeated rows take down to a
+        third of it, and clumped or heavy-tailed rows up to 3 times as long. From an effort of 5 on,
+        they take up to 10 times as long, since forced swaps read more there. For "pam" and
+        "banditpam" it can be more than 10 times too short.
     left_out
         Number of source rows that take no part, because of the limits or of the memory budget.
     """
@@ -168,9 +174,10 @@ def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None
         return _seconds_of_stages(problem, schedule, columns / speed, workers)
     computing = schedule.evaluations * columns / speed / workers
     keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
-    if len(schedule.rungs) > 1:
-        # About half of it runs on all cores.
-        keeping = schedule.evaluations * _RACE_SECONDS * (0.5 + 0.5 / workers)
+    if schedule.rungs:
+        share = _ON_ONE_CORE + (1 - _ON_ONE_CORE) / workers
+        keeping = schedule.evaluations * _RACE_SECONDS * share
+        keeping += sum(rung.n_reads for rung in schedule.rungs) * _READ_SECONDS
     return _LEAST_SECONDS + computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE
 
 

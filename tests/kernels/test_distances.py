@@ -39,6 +39,12 @@ def from_products(sources, targets, out, is_root):
     return sources[places[0]], targets[places[1]], *places, *norms, guard, is_root, out
 
 
+def below(sources, targets, out, is_root):
+    distances._squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, out)
+    out[:, : len(targets) : 2] = 0  # to be computed again
+    return sources, targets, out.dtype.type(1e-3), is_root, out
+
+
 def largest(sources, targets, out):
     integers = f"i{out.itemsize}"
     gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
@@ -55,6 +61,8 @@ CASES = [
     ("_distances_from_products", lambda s, t, out: from_products(s, t, out, False)),
     ("_squares_by_column", lambda s, t, out: columns(s, t, out, True)),
     ("_squares_by_column", lambda s, t, out: columns(s, t, out, False)),
+    ("_recompute_below", lambda s, t, out: below(s, t, out, True)),
+    ("_recompute_below", lambda s, t, out: below(s, t, out, False)),
     ("_largest", largest),
     ("_minkowski_loops", lambda s, t, out: (s, t, 1.5, out)),
     ("manhattan", lambda s, t, out: (s, t, out)),
@@ -143,6 +151,26 @@ def test_squares_of_any_magnitude(n_columns):
         norms = [norms_of(block) for block in scaled]
         distances.FILLS["euclidean"](*scaled, *norms, out)
         np.testing.assert_allclose(np.ldexp(out.astype(float), -exponent), expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_columns", [1, 5, 12])
+@pytest.mark.parametrize("name", ["euclidean", "sqeuclidean"])
+def test_a_narrow_block_has_the_bits_of_a_wide_one(name, n_columns, dtype):
+    random = np.random.default_rng(0)
+    sources = random.standard_t(1, size=(300, n_columns)).astype(dtype)
+    targets = np.concatenate([sources[:20], random.normal(size=(20, n_columns))]).astype(dtype)
+    targets[5] += dtype(1e-22)
+    whole = np.empty((300, 40), dtype=dtype)
+    distances.FILLS[name](sources, targets, norms_of(sources), norms_of(targets), whole)
+    for n in (1, 3, 7):
+        around = np.full((300, n + 2), -7, dtype=dtype)
+        for start in range(0, 40, n):
+            some = targets[start : start + n]
+            own = around[:, 1 : 1 + len(some)]
+            distances.FILLS[name](sources, some, norms_of(sources), norms_of(some), own)
+            np.testing.assert_array_equal(own, whole[:, start : start + n])
+        assert (around[:, [0, -1]] == -7).all()
 
 
 def test_a_product_that_overflows():

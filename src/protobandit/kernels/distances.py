@@ -39,8 +39,9 @@ GUARD = {t: (share, float(np.finfo(t).tiny / np.finfo(t).eps)) for t, share in T
 
 # Up to this number differences are as fast as products (measured), and they lose no digits.
 FEW_COLUMNS = 12
+_NARROW = 8  # target rows below which loops over source rows are faster (measured)
 
-_TINY_AT_ONCE = 1 << 16  # distances that are compared with the guard at the same time
+_TINY_AT_ONCE = 1 << 14  # distances that the reference compares with the guard at the same time
 
 
 def wide(out: Floats) -> Floats:
@@ -74,7 +75,12 @@ def _squares(
     ``at[0][i]`` of ``sources``.
     """
     if sources.shape[1] <= FEW_COLUMNS:
-        _squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+        if len(targets) < min(_NARROW, len(sources)):
+            block = np.empty((len(targets), len(sources)), dtype=out.dtype)
+            _squares_by_column(targets, np.ascontiguousarray(sources.T), is_root, block)
+            out[:] = block.T  # the same bits: a difference and its negative have the same square
+        else:
+            _squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
         _recompute_tiny(sources, targets, is_root, out)
         return
     left, right = (sources, targets) if near is None else near
@@ -91,14 +97,32 @@ def _recompute_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats
     """Compute again, in float64, values so small that their squares may have underflowed."""
     floor = GUARD[sources.dtype][1]
     limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
-    if out.min(initial=limit) >= limit:
-        return
-    # Some rows at a time: if most rows are equal, the indices would need more than the block.
-    for cut in cuts(len(out), max(1, _TINY_AT_ONCE // out.shape[1])):
-        i, j = np.nonzero(out[cut] < limit)
-        values = np.empty(len(i), dtype=out.dtype)
-        squares_of_pairs(sources, targets, cut.start + i, j, is_root, values)
-        out[cut][i, j] = values
+    if out.min(initial=limit) < limit:
+        _recompute_below(sources, targets, limit, is_root, wide(out))
+
+
+def _recompute_below_reference(
+    sources: Floats, targets: Floats, limit: Any, is_root: bool, out: Floats
+) -> None:
+    block = out[:, : len(targets)]
+    # Some rows at a time: if most rows are equal, the differences would need more than the block.
+    for cut in cuts(len(block), max(1, _TINY_AT_ONCE // max(1, len(targets)))):
+        i, j = np.nonzero(block[cut] < limit)
+        gaps = sources[cut][i].astype(np.float64) - targets[j]
+        squares = (gaps**2).sum(axis=1)
+        block[cut][i, j] = np.sqrt(squares) if is_root else squares
+
+
+@kernel(_recompute_below_reference)
+def _recompute_below(sources, targets, limit, is_root, out):  # type: ignore[no-untyped-def]
+    for i in range(len(sources)):
+        for j in range(len(targets)):
+            if out[i, j] < limit:
+                square = 0.0
+                for k in range(sources.shape[1]):
+                    gap = np.float64(sources[i, k]) - np.float64(targets[j, k])
+                    square += gap * gap
+                out[i, j] = np.sqrt(square) if is_root else square
 
 
 def _angles(

@@ -118,14 +118,14 @@ def next_improving_swap(  # type: ignore[no-untyped-def]
         for m in range(k):
             by_slot[m] = losses[m]
         gain = 0.0
-        for e in range(starts[arms[place]], starts[arms[place] + 1]):
-            j, d = columns[e], values[e]
-            if d < E[j]:
-                if d < D[j]:
-                    gain += weights[j] * (np.float64(d) - np.float64(D[j]))
-                    by_slot[near[j]] += weights[j] * (np.float64(D[j]) - np.float64(E[j]))
-                else:
-                    by_slot[near[j]] += weights[j] * (np.float64(d) - np.float64(E[j]))
+        # Whether d < D cannot be predicted, so there is no branch for it. Unsigned indices need no
+        # check of their sign.
+        for e in range(np.uintp(starts[arms[place]]), np.uintp(starts[arms[place] + 1])):
+            j, d = np.uintp(columns[e]), np.float64(values[e])
+            nearest, next_nearest = np.float64(D[j]), np.float64(E[j])
+            gain += weights[j] * (min(d, nearest) - nearest)
+            saved = min(max(d, nearest), next_nearest) - next_nearest
+            by_slot[np.uintp(near[j])] += weights[j] * saved
         slot = -1
         for m in range(k):
             if is_open[place, m] and (slot < 0 or by_slot[m] < by_slot[slot]):

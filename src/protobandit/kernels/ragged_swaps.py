@@ -144,14 +144,20 @@ def swap_changes(  # type: ignore[no-untyped-def]
         for m in range(k):
             by_slot[m] = losses[m]
         gain = 0.0
-        for e in range(starts[arms[i]], starts[arms[i] + 1]):
-            j, d = columns[e], values[e]
-            if d < E[j]:
-                if d < D[j]:
-                    gain += weights[j] * (np.float64(d) - np.float64(D[j]))
-                    by_slot[near[j]] += weights[j] * (np.float64(D[j]) - np.float64(E[j]))
-                else:
-                    by_slot[near[j]] += weights[j] * (np.float64(d) - np.float64(E[j]))
+        # Whether d < D cannot be predicted, so there is no branch for it. Consecutive rows often
+        # have the same slot: its sum stays in a register. Unsigned indices need no check of sign.
+        slot = np.uintp(0)
+        sum_of_slot = by_slot[slot]
+        for e in range(np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])):
+            j, d = np.uintp(columns[e]), np.float64(values[e])
+            nearest, next_nearest = np.float64(D[j]), np.float64(E[j])
+            if np.uintp(near[j]) != slot:
+                by_slot[slot] = sum_of_slot
+                slot = np.uintp(near[j])
+                sum_of_slot = by_slot[slot]
+            gain += weights[j] * (min(d, nearest) - nearest)
+            sum_of_slot += weights[j] * (min(max(d, nearest), next_nearest) - next_nearest)
+        by_slot[slot] = sum_of_slot
         own = allowed[groups[arms[i]]]
         best, least = 0, np.inf
         for m in range(k):
@@ -198,14 +204,20 @@ def home_cells(  # type: ignore[no-untyped-def]
     for i in range(len(arms)):
         for m in range(n_cells):
             affinities[m] = 0.0
-        first, last = starts[arms[i]], starts[arms[i] + 1]
-        nearest = first
+        first, last = np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])
+        nearest: Any = first
+        cell = np.uintp(0)  # as in `swap_changes`
+        affinity = affinities[cell]
         for e in range(first, last):
-            j = columns[e]
+            j, d = np.uintp(columns[e]), np.float64(values[e])
             if values[e] < values[nearest]:
                 nearest = e
-            if values[e] < E[j]:
-                affinities[near[j]] += weights[j] * (np.float64(E[j]) - np.float64(values[e]))
+            if np.uintp(near[j]) != cell:
+                affinities[cell] = affinity
+                cell = np.uintp(near[j])
+                affinity = affinities[cell]
+            affinity += weights[j] * max(np.float64(E[j]) - d, 0.0)
+        affinities[cell] = affinity
         if first < last:
             affinities[near[columns[nearest]]] = np.inf
         n_found = 0
@@ -257,19 +269,26 @@ def keep_within(  # type: ignore[no-untyped-def]
 ):
     is_copied = len(to) > 0
     for i in range(len(arms)):
-        first, last = starts[arms[i]], starts[arms[i] + 1]
-        nearest = first
+        first, last = np.uintp(starts[arms[i]]), np.uintp(starts[arms[i] + 1])
+        nearest: Any = first
+        n = np.uintp(0)
         for e in range(first, last):
             if values[e] < values[nearest]:
                 nearest = e
-        n = 0
-        for e in range(first, last):
-            if values[e] < limits[columns[e]] or e == nearest:
-                if is_copied:
-                    to[places[i] + n] = columns[e]
-                    at[places[i] + n] = values[e]
-                n += 1
+            n += np.uintp(values[e] < limits[np.uintp(columns[e])])
+        if first < last and not values[nearest] < limits[np.uintp(columns[nearest])]:
+            n += np.uintp(1)
         counts[i] = n
+        if is_copied:
+            # Every entry is written, and the next one over it if it is not kept: which are kept
+            # cannot be predicted. The loop ends at the last one kept, as others own what follows.
+            place, entry = np.uintp(places[i]), first
+            end = place + n
+            while place < end:
+                j, d = np.uintp(columns[entry]), values[entry]
+                to[place], at[place] = j, d
+                place += np.uintp((d < limits[j]) | (entry == nearest))
+                entry += np.uintp(1)
 
 
 def scatter_reference(block: Floats, first: int, places: Ids, to: Any, at: Floats) -> None:

@@ -428,8 +428,12 @@ class RaggedTable:
 
     def show(self, arms: Ids, compute: Callable[[slice], None]) -> None:
         """Call ``compute`` with slices of these arms, and count their entries as lookups."""
-        self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
+        self.look_up(arms)
         self._each_cut(arms, compute)
+
+    def look_up(self, arms: Ids) -> None:
+        """Count the entries of these arms as lookups."""
+        self.oracle.look_up(int(np.diff(self.starts)[arms].sum()))
 
 
 def lowered(limits: Floats) -> Iterator[Floats]:

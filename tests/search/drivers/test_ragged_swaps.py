@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -135,6 +135,27 @@ def test_an_eager_pass_makes_several_swaps_best_first():
     expected = changes_of_others(Witness(start, d, weights), ragged)  # before the swaps
     np.testing.assert_array_equal(changes, expected)
     assert swap_state.swaps[0] == pam(d, weights, start.tolist())[0]
+
+
+def test_changes_are_computed_again_only_after_a_swap():
+    class Recorder(Witness):
+        def changes(self, ragged, arms):
+            self.events.append("changes")
+            return super().changes(ragged, arms)
+
+        def exchange(self, slot, arm, distances):
+            self.events.append("swap")
+            super().exchange(slot, arm, distances)
+
+    d, weights = table(60, 30, seed=1), np.ones(60)
+    ragged, _ = full(d, weights)
+    swap_state = Recorder(np.arange(6), d, weights)
+    swap_state.events = []
+    refine_eagerly(swap_state, ragged, passes=1)
+    pairs = list(pairwise(swap_state.events))
+    assert pairs[0] == ("changes", "swap")
+    assert ("swap", "changes") in pairs
+    assert ("changes", "changes") not in pairs
 
 
 @pytest.mark.parametrize("k", [2, 6, 20])

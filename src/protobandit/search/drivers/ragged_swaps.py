@@ -46,28 +46,41 @@ def refine_eagerly(
     control = control or SearchControl()
     for _ in range(passes):
         least = least_change(swap_state)
-        changes = changes_of_others(swap_state, ragged)
+        changes, slots = _changes_of_all(swap_state, ragged)
         queue = np.flatnonzero(changes < least)
+        known: tuple[Doubles, Ids] | None = (changes[queue], slots[queue])
         before = n_swaps
         with suppress(Halt):  # raised before the next swaps, never within one
             while len(queue) and n_left > 0 and not control.is_interrupted():
                 n_at_once = min(_AT_ONCE, n_left)
-                n_made, n_tried, queue = _swap_some(swap_state, ragged, queue, least, n_at_once)
+                state = swap_state, ragged, queue, known
+                n_made, n_tried, queue = _swap_some(*state, least, n_at_once)
                 n_swaps, n_left = n_swaps + n_made, n_left - n_tried
+                known = None
         if n_swaps == before or n_left <= 0 or control.is_interrupted():
             break
     return n_swaps, changes
 
 
 def _swap_some(
-    swap_state: SwapState, ragged: RaggedTable, arms: Ids, least: float, most: int
+    swap_state: SwapState,
+    ragged: RaggedTable,
+    arms: Ids,
+    known: tuple[Doubles, Ids] | None,
+    least: float,
+    most: int,
 ) -> tuple[int, int, Ids]:
     """Make the best swaps of these arms, one per slot and at most ``most``.
 
+    ``known`` are their changes and slots, if no swap was made since these were computed.
     Return how many were made, how many were tried, and the arms that remain. Swaps of different
     slots seldom affect each other, so their distances are computed together.
     """
-    changes, slots = swap_state.changes(ragged, arms)
+    if known is None:
+        changes, slots = swap_state.changes(ragged, arms)
+    else:
+        changes, slots = known
+        ragged.look_up(arms)  # so that lookups are comparable with earlier versions
     improving = np.flatnonzero(changes < least)
     improving = improving[np.argsort(changes[improving], kind="stable")]
     _, firsts = np.unique(slots[improving], return_index=True)
@@ -83,9 +96,13 @@ def _swap_some(
 
 def changes_of_others(swap_state: SwapState, ragged: RaggedTable) -> Doubles:
     """Return the change of the cost by the best swap of each arm; infinite for prototypes."""
-    changes, _ = swap_state.changes(ragged, np.arange(len(ragged)))
+    return _changes_of_all(swap_state, ragged)[0]
+
+
+def _changes_of_all(swap_state: SwapState, ragged: RaggedTable) -> tuple[Doubles, Ids]:
+    changes, slots = swap_state.changes(ragged, np.arange(len(ragged)))
     changes[swap_state.members] = np.inf
-    return changes
+    return changes, slots
 
 
 def least_change(swap_state: SwapState) -> float:
