@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.checks import weights_or_ones
+from protobandit.foundation.checks import are_within, require_restorable, weights_or_ones
 from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
-from protobandit.oracle.target_orders import TargetOrder
+from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
@@ -58,38 +58,34 @@ def run_stages(
     """
     problem = oracle.problem
     k, n_target = problem.k, len(problem.target)
+    every = [(s, r) for s, stage in enumerate(stages) for r in range(stage.n_rounds)]
     saved = control.states.restore(_STATE)
     if saved is None:
         start = _start(oracle, order, weights, size, random)
-        found, first = Found(start, np.zeros(k)), (0, 0)
+        found, n_done = Found(start, np.zeros(k)), 0
     else:
-        values = saved.values
-        found = Found(saved.arrays["prototypes"], saved.arrays["mass"], *values["counts"])
-        first = values["stage"], values["round"]
-    every = [(s, r) for s, stage in enumerate(stages) for r in range(stage.n_rounds)]
-    for s, r in every[every.index(first) :]:
+        found, n_done = _restored(saved, oracle, order), saved.values["n_done"]
+    for done, (s, r) in enumerate(every[n_done:], start=n_done):
         stage = stages[s]
         if found.n_passes and not control.allows(size.assignment_evaluations(stage)):
             break
         if control.states.is_active:
-            counts = [found.n_rows, found.n_moves, found.n_passes]
-            arrays = {"prototypes": found.prototypes.copy(), "mass": found.mass.copy()}
-            state = SavedState({"stage": s, "round": r, "counts": counts}, arrays)
-            control.states.save(_STATE, state)
+            control.states.save(_STATE, _state_of(found, order, done))
         try:
             is_whole = stage.n_rows == n_target
             ids = np.arange(n_target) if is_whole else np.sort(order.read(0, stage.n_rows))
             own = weights_or_ones(problem.weights if is_whole else weights, n_target)[ids]
-            if not own.any():  # no row of the sample counts
-                own = np.ones(len(ids))
-            doing = f"stage {s + 1} of {len(stages)}"
+            # Sums in float32 need weights of ordinary size; if no row counts, all do.
+            own = own / own.max() if own.any() else np.ones(len(ids))
+            doing = f"stage {s + 1} of {len(stages)}" + (f", round {r + 1}" if r else "")
             control.report(doing)
             judged = JudgedRows.assigned(
                 oracle, ids, own, found.prototypes, stage.width.n_near, random
             )
             pool = _pool(judged, stage, random)
             search = LocalSearch(judged, pool, found.prototypes, stage.width, random)
-            is_over = _make_passes(search, stage, size, found, control, doing)
+            is_last = stage.n_rows == stages[-1].n_rows
+            is_over = _make_passes(search, stage, size, found, control, doing, is_last=is_last)
         except Halt:
             if not found.n_passes:
                 raise
@@ -98,6 +94,31 @@ def run_stages(
         if is_over:
             break
     return found
+
+
+def _state_of(found: Found, order: TargetOrder, n_done: int) -> SavedState:
+    """Return the state at the start of a round, from which everything else follows."""
+    counts = [found.n_rows, found.n_moves, found.n_passes]
+    arrays = {"prototypes": found.prototypes.copy(), "mass": found.mass.copy()}
+    if isinstance(order, WeightedOrder):
+        arrays["drawn"] = order.drawn
+    return SavedState({"n_done": n_done, "counts": counts}, arrays)
+
+
+def _restored(saved: SavedState, oracle: Oracle, order: TargetOrder) -> Found:
+    problem, prototypes = oracle.problem, saved.arrays["prototypes"]
+    require_restorable(
+        prototypes.shape == (problem.k,)
+        and are_within(prototypes, 0, problem.n_source)
+        and len(np.unique(prototypes)) == problem.k
+        and saved.arrays["mass"].shape == (problem.k,),
+        "prototypes",
+    )
+    if isinstance(order, WeightedOrder):
+        drawn = saved.arrays["drawn"]
+        require_restorable(are_within(drawn, 0, problem.n_target), "rows")
+        order.restore(drawn)
+    return Found(prototypes.copy(), saved.arrays["mass"], *saved.values["counts"])
 
 
 def _start(
@@ -146,13 +167,17 @@ def _make_passes(
     found: Found,
     control: SearchControl,
     doing: str,
+    *,
+    is_last: bool,
 ) -> bool:
     """Make the passes of one round; return whether something ends the search."""
     k = len(search.prototypes)
     for n in range(stage.n_passes):
         if found.n_passes and not control.allows(size.most_pass_evaluations(stage)):
             return True
-        control.report(f"{doing}, pass {n + 1}", n_picked=k, cost=search.judged.cost)
+        # The cost on a small sample may be lower than that on the next, larger one.
+        cost = search.judged.cost if is_last else None
+        control.report(f"{doing}, pass {n + 1}", n_picked=k, cost=cost)
         was_partial = search.is_partial
         gain, n_moves = search.make_pass()
         found.prototypes = search.prototypes
