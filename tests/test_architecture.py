@@ -36,6 +36,7 @@ ORDER = (
     "run",
     "result.record",
     "result.queries",
+    "result.drift",
     "result.report",
     "result",
     "_select",

@@ -11,23 +11,31 @@ from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
+from protobandit.foundation.run_warning import WarningKind
 from protobandit.foundation.visible_text import visible
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
+from protobandit.problem.reference import Reference
 from protobandit.result import serialization
+from protobandit.result.drift import Drift, measured_drift
 from protobandit.result.plots import Plots
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
+from protobandit.run.reference import Solved, reference_of
 from protobandit.run.settings import Callback, as_run_settings
+from protobandit.run.update import update, with_new_rows
 from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
 _STREAM_KEY = 0xA7
+_REFERENCE = "_computed_reference"
+# Warnings of searches that would find more without their limits.
+_CUTS = (WarningKind.ROWS_LEFT_OUT, WarningKind.SMALLER_PLAN, WarningKind.LIMITED_SEARCH)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,6 +99,9 @@ class Selection(Plots):
         The total cost of the prototypes, if rows have costs.
     prototype_labels
         The class of each prototype, if prototypes were selected per class (``by=``).
+    reference
+        Distances of rows that had no part in the selection, with which `drift` compares new rows;
+        None until `with_reference` or `save` has computed them.
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
@@ -251,6 +262,71 @@ class Selection(Plots):
         settings = as_run_settings(random_state, limits, n_jobs, callback)
         return Selection.from_result(extend(self, problem, k, method, settings))
 
+    def updated(
+        self,
+        new_rows: Any,
+        *,
+        k: int | float | None = None,
+        keep: float = 0.8,
+        weights: Any = None,
+        share: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        limits: Limits | None = None,
+    ) -> Selection:
+        """Return a selection for old and new rows that keeps most of these prototypes.
+
+        At least a share ``keep`` of the prototypes stays. Swaps exchange the others for old or new
+        rows wherever that lowers the cost of all rows. If there are many rows, swaps are searched
+        on samples. Row numbers of the result count the old source rows first, then the new rows. If
+        the target was not the source, new rows only join the target.
+
+        The old rows must be there: a selection that was loaded needs `attached` first.
+
+        Parameters
+        ----------
+        new_rows
+            Rows as in `assign`.
+        k
+            The number of prototypes: an int, or a fraction of all source rows; by default as many
+            as before.
+        keep
+            The least share of these prototypes that stays, between 0 and 1.
+        weights
+            The weights of the new rows; by default each counts as an old row does on average.
+        share
+            The share of the new rows in the total weight, between 0 and 1. By default it follows
+            from the weights.
+        random_state, n_jobs, limits
+            As in `select`.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], k=2)
+        >>> later = selection.updated([[50.0], [51.0], [52.0]], k=3)
+        >>> sorted(later.indices.tolist())
+        [1, 4, 7]
+        """
+        if self.prototype_labels is not None:
+            raise InvalidInput(
+                "This selection was made class by class, and new rows have no class. Select from "
+                "all rows with by=."
+            )
+        old = self._solved("New rows can only be weighed against the old ones.")
+        settings = as_run_settings(random_state, limits, n_jobs, None)
+        oracle, _ = self._oracle_for(new_rows, n_jobs, weights)
+        new = oracle.problem
+        given = None if weights is None else new.target_weights
+        found = update(self, with_new_rows(old, new.target, given, share), k, keep, settings)
+        remark = (
+            f"Updated with {new.n_target:,} new rows: kept {found.n_kept} of {self.k} prototypes "
+            f"and added {found.n_new}."
+        )
+        selection = Selection.from_result(found.result)
+        # Selecting again would find another set: kept prototypes are not the best ones.
+        return replace(selection, status=f"{remark} {selection.status}", end=None)
+
     def certify(
         self,
         *,
@@ -341,6 +417,76 @@ class Selection(Plots):
         spent = dict(self.evaluations_by_phase)
         spent["certify"] = spent.get("certify", 0) + certificate.evaluations
         return replace(self, certificate=certificate, evaluations_by_phase=spent)
+
+    def drift(self, new_rows: Any, *, weights: Any = None, n_jobs: int | None = None) -> Drift:
+        """Return whether the prototypes still represent new rows, compared with target rows.
+
+        The comparison needs the `Reference` of this selection. It is loaded with a selection that
+        `save` or the command line wrote. Otherwise it is computed on the first call from the rows
+        of the selection, which may take as long as selecting, and kept. Cost: k evaluations per new
+        row.
+
+        Parameters
+        ----------
+        new_rows
+            Rows as in `assign`.
+        weights
+            The weights of the new rows; equal by default.
+        n_jobs
+            The number of threads; None or -1 uses all available cores.
+
+        Examples
+        --------
+        >>> import numpy as np, protobandit as pb
+        >>> random = np.random.default_rng(0)
+        >>> selection = pb.select(random.normal(size=(500, 2)), k=20, random_state=0)
+        >>> selection.drift(random.normal(size=(200, 2))).is_significant
+        False
+        >>> selection.drift(random.normal(size=(200, 2)) + 1).is_significant
+        True
+        """
+        oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
+        return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+
+    def with_reference(self, *, n_jobs: int | None = None) -> Selection:
+        """Return this selection with its ``reference``, which `drift` compares new rows with.
+
+        Call it before `to_json` if the text will be used for `drift`; `save` does it. It repeats
+        the search on a part of the rows, or reads a sample of the target if that is large compared
+        with k.
+        """
+        if self.reference is not None:
+            return self
+        return replace(self, reference=self._known_reference(n_jobs))
+
+    def _known_reference(self, n_jobs: int | None) -> Reference:
+        if self.reference is not None:
+            return self.reference
+        found: Reference | None = self.__dict__.get(_REFERENCE)
+        if found is None:
+            problem = self._solved(
+                "It was saved without a reference for new rows. Save it with selection.save(path), "
+                "or call with_reference() before to_json()."
+            )
+            end = self.end
+            is_cut = any(each.kind in _CUTS for each in self.warnings)
+            is_repeatable = (
+                end is not None
+                and not (end.is_partial or is_cut)
+                and problem.goal is None
+                and self.prototype_labels is None
+            )
+            solved = Solved(
+                problem=problem,
+                indices=self.indices,
+                cost=self.cost,
+                method=self.method,
+                parameters=self.parameters,
+                is_repeatable=is_repeatable,
+            )
+            found = reference_of(solved, n_jobs=n_jobs)
+            self.__dict__[_REFERENCE] = found  # a cache: the same selection has one reference
+        return found
 
     def attached(
         self,
