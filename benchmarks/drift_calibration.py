@@ -8,8 +8,9 @@ distribution; 5 % are expected. In most cases there are only 10 rows per prototy
 new rows is much larger than the cost of the selection, and a reference without correction would
 report drift always.
 
-It takes about 20 minutes of one core. ``summary`` writes the page from the figures without computing
-anything. The seeds of the published draws start at 10,000; constants were chosen with seeds below.
+It takes about 20 minutes of one core. ``summary`` writes the page from the figures without
+computing anything. The seeds of the published draws start at 10,000; constants were chosen with
+seeds below.
 """
 
 from __future__ import annotations
