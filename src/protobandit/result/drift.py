@@ -187,7 +187,7 @@ def permutation_p_value(new: Doubles, reference: Doubles, random: np.random.Gene
     least, n_larger = new.sum() - _ROUNDING * abs(total), 0
     for i in range(1, _N_PERMUTATIONS + 1):
         few = pool[random.choice(len(pool), n_few, replace=False, shuffle=False)].sum()
-        n_larger += (few if len(new) == n_few else total - few) >= least
+        n_larger += bool((few if len(new) == n_few else total - few) >= least)
         if n_larger == _ENOUGH:
             return n_larger / i
     return (n_larger + 1) / (_N_PERMUTATIONS + 1)

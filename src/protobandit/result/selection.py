@@ -324,6 +324,8 @@ class Selection(Plots):
             f"and added {found.n_new}."
         )
         selection = Selection.from_result(found.result)
+        if old.preparation is not None:  # the digests are those of rows before the preparation
+            selection = replace(selection, fingerprints={})
         # Selecting again would find another set: kept prototypes are not the best ones.
         return replace(selection, status=f"{remark} {selection.status}", end=None)
 

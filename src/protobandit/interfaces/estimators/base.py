@@ -156,6 +156,25 @@ class PrototypeEstimator(
         self.n_evaluations_ = self.selection_.evaluations
         return rows, None if is_precomputed else _safe_indexing(rows, self.selection_.indices)
 
+    def _update(self, X: Any, sample_weight: Any, keep: float) -> tuple[Any, Any]:
+        """Update the attributes of both estimators; return the new rows and the prototypes."""
+        if self.preparation is not None:
+            raise InvalidInput(
+                "partial_fit does not support preparation=. Prepare the rows before you pass them, "
+                "or call fit with all rows."
+            )
+        selection, rows = self._selection_and_rows(X)
+        weights = _as_weights(sample_weight, rows)
+        self.selection_ = selection.updated(
+            rows, keep=keep, weights=weights, random_state=self.random_state, n_jobs=self.n_jobs
+        )
+        problem = self.selection_.problem
+        assert problem is not None
+        self.inertia_ = self.selection_.cost * problem.total
+        self.n_evaluations_ = self.selection_.evaluations
+        is_precomputed = self._measure.name == "precomputed"
+        return rows, None if is_precomputed else self.selection_.prototypes
+
     def _represented(self, rows: Any, target: Any, sample_weight: Any) -> Target:
         """Return the rows to represent and their weights."""
         if target is None:

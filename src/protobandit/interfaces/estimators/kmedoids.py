@@ -89,6 +89,18 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
         """Find the medoids; parameters as in `PrototypeSelector.fit`."""
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
+        return self._with_results(rows)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.8
+    ) -> KMedoids:
+        """Update the medoids with more rows; as `PrototypeSelector.partial_fit`."""
+        if not hasattr(self, "selection_"):
+            return self.fit(X, sample_weight=sample_weight)
+        rows, self.cluster_centers_ = self._update(X, sample_weight, keep)
+        return self._with_results(rows)
+
+    def _with_results(self, rows: Any) -> KMedoids:
         self.medoid_indices_ = self.selection_.indices
         self.labels_ = self._labels(rows)
         passes = self.selection_.passes

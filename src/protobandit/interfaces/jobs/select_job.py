@@ -151,6 +151,10 @@ class SelectJob:
                 selection = selection.certified(
                     random_state=arguments.seed, n_jobs=arguments.n_jobs
                 )
+        if self._has_reference(selection):
+            notify("Computing the reference for new rows …")
+            with self._skipped_on_ctrl_c():
+                selection = selection.with_reference(n_jobs=arguments.n_jobs)
         options, source, rows = arguments.read_options, problem.source, selection.indices
         run = RunRecord(
             version=__version__,
@@ -228,6 +232,17 @@ class SelectJob:
                 for column, n in formula_columns(files[name]).items()
             },
         )
+
+    def _has_reference(self, selection: Selection) -> bool:
+        """Return whether to compute the reference now; `protobandit check` can do it later.
+
+        It repeats a part of the search, which takes too long if the metric is expensive or the time
+        is limited.
+        """
+        limits, metric = self.arguments.limits, selection.metric
+        is_expensive = isinstance(metric, str) or metric.is_expensive
+        is_limited = limits.seconds is not None or limits.evaluations is not None
+        return not (is_expensive or is_limited or self.interrupt.is_set())
 
     def _require_usable_checkpoint(self) -> None:
         shown, exists = repr(str(self.checkpoint)), self.checkpoint.exists()
