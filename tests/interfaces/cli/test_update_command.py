@@ -59,7 +59,8 @@ def test_errors(chosen, capsys):
     assert "--keep '2' is not a number from 0 to 1" in only_line(capsys.readouterr().err)
     assert call("update", "out", "new.csv", "-k", 3) == 2
     assert "keep=0.8" in only_line(capsys.readouterr().err)
-    (chosen / "old.csv").write_text("name,x,y\na,1,2\nb,3,4\n")
+    changed = (chosen / "old.csv").read_text().replace("old59,", "old59,1")
+    (chosen / "old.csv").write_text(changed)
     assert call("update", "out", "new.csv") == 2
     assert "another digest" in only_line(capsys.readouterr().err)
     assert not (chosen / "out-updated").exists()
