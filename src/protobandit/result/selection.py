@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from protobandit.certificate.certificate import Certificate
@@ -18,9 +20,12 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
 from protobandit.problem.reference import Reference
-from protobandit.result import serialization
+from protobandit.result import selection_file, serialization
 from protobandit.result.drift import Drift, measured_drift
+from protobandit.result.notebook import selection_html
 from protobandit.result.plots import Plots
+from protobandit.result.python_report import compared_columns, python_report
+from protobandit.result.table import as_frame, prototype_columns
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
@@ -109,12 +114,15 @@ class Selection(Plots):
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     end
         How the search ended, as a record; None after loading.
+    has_rows_in_pickle
+        Whether a pickle contains the rows; see `including_rows`.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
     certification: Certification | None = None
     end: RunEnd | None = None
+    has_rows_in_pickle: bool = False
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
@@ -543,8 +551,163 @@ class Selection(Plots):
             )
         return replace(self, problem=problem, metric=problem.metric)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rows: Any = None,
+        target: Any = None,
+        show: Sequence[str] | None = None,
+        labels: Any = None,
+        images: Any = None,
+        names: Any = None,
+        drift: Drift | None = None,
+        random_state: int = 0,
+    ) -> Path:
+        """Write an HTML page that shows the selection, and return its path.
+
+        The page is one file that needs no network. An existing file is replaced. Cost: k
+        evaluations per target row, of at most 20,000 rows.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        rows
+            One row per source row, as the page shows it: a DataFrame, an array or a list of texts,
+            also with columns that were not compared. By default the page shows the numbers that the
+            metric compares.
+        target
+            The same for the target rows, if the target is not the source.
+        show
+            Columns of ``rows`` that come first.
+        labels, names
+            A label and a name for each source row, or the name of a column of ``rows``.
+        images
+            One image per source row: an array of shape (n, height, width) or (n, height, width, 3),
+            a list of such images, or a function that returns the images of given row numbers.
+        drift
+            The result of `drift`, which the page then shows.
+        random_state
+            The seed of what is drawn at random.
+
+        Examples
+        --------
+        >>> import tempfile, protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     selection.report(folder + "/page.html", labels=["low", "low", "high", "high"]).name
+        'page.html'
+        """
+        attached = self
+        if self.problem is None and rows is not None:
+            attached = self.attached(compared_columns(rows, self.columns), target)
+        problem = attached._solved("Pass them: report(path, rows=rows).")
+        text = python_report(
+            attached,
+            problem,
+            rows=rows,
+            target=target,
+            show=show,
+            labels=labels,
+            images=images,
+            names=names,
+            drift=drift,
+            random_state=random_state,
+        )
+        return selection_file.write_text(path, text)
+
+    def to_frame(self, rows: Any = None) -> Any:
+        """Return one row per prototype: rank, row, mass, gain, cost, and columns of the source.
+
+        The result is a DataFrame of pandas, or of the library of ``rows``. ``is_fixed`` marks
+        rows that constraints fixed.
+
+        Parameters
+        ----------
+        rows
+            A table with one row per source row, whose columns are added. By default the compared
+            columns are added, if they have names and were not prepared.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> pb.select([[0.0], [1.0], [9.0], [10.0]], k=2).to_frame()[["rank", "mass"]]
+           rank  mass
+        0     1   0.5
+        1     2   0.5
+        """
+        if rows is not None:
+            self._require_source_length(rows, name="rows")
+        return as_frame(prototype_columns(self, rows), like=rows)
+
+    def save(
+        self, path: str | os.PathLike[str], *, reference: bool = True, n_jobs: int | None = None
+    ) -> Path:
+        """Write the selection as JSON, without its rows except the prototypes.
+
+        Parameters
+        ----------
+        path
+            A file, or a folder in which the file is ``selection.json``. An existing file is
+            replaced.
+        reference
+            Whether to compute the reference for `drift` first, if it is missing and the rows are
+            there (see `with_reference`).
+        n_jobs
+            The number of threads for the reference.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = selection.save(folder)
+        ...     file.name, pb.Selection.load(file).k
+        ('selection.json', 2)
+        """
+        has_rows = self.problem is not None and reference
+        saved = self.with_reference(n_jobs=n_jobs) if has_rows else self
+        return selection_file.write_text(path, saved.to_json() + "\n")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], *, metric: Any = None) -> Selection:
+        """Return the selection that `save` or the command line wrote; parameters as `from_json`."""
+        return Selection.from_json(selection_file.read_text(path), metric=metric)
+
+    def including_rows(self) -> Selection:
+        """Return the selection with its rows in every pickle of it; other pickles leave them out.
+
+        Without rows, a selection from a pickle answers questions about new rows only, like one that
+        was loaded.
+        """
+        return replace(self, has_rows_in_pickle=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if not self.has_rows_in_pickle:
+            state["problem"] = None
+        return state
+
+    def __copy__(self) -> Selection:
+        return self  # nothing of it changes, and a copy by way of a pickle would lose the rows
+
+    def __deepcopy__(self, memo: Any) -> Selection:
+        return self
+
+    def __len__(self) -> int:
+        return self.k
+
     def to_json(self) -> str:
-        """Return the selection as JSON text; NaN is written as null."""
+        """Return the selection as JSON text; NaN is written as null.
+
+        It holds the reference for `drift` only if `with_reference` was called; `save` does that.
+        """
         return serialization.dump(self)
 
     @staticmethod
@@ -577,6 +740,10 @@ class Selection(Plots):
             f"  status       {self.status}",
         )
         return "\n".join(map(visible, lines))
+
+    def _repr_html_(self) -> str:
+        number = f"{self.k} prototype{'' if self.k == 1 else 's'}"
+        return selection_html(self, title=f"{number} by {self.method} ({self.metric_name})")
 
     def _method_lines(self) -> list[str]:
         """Return the lines of the repr that only some methods have."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.result.drift import Drift
 from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement, Composition, compose, label_agreement
 from protobandit.result.report.encoded_rows import PageRows, encode_within_budget
@@ -71,6 +72,8 @@ class ReportData:
         The share of target rows that have their prototype's label; None without labels.
     notes
         Sentences on what was sampled, estimated, made smaller or left out.
+    drift
+        How new rows compare with those of the target; None if there are none.
     """
 
     summary: SelectionSummary
@@ -87,6 +90,7 @@ class ReportData:
     contents: PageRows
     agreement: Agreement | None
     notes: tuple[str, ...]
+    drift: Drift | None = None
 
 
 def report_data(
