@@ -106,6 +106,12 @@ class Drift:
         return float(np.abs(self.mass_change).sum() / 2)
 
     @property
+    def p_value_text(self) -> str:
+        """Return the p-value; the smallest one that the test can find is an upper bound."""
+        least = 1 / (_N_PERMUTATIONS + 1)
+        return f"≤ {least:g}" if self.p_value <= least else f"{self.p_value:.2g}"
+
+    @property
     def verdict(self) -> str:
         """Return the result as one sentence."""
         if self.is_significant:
@@ -113,15 +119,13 @@ class Drift:
         return "There is no evidence that the prototypes represent the new rows worse."
 
     def __repr__(self) -> str:
-        least = 1 / (_N_PERMUTATIONS + 1)
-        p_value = f"<= {least:g}" if self.p_value <= least else f"{self.p_value:.3g}"
         median, ninety = self.quantiles[_LEVELS.index(0.5)], self.quantiles[_LEVELS.index(0.9)]
         lines = [
             self.verdict,
             f"  new rows     {self.n_rows:,}",
             f"  cost         {self.cost:.6g} (reference {self.reference_cost:.6g})",
             f"  ratio        {self.ratio:.4g}",
-            f"  p-value      {p_value}",
+            f"  p-value      {self.p_value_text}",
             f"  median       {median.new:.6g} (reference {median.reference:.6g})",
             f"  90 % within  {ninety.new:.6g} (reference {ninety.reference:.6g})",
             f"  far rows     {self.share_beyond:.1%} (expected {1 - _BEYOND:.0%})",

@@ -47,14 +47,15 @@ def selection_html(selection: Queries, *, title: str) -> str:
     return (
         f'<div class="protobandit-selection"><p><b>{_text(title)}</b>, cost '
         f"{selection.cost:.5g}{error}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+        f'<table style="color:inherit"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>{more}"
         f"<p>{_text(selection.status)}</p></div>"
     )
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
-        return f"{value:.4g}"
+        return f"{value:.6g}"
     text = str(value)
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
 

@@ -97,7 +97,8 @@ def _display(
             f"rows to show are {_length(given)} but the selection has {n} {rows.name} rows. Pass "
             f"one row per {rows.name} row."
         )
-    kind, take = _shown(rows, given, selection, show, images)
+    separate = {each for each in (names, labels) if isinstance(each, str)} - set(show or ())
+    kind, take = _shown(rows, given, selection, show, images, separate)
     return RowDisplay(
         kind=kind,
         take=take,
@@ -108,7 +109,12 @@ def _display(
 
 
 def _shown(
-    rows: Rows, given: Any, selection: Queries, show: Sequence[str] | None, images: Any
+    rows: Rows,
+    given: Any,
+    selection: Queries,
+    show: Sequence[str] | None,
+    images: Any,
+    separate: set[str],
 ) -> tuple[str, Callable[[Ids], Any]]:
     if images is not None:
         return "images", lambda ids: _pixels(images, ids, len(rows))
@@ -123,7 +129,11 @@ def _shown(
         columns = _numbers(shown, ids, selection) if isinstance(shown, Rows) else None
         if columns is None:
             columns = columns_at(shown, ids)
-        plain = {name: values for name, values in columns.items() if not _are_vectors(values)}
+        plain = {
+            name: values
+            for name, values in columns.items()
+            if name not in separate and not _are_vectors(values)
+        }
         if order is None:
             return plain or {"row": ids}
         return {name: plain[name] for name in order if name in plain} | plain

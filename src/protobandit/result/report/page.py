@@ -19,6 +19,7 @@ from html import escape
 from importlib.resources import files
 
 from protobandit.foundation.checks import rounded_up
+from protobandit.result.report.drift_section import drift_section
 from protobandit.result.report.number_format import (
     format_count,
     format_duration,
@@ -81,6 +82,8 @@ def page(report: ReportData) -> str:
             "map_note": escape(report.projection.note),
             "agreement": escape(_agreement(report)),
             "distances_note": escape(_distances_note(report)),
+            "drift": drift_section(report.drift),
+            "drift_hidden": " hidden" if report.drift is None else "",
             "notes": "".join(f"<li>{escape(note)}</li>" for note in report.notes),
             "shares_hidden": "" if report.compositions else " hidden",
             "notes_hidden": "" if report.notes else " hidden",
