@@ -577,3 +577,12 @@ def test_partial_fit_with_a_preparation_is_refused():
     model.partial_fit(brute.normal(20))
     with pytest.raises(pb.InvalidInput, match="does not support preparation"):
         model.partial_fit(brute.normal(20))
+
+
+def test_get_prototypes_returns_rows(make, X):
+    model = make(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.get_prototypes(), X[indices_of(model)])
+    names = [f"row {i}" for i in range(40)]
+    assert model.get_prototypes(names) == [names[i] for i in indices_of(model)]
+    with pytest.raises(NotFittedError):
+        make(4).get_prototypes()

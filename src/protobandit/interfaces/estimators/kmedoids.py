@@ -109,6 +109,9 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         self._warn_of_empty_clusters()
         return self
 
+    def _prototype_rows(self) -> Any:
+        return self.cluster_centers_
+
     def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
         require_integer(self.max_iter, "max_iter", at_least=0)
         if _is_auto(self.init):

@@ -155,6 +155,9 @@ class PrototypeSelector(PrototypeEstimator):
         self.fit(X, target=target, sample_weight=sample_weight)
         return self.labels_ if self.compute_labels else self.predict(X)
 
+    def _prototype_rows(self) -> Any:
+        return self.prototypes_
+
     def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
         count = self.n_prototypes
         is_auto = isinstance(count, str) and count == "auto"

@@ -99,7 +99,8 @@ class UpdateJob:
                 "extended. Run `protobandit select` with old and new files."
             )
         old = self.result.reopen(self.sources, self.targets, notify)
-        sources, targets = self.sources or run.sources, self.targets or run.targets
+        sources = self.sources or self.result.found(run.sources)
+        targets = self.targets or self.result.found(run.targets)
         if targets:
             targets = (*targets, *self.paths)
         else:

@@ -57,8 +57,8 @@ def drift_section(drift: Drift | None) -> str:
         f"<p><strong{emphasis}>{escape(drift.verdict)}</strong> {drift.n_rows:,} new rows are "
         f"compared with {drift.n_reference:,} rows like those of the target that had no part in "
         f'the selection.</p></div><dl class="facts">{shown}</dl>'
-        '<table class="numbers wide"><caption>Distance within which a share of the rows lies</caption>'
-        '<thead><tr><th scope="col">share</th><th scope="col">expected</th>'
+        '<table class="numbers wide"><caption>Distance within which a share of the rows lies'
+        '</caption><thead><tr><th scope="col">share</th><th scope="col">expected</th>'
         f'<th scope="col">new rows</th></tr></thead><tbody>{lines}</tbody></table>'
         f"<p>{escape(' '.join(rows))}</p></section>"
     )
