@@ -144,11 +144,11 @@ class Case:
 
 
 CASES = (
-    *(Case(family, 300, 30) for family in FAMILIES),
-    Case("gaussian", 1_000, 100, draws_share=0.2),
-    Case("gaussian", 300, 3, draws_share=0.5),
-    Case("gaussian", 4_000, 2, draws_share=0.2),
-    *(Case("gaussian", 300, 30, change, (50, 200, 1_000), 0.1) for change in CHANGES),
+    *(Case(family, 200, 20) for family in FAMILIES),
+    *(Case("gaussian", 200, 20, change, (50, 200, 1_000), 0.1) for change in CHANGES),
+    Case("gaussian", 200, 2, draws_share=0.3),
+    Case("gaussian", 1_000, 100, draws_share=0.1),
+    Case("gaussian", 4_000, 2, draws_share=0.1),
 )
 
 
