@@ -20,7 +20,7 @@ are three cases:
 The m distances of case 3 are not independent: rows that are held out once belong to the other
 searches, and the prototypes of the selection are not those of the repeated searches. The mean of m
 such distances of n rows has the variance of 1 / (1 / m + `_SHARED` / n) independent ones (measured:
-0.3 to 0.6 instead of `_SHARED` for 3 to 100 rows per prototype). So the reference has that many
+0.3 to 0.6 instead of `_SHARED` for 10 to 100 rows per prototype). So the reference has that many
 distances: quantiles of the m distances, with the same mean.
 
 A large target is replaced by a random part, with as many rows per prototype. The excess depends

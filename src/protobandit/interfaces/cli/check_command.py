@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 DRIFTED = 4  # the exit code if the ratio exceeds --fail-above
 
 EXAMPLES = (
-    "protobandit check embeddings-prototypes today.parquet",
-    "protobandit check chosen new.npy --fail-above 1.2 --quiet",
-    "protobandit check chosen new.csv --json",
+    "protobandit check embeddings-prototypes new.parquet",
+    "protobandit check chosen test.npy --fail-above 1.2 --quiet",
+    "protobandit check chosen test.npy --json",
 )
 
 

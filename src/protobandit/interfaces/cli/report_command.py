@@ -12,7 +12,7 @@ from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit report embeddings-prototypes",
-    "protobandit report chosen --new today.npy --out today.html",
+    "protobandit report chosen --new test.npy --out page.html",
     "protobandit report chosen --source moved/train.npy --out page.html",
 )
 

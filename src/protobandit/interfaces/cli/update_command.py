@@ -14,8 +14,8 @@ from protobandit.interfaces.cli.options import OUTPUT, PROBLEM, option
 from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
-    "protobandit update embeddings-prototypes today.parquet --out updated",
-    "protobandit update chosen new.npy -k 60 --keep 0.9 --out chosen-2",
+    "protobandit update chosen test.npy --out updated",
+    "protobandit update chosen test.npy -k 60 --keep 0.9 --out chosen-2",
 )
 
 
