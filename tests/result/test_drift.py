@@ -79,7 +79,7 @@ def test_drift_of_a_loaded_selection_is_the_same(selection):
     loaded = pb.Selection.from_json(selection.to_json())
     assert loaded.drift(new).ratio == pytest.approx(selection.drift(new).ratio, rel=1e-4)
     bare = pb.Selection.from_json(pb.select(brute.normal(40), k=3).to_json())
-    with pytest.raises(pb.NotAvailable, match=r"selection\.save\(path\)"):
+    with pytest.raises(pb.NotAvailable, match=r"selection\.save\(path, reference=True\)"):
         bare.drift(brute.normal(5))
 
 
@@ -145,3 +145,8 @@ def test_false_alarms_are_rare_although_prototypes_fit_their_rows(few_permutatio
         naive.append(permutation_p_value(other, own, random) < 0.05)
     assert sum(alarms) <= 3
     assert sum(naive) == 16
+
+
+def test_a_prefix_has_another_reference(selection):
+    assert selection.at(3).reference is None
+    assert selection.certified().reference is selection.reference

@@ -113,9 +113,14 @@ def test_drift_is_shown(selection, tmp_path):
         ({"rows": FRAME, "show": ["no"]}, "show names 'no'"),
         ({"images": np.zeros((3, 2, 2))}, "images has 3 images but the selection has 60 rows"),
         ({"target": FRAME}, "the target is the source"),
+        ({"drift": 1.2}, "is not the result of selection"),
     ],
 )
 def test_errors(selection, tmp_path, arguments, message):
     with pytest.raises(pb.InvalidInput, match=message):
         selection.report(tmp_path / "page.html", **arguments)
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_folder_gets_report_html(selection, tmp_path):
+    assert selection.report(tmp_path) == tmp_path / "report.html"

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 import brute
 import protobandit as pb
@@ -57,3 +58,10 @@ def test_arrays_and_lists(selection):
 def test_labels_of_classes():
     chosen = pb.select(ROWS, k=4, by=["a", "b"] * 15)
     assert chosen.to_frame()["label"].tolist() == list(chosen.prototype_labels)
+
+
+def test_sparse_rows_and_repeated_names(selection):
+    frame = selection.to_frame(sparse.csr_array(ROWS))
+    np.testing.assert_allclose(frame["column 1"], ROWS[selection.indices, 1])
+    with pytest.raises(pb.InvalidInput, match="several columns of one name"):
+        selection.to_frame(pd.DataFrame(ROWS, columns=["a", "a"]))

@@ -67,7 +67,7 @@ def test_a_limited_search_has_a_reference_of_its_own_quality():
     limited = pb.select(rows, k=20, random_state=0, n_jobs=1, limits=limits)
     true = cost_of_new_rows(limited, new)
     assert true > 1.04 * cost_of_new_rows(pb.select(rows, k=20, random_state=0, n_jobs=1), new)
-    assert reference(limited).cost == pytest.approx(true, rel=0.06)
+    assert 0.98 * true < reference(limited).cost < 1.12 * true  # rather too large than too small
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,7 @@ def test_a_limited_search_has_a_reference_of_its_own_quality():
         {"k": 3, "method": pb.methods.FasterPAM(init=[0, 1, 29])},
         {"k": 3, "constraints": pb.Constraints(fixed=[0, 29])},
         {"k": 3, "constraints": pb.Constraints(fixed=[0, 7, 29])},
+        {"k": 30, "constraints": pb.Constraints(fixed=list(range(30)))},
         {
             "k": 10,
             "constraints": pb.Constraints(

@@ -221,6 +221,7 @@ class Selection(Plots):
             steps=self.steps[:k],
             prototypes=problem.source.take(first),
             problem=problem,
+            reference=None,
             certificate=None,
             certification=None,
             end=None,
@@ -475,8 +476,8 @@ class Selection(Plots):
         found: Reference | None = self.__dict__.get(_REFERENCE)
         if found is None:
             problem = self._solved(
-                "It was saved without a reference for new rows. Save it with selection.save(path), "
-                "or call with_reference() before to_json()."
+                "It was saved without a reference for new rows. Save it with "
+                "selection.save(path, reference=True), or call with_reference() before to_json()."
             )
             end = self.end
             is_cut = any(each.kind in _CUTS for each in self.warnings)
@@ -572,7 +573,7 @@ class Selection(Plots):
         Parameters
         ----------
         path
-            The file to write.
+            The file to write, or a folder, in which it is ``report.html``.
         rows
             One row per source row, as the page shows it: a DataFrame, an array or a list of texts,
             also with columns that were not compared. By default the page shows the numbers that the
@@ -599,6 +600,10 @@ class Selection(Plots):
         ...     selection.report(folder + "/page.html", labels=["low", "low", "high", "high"]).name
         'page.html'
         """
+        if drift is not None and not isinstance(drift, Drift):
+            raise InvalidInput(
+                f"drift={drift!r:.40} is not the result of selection.drift(new_rows). Pass that."
+            )
         attached = self
         if self.problem is None and rows is not None:
             attached = self.attached(compared_columns(rows, self.columns), target)
@@ -615,7 +620,7 @@ class Selection(Plots):
             drift=drift,
             random_state=random_state,
         )
-        return selection_file.write_text(path, text)
+        return selection_file.write_text(path, text, "report.html")
 
     def to_frame(self, rows: Any = None) -> Any:
         """Return one row per prototype: rank, row, mass, gain, cost, and columns of the source.
@@ -642,7 +647,11 @@ class Selection(Plots):
         return as_frame(prototype_columns(self, rows), like=rows)
 
     def save(
-        self, path: str | os.PathLike[str], *, reference: bool = True, n_jobs: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reference: bool | None = None,
+        n_jobs: int | None = None,
     ) -> Path:
         """Write the selection as JSON, without its rows except the prototypes.
 
@@ -652,8 +661,9 @@ class Selection(Plots):
             A file, or a folder in which the file is ``selection.json``. An existing file is
             replaced.
         reference
-            Whether to compute the reference for `drift` first, if it is missing and the rows are
-            there (see `with_reference`).
+            Whether to compute the reference for `drift` first, if it is missing (see
+            `with_reference`). None does so if the rows are there, unless the metric is expensive
+            (your own function, or one of texts).
         n_jobs
             The number of threads for the reference.
 
@@ -671,8 +681,10 @@ class Selection(Plots):
         ...     file.name, pb.Selection.load(file).k
         ('selection.json', 2)
         """
-        has_rows = self.problem is not None and reference
-        saved = self.with_reference(n_jobs=n_jobs) if has_rows else self
+        if reference is None:
+            is_cheap = not isinstance(self.metric, str) and not self.metric.is_expensive
+            reference = is_cheap and self.problem is not None
+        saved = self.with_reference(n_jobs=n_jobs) if reference else self
         return selection_file.write_text(path, saved.to_json() + "\n")
 
     @staticmethod

@@ -12,17 +12,17 @@ from protobandit.foundation.errors import InvalidInput
 NAME = "selection.json"
 
 
-def file_of(path: Any) -> Path:
-    """Return the file that ``path`` means: itself, or `NAME` in that folder."""
+def file_of(path: Any, name: str = NAME) -> Path:
+    """Return the file that ``path`` means: itself, or the file ``name`` in that folder."""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise InvalidInput(f"path={path!r:.40} is not a path. Pass the path of a file or a folder.")
     found = Path(os.path.expanduser(os.fspath(path)))
-    return found / NAME if found.is_dir() else found
+    return found / name if found.is_dir() else found
 
 
-def write_text(path: Any, text: str) -> Path:
-    """Write a text completely or not at all, and return its file."""
-    file = file_of(path)
+def write_text(path: Any, text: str, name: str = NAME) -> Path:
+    """Write a text completely or not at all, and return its file; ``name`` is as in `file_of`."""
+    file = file_of(path, name)
     try:
         with replacing(Path(os.path.realpath(file))) as opened:
             opened.write(text.encode("utf-8"))

@@ -52,9 +52,16 @@ def columns_at(rows: Any, ids: Ids) -> dict[str, Any]:
     """Return the columns of some rows of a frame, a mapping of columns, an array or a list."""
     names = names_of(rows)
     if names is not None:
+        if len(set(map(str, names))) < len(names):
+            raise InvalidInput(
+                f"rows have several columns of one name ({names!r:.100}). Give each its own name."
+            )
         return {str(name): column_at(rows, name, ids) for name in names}
     if isinstance(rows, (list, tuple)):
         return {"value": [rows[i] for i in ids]}
+    if hasattr(rows, "toarray"):  # sparse
+        chosen = rows[ids].toarray()
+        return {f"column {at}": chosen[:, at] for at in range(chosen.shape[1])}
     array = np.asarray(rows)
     if array.ndim == 2:
         return {f"column {at}": array[ids, at] for at in range(array.shape[1])}

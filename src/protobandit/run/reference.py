@@ -165,7 +165,7 @@ class _HeldOut:
     def reference(self, drawn: Ids, random: np.random.Generator) -> Reference:
         """Return the reference from ``drawn``, which are target rows in random order."""
         problem = self.problem
-        is_same = _is_one_set(problem)
+        is_same, everything = _is_one_set(problem), drawn
         if is_same:
             drawn = drawn[~np.isin(drawn, problem.feasibility.fixed)]
         n = effective_size(problem.target_weights)
@@ -177,8 +177,8 @@ class _HeldOut:
         folds = np.split(drawn[:most], range(n_held, min(most, len(drawn)), n_held))
         found = [self._distances(held, is_same=is_same) for held in folds if len(held)]
         distances = np.sort(np.concatenate([np.empty(0), *found]))
-        if len(distances) == 0:  # every row is fixed
-            return _direct(self.oracle, self.solved.indices, drawn)
+        if len(distances) == 0:  # every row is fixed, or has all of the weight
+            return _direct(self.oracle, self.solved.indices, everything[:N_DISTANCES])
         excess = max(0.0, distances.mean() - self.solved.cost)
         mean = distances.mean() - _LOSS * excess * n_held / max(1.0, n - n_held)
         few = _quantiles(distances, 1 / (1 / len(distances) + _SHARED / n))
