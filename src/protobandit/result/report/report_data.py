@@ -240,8 +240,16 @@ def _compositions(
         ("label", prototypes.labels, source.labels, target.labels),
         ("group", prototypes.groups, groups, groups if target is source else None),
     )
+    is_one = target is source and weights is None  # then both have the same shares
     return tuple(
-        compose(name, prototypes=own, mass=mass, source=sources, target=targets, weights=weights)
+        compose(
+            name,
+            prototypes=own,
+            mass=mass,
+            source=None if is_one else sources,
+            target=targets,
+            weights=weights,
+        )
         for name, own, sources, targets in by_name
         if own is not None
     )
