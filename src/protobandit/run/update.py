@@ -36,7 +36,11 @@ from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.pam import FasterPAM
 
 _PAIRS = 2e7  # of source and target rows; more are sampled
-_ROWS_PER_PROTOTYPE = 20  # sampled target rows
+_ROWS_PER_PROTOTYPE = (
+    60  # sampled target rows; with fewer, swaps fit the sample instead of the rows
+)
+_LEAST_PER_PROTOTYPE = 5
+_MOST_PAIRS = 6e7  # of sampled rows, which need less than 0.5 GB
 _LEAST_ROWS = 4096
 _LEAST_CANDIDATES = 1024
 _EXACT_PAIRS = 2e8  # of prototypes and target rows, up to which the cost is exact
@@ -168,7 +172,8 @@ class _Parts:
 def _sampled(problem: Problem, before: Ids, k: int, settings: RunSettings) -> tuple[Ids, Ids, int]:
     """Return source rows, the earlier prototypes among them, target rows, and evaluations."""
     random, n_target = settings.random, len(problem.target)
-    n_rows = min(n_target, max(_LEAST_ROWS, _ROWS_PER_PROTOTYPE * k))
+    affordable = max(_MOST_PAIRS / (len(before) + _LEAST_CANDIDATES), _LEAST_PER_PROTOTYPE * k)
+    n_rows = int(min(n_target, max(_LEAST_ROWS, min(_ROWS_PER_PROTOTYPE * k, affordable))))
     targets = draw_rows(n_target, problem.weights, n_rows, random)
     n_candidates = int(max(_LEAST_CANDIDATES, _PAIRS / n_rows - len(before)))
     oracle, chosen = Oracle(problem, n_jobs=settings.n_jobs), [before, problem.feasibility.fixed]
