@@ -146,7 +146,7 @@ class Case:
 CASES = (
     *(Case(family, 200, 20) for family in FAMILIES),
     *(Case("gaussian", 200, 20, change, (50, 200, 1_000), 0.1) for change in CHANGES),
-    Case("gaussian", 200, 2, draws_share=0.3),
+    Case("gaussian", 200, 2, draws_share=0.2),
     Case("gaussian", 1_000, 100, draws_share=0.1),
     Case("gaussian", 4_000, 2, draws_share=0.1),
 )
@@ -174,10 +174,10 @@ def one_draw(case: Case, seed: int) -> list[tuple[float, float, float]]:
     return found
 
 
-def alarms(case: Case, first_seed: int, draws: int) -> list[Alarms]:
-    """Return how often drift is reported in a case."""
+def alarms(case: Case, first_seed: int, draws: int, each: Any = map) -> list[Alarms]:
+    """Return how often drift is reported in a case; ``each`` is a `map`, perhaps of processes."""
     n = max(1, round(draws * case.draws_share))
-    found = np.array([one_draw(case, seed) for seed in range(first_seed, first_seed + n)])
+    found = np.array(list(each(partial(one_draw, case), range(first_seed, first_seed + n))))
     return [
         Alarms(
             family=case.family,
@@ -256,20 +256,24 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/drift"))
     parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--first-case", type=int, default=0, help="keep the figures before it")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args(arguments)
     data, log = options.out / f"{NAME}.csv", options.out / sessions.FILE
     if options.task == "run":
         typed = sys.argv[1:] if arguments is None else arguments
         command = " ".join(["python -m benchmarks.drift_calibration", *typed])
-        records: list[Alarms] = []
-        sessions.record(log, NAME, [])
-        work = partial(alarms, first_seed=options.first_seed, draws=options.draws)
+        n_kept = sum(len(case.new_rows) for case in CASES[: options.first_case])
+        records = read_records(data, Alarms)[:n_kept] if n_kept else []
+        if not n_kept:
+            sessions.record(log, NAME, [])
         with (
             sessions.recorded(log, NAME, command, lambda: len(records)),
             ProcessPoolExecutor(options.processes) as pool,
         ):
-            for found in pool.map(work, CASES):
+            each = partial(pool.map, chunksize=10)
+            for case in CASES[options.first_case :]:
+                found = alarms(case, options.first_seed, options.draws, each)
                 print(*found, sep="\n", flush=True)
                 records += found
                 write_records(data, Alarms, records)

@@ -21,7 +21,7 @@ The m distances of case 3 are not independent: rows that are held out once belon
 searches, and the prototypes of the selection are not those of the repeated searches. The mean of m
 such distances of n rows has the variance of 1 / (1 / m + `_SHARED` / n) independent ones (measured:
 0.3 to 0.6 instead of `_SHARED` for 10 to 100 rows per prototype). So the reference has that many
-distances: quantiles of the m distances, with the same mean.
+distances: means of groups of neighbours among the m distances.
 
 A large target is replaced by a random part, with as many rows per prototype. The excess depends
 mainly on this number, so the reference of the part, times cost / cost on the part, is that of the
@@ -95,10 +95,12 @@ def reference_of(solved: Solved, *, n_jobs: int | None = None) -> Reference:
     return _of_part(solved, random, n_jobs)
 
 
-def _quantiles(ascending: Doubles, n: float) -> Doubles:
-    """Return about ``n`` evenly spaced quantiles."""
-    size = max(1, round(n))
-    return np.quantile(ascending, (np.arange(size) + 0.5) / size)
+def _group_means(ascending: Doubles, n: float) -> Doubles:
+    """Return the means of about ``n`` groups of neighbours of the same size; so the mean stays."""
+    size, total = max(1, round(n)), np.concatenate([[0.0], np.cumsum(ascending)])
+    ends = np.linspace(0, len(ascending), size + 1)
+    found: Doubles = np.diff(np.interp(ends, np.arange(len(total)), total))
+    return found * (size / len(ascending))
 
 
 def _is_one_set(problem: Problem) -> bool:
@@ -181,8 +183,8 @@ class _HeldOut:
             return _direct(self.oracle, self.solved.indices, everything[:N_DISTANCES])
         excess = max(0.0, distances.mean() - self.solved.cost)
         mean = distances.mean() - _LOSS * excess * n_held / max(1.0, n - n_held)
-        few = _quantiles(distances, 1 / (1 / len(distances) + _SHARED / n))
-        scale = mean / few.mean() if few.mean() > 0 else 1.0
+        few = _group_means(distances, 1 / (1 / len(distances) + _SHARED / n))
+        scale = mean / distances.mean() if distances.mean() > 0 else 1.0
         return Reference(
             distances=few * scale, evaluations=self.spent + self.oracle.evaluations.total()
         )
