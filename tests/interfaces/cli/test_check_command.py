@@ -82,3 +82,11 @@ def test_limits_leave_the_reference_for_later(folder, points):
 def test_invalid_ratios(chosen, capsys, text):
     assert call("check", "out", "same.csv", "--fail-above", text) == 2
     assert "--fail-above" in only_line(capsys.readouterr().err)
+
+
+def test_a_selection_saved_from_python_knows_its_columns(chosen, capsys):
+    pd = pytest.importorskip("pandas")
+    frame = pd.read_csv(chosen / "old.csv")
+    pb.select(frame[["x", "y"]], k=30, random_state=0).save(chosen / "mine.json")
+    assert call("check", "mine.json", "moved.csv", "--fail-above", 1.2, "-q") == 4
+    assert call("assign", "mine.json", "moved.csv", "--out", "near.csv", "-q") == 0

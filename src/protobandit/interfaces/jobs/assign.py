@@ -56,7 +56,7 @@ def assign_rows(
     """
     selection, run = result.selection, result.run
     opened = run.read_options.open_new(
-        paths, columns=run.columns, image_size=run.image_size, seed=run.seed, notify=notify
+        paths, columns=result.columns, image_size=run.image_size, seed=run.seed, notify=notify
     )
     ids = optional_column(opened, run.read_options.id)
     n = len(opened)

@@ -51,7 +51,7 @@ def check_rows(
     """
     selection, run = result.selection, result.run
     opened = run.read_options.open_new(
-        paths, columns=run.columns, image_size=run.image_size, seed=run.seed, notify=notify
+        paths, columns=result.columns, image_size=run.image_size, seed=run.seed, notify=notify
     )
     if selection.reference is None:
         reopened = result.reopen(sources, targets, notify)

@@ -122,6 +122,16 @@ class SavedResult:
                 f"{error}). Run `protobandit select` again."
             ) from None
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the feature columns to read from new files; empty if they have no names.
+
+        A selection that was saved from Python knows the columns of its frame.
+        """
+        own = self.selection.columns or ()
+        is_vector = any(name.endswith("]") for name in own)  # names of elements, not of a column
+        return self.run.columns or (() if is_vector else own)
+
     def found(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return recorded paths as they are found from here.
 
