@@ -19,9 +19,9 @@ This page is generated from the help of the commands by `python docs/make_cli.py
 
 `protobandit COMMAND --help` prints the same text. Exit codes: 0 success, 1 failure, 2 invalid call
 or input, 3 partial result: fewer prototypes than requested, or something left out after an
-interruption. Ctrl-C, SIGTERM and SIGHUP end a command alike: a checkpoint is saved, and nothing
-else is written unless `--keep-partial` is given. Results go to stdout; progress and errors go to
-stderr, one line each.
+interruption, 4 drift: the ratio of `protobandit check` exceeds `--fail-above`. Ctrl-C, SIGTERM and
+SIGHUP end a command alike: a checkpoint is saved, and nothing else is written unless
+`--keep-partial` is given. Results go to stdout; progress and errors go to stderr, one line each.
 `protobandit --install-completion` installs completion of commands and options for your shell.
 """
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from protobandit.problem.guarantee import Guarantee
     from protobandit.problem.limits import Limits
     from protobandit.problem.problem import Target
+    from protobandit.problem.reference import Reference
+    from protobandit.result.drift import Drift
     from protobandit.result.queries import Assignment, Explanation, Silhouette
     from protobandit.result.selection import Selection
     from protobandit.rows.preparation.fitted import FittedPreparation
@@ -50,6 +52,7 @@ _HOMES = {
     "Checkpoint": "run.checkpoint.checkpoint",
     "Constraints": "problem.constraints",
     "Coverage": "problem.goals",
+    "Drift": "result.drift",
     "Explanation": "result.queries",
     "FittedPreparation": "rows.preparation.fitted",
     "Guarantee": "problem.guarantee",
@@ -67,6 +70,7 @@ _HOMES = {
     "Progress": "run.progress.reporter",
     "ProtobanditError": "foundation.errors",
     "PrototypeSelector": "interfaces.estimators.selector",
+    "Reference": "problem.reference",
     "Selection": "result.selection",
     "Silhouette": "result.queries",
     "Step": "run.outcome",
@@ -87,6 +91,7 @@ __all__ = [
     "Checkpoint",
     "Constraints",
     "Coverage",
+    "Drift",
     "Explanation",
     "FittedPreparation",
     "Guarantee",
@@ -103,6 +108,7 @@ __all__ = [
     "Progress",
     "ProtobanditError",
     "PrototypeSelector",
+    "Reference",
     "Selection",
     "Silhouette",
     "Step",

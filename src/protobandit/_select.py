@@ -39,7 +39,7 @@ def select(
     n_jobs: int | None = None,
     limits: Limits | None = None,
     callback: Callback | None = None,
-    progress: Listener | None = None,
+    progress: bool | Listener | None = None,
     interrupt: Interrupt | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Selection:
@@ -104,8 +104,9 @@ def select(
     callback
         Called with each `Step`; the search stops if it returns True. Its exceptions propagate.
     progress
-        Called with a `Progress` at most ten times per second, also during long computations, and
-        once at the end, always on the calling thread. Its exceptions propagate.
+        True shows a bar in a terminal or a notebook. A function is called with a `Progress` at most
+        ten times per second, also during long computations, and once at the end, always on the
+        calling thread. Its exceptions propagate.
     interrupt
         An `Interrupt`. Once it is set, the search ends with the best result so far and says so in
         ``status``; if there is no result yet, it raises `Interrupted`.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -127,3 +130,17 @@ def test_a_user_metric_is_attached_with_the_rows():
     with pytest.raises(pb.InvalidInput, match="metric='len' is not the 'gap'"):
         loaded.attached(words, metric=len)
     assert loaded.attached(words, metric=gap).members(0).tolist() == made.members(0).tolist()
+
+
+def test_a_pickle_does_not_contain_the_rows_unless_asked():
+    rows = brute.normal(5000, 20)
+    selection = pb.select(rows, k=3, random_state=0)
+    small = pickle.dumps(selection)
+    assert len(small) < rows.nbytes / 20
+    loaded = pickle.loads(small)
+    assert loaded.problem is None
+    assert loaded.assign(rows[:5]).labels.tolist() == selection.assign(rows[:5]).labels.tolist()
+    whole = pickle.loads(pickle.dumps(selection.including_rows()))
+    assert whole.members(0).tolist() == selection.members(0).tolist()
+    assert copy.copy(selection).problem is selection.problem
+    assert copy.deepcopy(selection).problem is selection.problem

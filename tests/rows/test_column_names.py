@@ -108,3 +108,15 @@ def test_names_in_a_document_are_checked():
 
 def test_a_memoryview_is_an_array():
     assert pb.select(memoryview(ROWS), k=3).cost == pb.select(ROWS, k=3).cost
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_queries_leave_other_columns_out(make):
+    numbers = {"x": [0.0, 1.0, 9.0, 10.0], "y": [0.0] * 4}
+    chosen = pb.select(make(numbers), k=2)
+    more = make({"id": [7, 8], "y": [0.0, 0.0], "x": [8.0, 2.0], "name": ["a", "b"]})
+    assert (
+        chosen.assign(more).labels.tolist() == chosen.assign([[8.0, 0], [2.0, 0]]).labels.tolist()
+    )
+    with pytest.raises(pb.InvalidInput, match="missing 'y'"):
+        chosen.assign(make({"x": [1.0], "z": [1.0]}))

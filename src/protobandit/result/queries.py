@@ -77,8 +77,8 @@ class Queries(SelectionRecord):
         ----------
         rows
             Rows in the form of the source rows, before any preparation, which is applied here.
-            Columns of frames are matched by name. For a precomputed metric: dissimilarities of
-            shape (n, number of source rows).
+            Columns of frames are matched by name; other columns are left out. For a precomputed
+            metric: dissimilarities of shape (n, number of source rows).
         n_jobs
             The number of threads; None or -1 uses all available cores.
 
@@ -433,7 +433,7 @@ class Queries(SelectionRecord):
         fitted = self.preparation
         opened = open_if_path(rows, name="rows", has_categories=fitted is not None)
         if fitted is None:
-            return matched(opened, self.columns, name="rows")
+            return matched(opened, self.columns, name="rows", allows_more=True)
         return prepare_rows(fitted, opened, name="rows")
 
 

@@ -15,6 +15,7 @@ from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
+from protobandit.problem.reference import Reference
 from protobandit.rows.preparation.fitted import FittedPreparation
 
 
@@ -51,6 +52,7 @@ class SelectionRecord:
     warnings: tuple[RunWarning, ...] = ()
     pulls: int = 0
     rows_read: int | None = None
+    reference: Reference | None = None
 
     @property
     def k(self) -> int:

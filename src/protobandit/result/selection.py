@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from protobandit.certificate.certificate import Certificate
@@ -11,23 +13,34 @@ from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
+from protobandit.foundation.run_warning import WarningKind
 from protobandit.foundation.visible_text import visible
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
-from protobandit.result import serialization
+from protobandit.problem.reference import Reference
+from protobandit.result import selection_file, serialization
+from protobandit.result.drift import Drift, measured_drift
+from protobandit.result.notebook import selection_html
 from protobandit.result.plots import Plots
+from protobandit.result.python_report import compared_columns, python_report
+from protobandit.result.table import as_frame, prototype_columns
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
+from protobandit.run.reference import Solved, reference_of
 from protobandit.run.settings import Callback, as_run_settings
+from protobandit.run.update import update, with_new_rows
 from protobandit.search.drivers.pick import SwapPasses
 
 _N_SHOWN = 8  # numbers of each kind in the repr
 _STREAM_KEY = 0xA7
+_REFERENCE = "_computed_reference"
+# Warnings of searches that would find more without their limits.
+_CUTS = (WarningKind.ROWS_LEFT_OUT, WarningKind.SMALLER_PLAN, WarningKind.LIMITED_SEARCH)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,6 +104,9 @@ class Selection(Plots):
         The total cost of the prototypes, if rows have costs.
     prototype_labels
         The class of each prototype, if prototypes were selected per class (``by=``).
+    reference
+        Distances of rows that had no part in the selection, with which `drift` compares new rows;
+        None until `with_reference` or `save` has computed them.
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
@@ -98,12 +114,15 @@ class Selection(Plots):
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     end
         How the search ended, as a record; None after loading.
+    has_rows_in_pickle
+        Whether a pickle contains the rows; see `including_rows`.
     """
 
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
     certification: Certification | None = None
     end: RunEnd | None = None
+    has_rows_in_pickle: bool = False
 
     @staticmethod
     def from_result(result: SearchResult) -> Selection:
@@ -202,6 +221,7 @@ class Selection(Plots):
             steps=self.steps[:k],
             prototypes=problem.source.take(first),
             problem=problem,
+            reference=None,
             certificate=None,
             certification=None,
             end=None,
@@ -250,6 +270,73 @@ class Selection(Plots):
             )
         settings = as_run_settings(random_state, limits, n_jobs, callback)
         return Selection.from_result(extend(self, problem, k, method, settings))
+
+    def updated(
+        self,
+        new_rows: Any,
+        *,
+        k: int | float | None = None,
+        keep: float = 0.8,
+        weights: Any = None,
+        share: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        limits: Limits | None = None,
+    ) -> Selection:
+        """Return a selection for old and new rows that keeps most of these prototypes.
+
+        At least a share ``keep`` of the prototypes stays. Swaps exchange the others for old or new
+        rows wherever that lowers the cost of all rows. If there are many rows, swaps are searched
+        on samples. Row numbers of the result count the old source rows first, then the new rows. If
+        the target was not the source, new rows only join the target.
+
+        The old rows must be there: a selection that was loaded needs `attached` first.
+
+        Parameters
+        ----------
+        new_rows
+            Rows as in `assign`.
+        k
+            The number of prototypes: an int, or a fraction of all source rows; by default as many
+            as before.
+        keep
+            The least share of these prototypes that stays, between 0 and 1.
+        weights
+            The weights of the new rows; by default each counts as an old row does on average.
+        share
+            The share of the new rows in the total weight, between 0 and 1. By default it follows
+            from the weights.
+        random_state, n_jobs, limits
+            As in `select`.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], k=2)
+        >>> later = selection.updated([[50.0], [51.0], [52.0]], k=3)
+        >>> sorted(later.indices.tolist())
+        [1, 4, 7]
+        """
+        if self.prototype_labels is not None:
+            raise InvalidInput(
+                "This selection was made class by class, and new rows have no class. Select from "
+                "all rows with by=."
+            )
+        old = self._solved("New rows can only be weighed against the old ones.")
+        settings = as_run_settings(random_state, limits, n_jobs, None)
+        oracle, _ = self._oracle_for(new_rows, n_jobs, weights)
+        new = oracle.problem
+        given = None if weights is None else new.target_weights
+        found = update(self, with_new_rows(old, new.target, given, share), k, keep, settings)
+        remark = (
+            f"Updated with {new.n_target:,} new rows: kept {found.n_kept} of {self.k} prototypes "
+            f"and added {found.n_new}."
+        )
+        selection = Selection.from_result(found.result)
+        if old.preparation is not None:  # the digests are those of rows before the preparation
+            selection = replace(selection, fingerprints={})
+        # Selecting again would find another set: kept prototypes are not the best ones.
+        return replace(selection, status=f"{remark} {selection.status}", end=None)
 
     def certify(
         self,
@@ -342,6 +429,76 @@ class Selection(Plots):
         spent["certify"] = spent.get("certify", 0) + certificate.evaluations
         return replace(self, certificate=certificate, evaluations_by_phase=spent)
 
+    def drift(self, new_rows: Any, *, weights: Any = None, n_jobs: int | None = None) -> Drift:
+        """Return whether the prototypes still represent new rows, compared with target rows.
+
+        The comparison needs the `Reference` of this selection. It is loaded with a selection that
+        `save` or the command line wrote. Otherwise it is computed on the first call from the rows
+        of the selection, which may take as long as selecting, and kept. Cost: k evaluations per new
+        row.
+
+        Parameters
+        ----------
+        new_rows
+            Rows as in `assign`.
+        weights
+            The weights of the new rows; equal by default.
+        n_jobs
+            The number of threads; None or -1 uses all available cores.
+
+        Examples
+        --------
+        >>> import numpy as np, protobandit as pb
+        >>> random = np.random.default_rng(0)
+        >>> selection = pb.select(random.normal(size=(500, 2)), k=20, random_state=0)
+        >>> selection.drift(random.normal(size=(200, 2))).is_significant
+        False
+        >>> selection.drift(random.normal(size=(200, 2)) + 1).is_significant
+        True
+        """
+        oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
+        return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+
+    def with_reference(self, *, n_jobs: int | None = None) -> Selection:
+        """Return this selection with its ``reference``, which `drift` compares new rows with.
+
+        Call it before `to_json` if the text will be used for `drift`; `save` does it. It repeats
+        the search on a part of the rows, or reads a sample of the target if that is large compared
+        with k.
+        """
+        if self.reference is not None:
+            return self
+        return replace(self, reference=self._known_reference(n_jobs))
+
+    def _known_reference(self, n_jobs: int | None) -> Reference:
+        if self.reference is not None:
+            return self.reference
+        found: Reference | None = self.__dict__.get(_REFERENCE)
+        if found is None:
+            problem = self._solved(
+                "It was saved without a reference for new rows. Save it with "
+                "selection.save(path, reference=True), or call with_reference() before to_json()."
+            )
+            end = self.end
+            is_cut = any(each.kind in _CUTS for each in self.warnings)
+            is_repeatable = (
+                end is not None
+                and not (end.is_partial or is_cut)
+                and problem.goal is None
+                and self.prototype_labels is None
+            )
+            solved = Solved(
+                problem=problem,
+                indices=self.indices,
+                cost=self.cost,
+                method=self.method,
+                parameters=self.parameters,
+                is_repeatable=is_repeatable,
+            )
+            found = reference_of(solved, n_jobs=n_jobs)
+            self.__dict__[_REFERENCE] = found  # a cache: the same selection has one reference
+        return found
+
     def attached(
         self,
         source: Any,
@@ -395,8 +552,174 @@ class Selection(Plots):
             )
         return replace(self, problem=problem, metric=problem.metric)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rows: Any = None,
+        target: Any = None,
+        show: Sequence[str] | None = None,
+        labels: Any = None,
+        images: Any = None,
+        names: Any = None,
+        drift: Drift | None = None,
+        random_state: int = 0,
+    ) -> Path:
+        """Write an HTML page that shows the selection, and return its path.
+
+        The page is one file that needs no network. An existing file is replaced. Cost: k
+        evaluations per target row, of at most 20,000 rows.
+
+        Parameters
+        ----------
+        path
+            The file to write, or a folder, in which it is ``report.html``.
+        rows
+            One row per source row, as the page shows it: a DataFrame, an array or a list of texts,
+            also with columns that were not compared. By default the page shows the numbers that the
+            metric compares.
+        target
+            The same for the target rows, if the target is not the source.
+        show
+            Columns of ``rows`` that come first.
+        labels, names
+            A label and a name for each source row, or the name of a column of ``rows``.
+        images
+            One image per source row: an array of shape (n, height, width) or (n, height, width, 3),
+            a list of such images, or a function that returns the images of given row numbers.
+        drift
+            The result of `drift`, which the page then shows.
+        random_state
+            The seed of what is drawn at random.
+
+        Examples
+        --------
+        >>> import tempfile, protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     selection.report(folder + "/page.html", labels=["low", "low", "high", "high"]).name
+        'page.html'
+        """
+        if drift is not None and not isinstance(drift, Drift):
+            raise InvalidInput(
+                f"drift={drift!r:.40} is not the result of selection.drift(new_rows). Pass that."
+            )
+        attached = self
+        if self.problem is None and rows is not None:
+            attached = self.attached(compared_columns(rows, self.columns), target)
+        problem = attached._solved("Pass them: report(path, rows=rows).")
+        text = python_report(
+            attached,
+            problem,
+            rows=rows,
+            target=target,
+            show=show,
+            labels=labels,
+            images=images,
+            names=names,
+            drift=drift,
+            random_state=random_state,
+        )
+        return selection_file.write_text(path, text, "report.html")
+
+    def to_frame(self, rows: Any = None) -> Any:
+        """Return one row per prototype: rank, row, mass, gain, cost, and columns of the source.
+
+        The result is a DataFrame of pandas, or of the library of ``rows``. ``is_fixed`` marks
+        rows that constraints fixed.
+
+        Parameters
+        ----------
+        rows
+            A table with one row per source row, whose columns are added. By default the compared
+            columns are added, if they have names and were not prepared.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> pb.select([[0.0], [1.0], [9.0], [10.0]], k=2).to_frame()[["rank", "mass"]]
+           rank  mass
+        0     1   0.5
+        1     2   0.5
+        """
+        if rows is not None:
+            self._require_source_length(rows, name="rows")
+        return as_frame(prototype_columns(self, rows), like=rows)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reference: bool | None = None,
+        n_jobs: int | None = None,
+    ) -> Path:
+        """Write the selection as JSON, without its rows except the prototypes.
+
+        Parameters
+        ----------
+        path
+            A file, or a folder in which the file is ``selection.json``. An existing file is
+            replaced.
+        reference
+            Whether to compute the reference for `drift` first, if it is missing (see
+            `with_reference`). None does so if the rows are there, unless the metric is expensive
+            (your own function, or one of texts).
+        n_jobs
+            The number of threads for the reference.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = selection.save(folder)
+        ...     file.name, pb.Selection.load(file).k
+        ('selection.json', 2)
+        """
+        if reference is None:
+            is_cheap = not isinstance(self.metric, str) and not self.metric.is_expensive
+            reference = is_cheap and self.problem is not None
+        saved = self.with_reference(n_jobs=n_jobs) if reference else self
+        return selection_file.write_text(path, saved.to_json() + "\n")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], *, metric: Any = None) -> Selection:
+        """Return the selection that `save` or the command line wrote; parameters as `from_json`."""
+        return Selection.from_json(selection_file.read_text(path), metric=metric)
+
+    def including_rows(self) -> Selection:
+        """Return the selection with its rows in every pickle of it; other pickles leave them out.
+
+        Without rows, a selection from a pickle answers questions about new rows only, like one that
+        was loaded.
+        """
+        return replace(self, has_rows_in_pickle=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if not self.has_rows_in_pickle:
+            state["problem"] = None
+        return state
+
+    def __copy__(self) -> Selection:
+        return self  # nothing of it changes, and a copy by way of a pickle would lose the rows
+
+    def __deepcopy__(self, memo: Any) -> Selection:
+        return self
+
+    def __len__(self) -> int:
+        return self.k
+
     def to_json(self) -> str:
-        """Return the selection as JSON text; NaN is written as null."""
+        """Return the selection as JSON text; NaN is written as null.
+
+        It holds the reference for `drift` only if `with_reference` was called; `save` does that.
+        """
         return serialization.dump(self)
 
     @staticmethod
@@ -429,6 +752,10 @@ class Selection(Plots):
             f"  status       {self.status}",
         )
         return "\n".join(map(visible, lines))
+
+    def _repr_html_(self) -> str:
+        number = f"{self.k} prototype{'' if self.k == 1 else 's'}"
+        return selection_html(self, title=f"{number} by {self.method} ({self.metric_name})")
 
     def _method_lines(self) -> list[str]:
         """Return the lines of the repr that only some methods have."""

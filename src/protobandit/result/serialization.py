@@ -18,6 +18,7 @@ from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.metrics.metrics import metric as named_metric
 from protobandit.problem.guarantee import Guarantee
+from protobandit.problem.reference import Reference
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.sparse_format import checked_csr
@@ -25,6 +26,7 @@ from protobandit.run.outcome import Step
 
 FORMAT = "protobandit selection"
 VERSION = 1
+_REFERENCE_DIGITS = 6  # of distances that are only compared with others
 
 
 Loaded = TypeVar("Loaded", bound=SelectionRecord)
@@ -63,6 +65,7 @@ def dump(selection: Any) -> str:
         "curve": selection.curve,
         "spent": selection.spent,
         "prototype_labels": selection.prototype_labels,
+        "reference": _optional(_dump_reference, selection.reference),
     }
     try:
         return json.dumps(document, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -107,6 +110,7 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
             prototype_labels=_optional(as_labels, document.get("prototype_labels")),
+            reference=_optional(_load_reference, document.get("reference")),
         )
         _require_one_length(saved, len(document["steps"]))
         for record in (saved, saved.guarantee, saved.certificate):
@@ -176,6 +180,18 @@ def _dump_certificate(certificate: Certificate) -> dict[str, Any]:
 def _load_certificate(stored: dict[str, Any]) -> Certificate:
     ratio = float("inf") if stored["cost_ratio"] is None else stored["cost_ratio"]
     return Certificate(**{**stored, "cost_ratio": ratio, "conditions": tuple(stored["conditions"])})
+
+
+def _dump_reference(reference: Reference) -> dict[str, Any]:
+    shown = [float(f"{each:.{_REFERENCE_DIGITS}g}") for each in reference.distances]
+    return {"distances": shown, "evaluations": reference.evaluations}
+
+
+def _load_reference(stored: dict[str, Any]) -> Reference:
+    distances = _doubles(stored["distances"])
+    if distances.ndim != 1 or not len(distances) or not np.isfinite(distances).all():
+        raise ValueError("the distances of the reference are not a list of finite numbers")
+    return Reference(distances=np.sort(distances), evaluations=int(stored["evaluations"]))
 
 
 def _parse(text: str) -> dict[str, Any]:

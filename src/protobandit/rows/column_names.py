@@ -30,12 +30,22 @@ def names_of(data: Any) -> tuple[str, ...] | None:
     return tuple(names) if are_names(names) else None
 
 
-def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str = "source") -> Any:
-    """Return rows with their columns in the order of ``names``, the columns of ``other`` rows."""
+def matched(
+    data: Any,
+    names: tuple[str, ...] | None,
+    *,
+    name: str,
+    other: str = "source",
+    allows_more: bool = False,
+) -> Any:
+    """Return rows with their columns in the order of ``names``, the columns of ``other`` rows.
+
+    With ``allows_more``, other columns are left out.
+    """
     own = names_of(data)
     if names is None or own is None or own == names or isinstance(data, Columns):
         return data
-    if set(own) != set(names):
+    if set(own) != set(names) and not (allows_more and set(names) < set(own)):
         raise InvalidInput(
             f"{name} has other columns than {other}: {_difference(own, names)}. Pass the same "
             f"columns, in any order. Columns of arrays are matched by position."

@@ -15,6 +15,7 @@ from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.run.checkpoint.checkpoint import Checkpoint, as_checkpoint
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.outcome import Step
+from protobandit.run.progress.bar import ProgressBar
 from protobandit.run.progress.reporter import Interrupt, Listener
 
 Callback: TypeAlias = "Callable[[Step], bool | None]"
@@ -74,9 +75,11 @@ def as_run_settings(
         raise InvalidInput(
             f"callback={callback!r:.60} is not callable. Pass a function of one Step."
         )
+    if isinstance(progress, bool):
+        progress = ProgressBar() if progress else None
     if progress is not None and not callable(progress):
         raise InvalidInput(
-            f"progress={progress!r:.40} is not callable. Pass a function of one Progress."
+            f"progress={progress!r:.40} is not callable. Pass True, or a function of one Progress."
         )
     if interrupt is not None and not isinstance(interrupt, Interrupt):
         raise InvalidInput(f"interrupt={interrupt!r:.40} is not known. Pass an Interrupt().")

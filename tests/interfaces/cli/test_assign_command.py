@@ -129,3 +129,18 @@ def test_invalid_input(arguments, words, saved, capsys):
     assert printed.out == ""
     assert words in only_line(printed.err)
     assert file_names(folder) == before
+
+
+def test_a_summary_is_printed_to_stderr(saved, capsys):
+    assert call("assign", "out", "flowers.csv", "--out", "near.csv") == 0
+    summary = capsys.readouterr().err
+    assert summary.startswith("30 rows assigned to 3 of 3 prototypes; mean distance ")
+    assert call("assign", "out", "flowers.csv", "--out", "near.csv", "--force", "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_recorded_files_are_found_from_another_folder(saved, monkeypatch, tmp_path_factory):
+    """They are looked up beside the selection too, and in the folder above."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert call("certify", saved, "--no-save") == 0
+    assert call("check", saved, saved.parent / "flowers.csv", "-q") == 0

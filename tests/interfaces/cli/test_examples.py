@@ -12,11 +12,13 @@ from protobandit.interfaces.cli import (
     assign_command,
     cache_command,
     certify_command,
+    check_command,
     compare_command,
     demo_command,
     list_commands,
     report_command,
     select_command,
+    update_command,
 )
 
 N = 60
@@ -75,14 +77,21 @@ def test_select(example, example_files, folder):
 
 @pytest.mark.parametrize(
     "example",
-    commands(*assign_command.EXAMPLES, *report_command.EXAMPLES, *certify_command.EXAMPLES),
+    commands(
+        *assign_command.EXAMPLES,
+        *check_command.EXAMPLES,
+        *update_command.EXAMPLES,
+        *report_command.EXAMPLES,
+        *certify_command.EXAMPLES,
+    ),
 )
 def test_commands_on_a_saved_selection(example, example_files, folder, capsys):
     shutil.copytree(example_files, folder, dirs_exist_ok=True)
     before = file_names(folder)
     assert call(*shlex.split(example)[1:]) == 0
     assert "--out" not in example or file_names(folder) != before
-    assert capsys.readouterr().err == ""
+    printed = capsys.readouterr().err
+    assert printed == "" or (" assign " in example and " rows assigned to " in printed)
 
 
 @pytest.mark.parametrize("example", commands(*compare_command.EXAMPLES))

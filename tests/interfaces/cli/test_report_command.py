@@ -42,3 +42,8 @@ def test_changed_files(saved, command, capsys):
     assert "source is not what this selection was made from" in line
     assert "select again" in line
     assert file_names(saved) == before
+
+
+def test_new_rows_are_compared_on_the_page(saved, capsys):
+    assert call("report", "out", "--new", "flowers.csv", "--out", "new.html", "-q") == 0
+    assert '<h2 id="h-drift">New rows</h2>' in (saved.parent / "new.html").read_text("utf-8")

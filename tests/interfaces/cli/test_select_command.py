@@ -37,15 +37,13 @@ def test_the_files_of_a_table(flowers, capsys):
     assert file_names(out) == ["prototypes.csv", "selection.json"]
     rows = table_rows(out / "prototypes.csv")
     own = ["rank", "row", "id", "gain", "mass", "cost", "label"]
-    assert list(rows[0]) == [*own, "name", "length", "width", "kind", "times"]
+    assert list(rows[0]) == [*own, "length", "width", "kind", "times"]
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
     assert sorted(row["label"] for row in rows) == ["a", "b", "c"]
     given = table_rows(flowers)
     for row in rows:
-        assert {key: row[key] for key in ("name", "kind")} == {
-            key: given[int(row["row"])][key] for key in ("name", "kind")
-        }
-        assert row["id"] == row["name"]
+        assert row["id"] == given[int(row["row"])]["name"]
+        assert row["kind"] == given[int(row["row"])]["kind"]
     assert rows[0]["gain"] == ""
     assert float(rows[1]["gain"]) == pytest.approx(float(rows[0]["cost"]) - float(rows[1]["cost"]))
     assert sum(float(row["mass"]) for row in rows) == pytest.approx(1)
@@ -60,8 +58,7 @@ def test_formulas_are_reported_and_quoted_on_request(folder, capsys):
     options = ["select", "rows.csv", "-k", 3, "--id", "name"]
     assert call(*options, "--out", "plain") == 0
     assert (
-        "4 cells look like formulas (prototypes.csv[id], prototypes.csv[name]); --excel-safe"
-        in (capsys.readouterr().out)
+        "2 cells look like formulas (prototypes.csv[id]); --excel-safe" in capsys.readouterr().out
     )
     assert {row["id"] for row in table_rows(folder / "plain/prototypes.csv")} == {
         "=1+1",
@@ -101,7 +98,8 @@ def test_ids_are_kept_as_text(folder, suffix):
     rows = table_rows(folder / "out/prototypes.csv")
     assert rows[0]["id"] == "007"
     assert {row["id"]: row["row"] for row in rows} == {each: str(at) for at, each in enumerate(ids)}
-    assert [row["code"] for row in rows] == [row["id"] for row in rows]
+    assert "code" not in rows[0]
+    assert [row["fixed"] for row in rows] == ["yes"] + ["no"] * 5
     assert document(folder / "out")["run"]["ids"] == [row["id"] for row in rows]
     assert call("assign", "out", f"rows.{suffix}", "--out", "near.csv") == 0
     assert [row["id"] for row in table_rows(folder / "near.csv")] == ids
@@ -197,10 +195,12 @@ def test_criticisms_are_written_as_a_table(flowers, folder, has_target):
     rows, given = table_rows(folder / "out/criticisms.csv"), table_rows(flowers)
     assert [int(row["row"]) for row in rows] == document(folder / "out")["criticisms"]
     last = "target_cost" if has_target else "times"
-    own = ["rank", "row", "id", "label", "name", "length", "width", "kind"]
+    own = ["rank", "row", "id", "label", "length", "width", "kind"]
     assert list(rows[0]) == [*own, last]
     for row in rows:
-        assert (row["id"], row["label"]) == tuple(given[int(row["row"])][c] for c in own[4::3])
+        assert (row["id"], row["label"]) == tuple(
+            given[int(row["row"])][column] for column in ("name", "kind")
+        )
 
 
 def test_criticisms_are_replaced_with_the_result(flowers, folder, capsys):
@@ -622,3 +622,36 @@ def test_the_default_folder_must_not_be_a_link(points, capsys):
     assert "is a symbolic link. Pass --out." in only_line(capsys.readouterr().err)
     assert call("select", "points.npy", "-k", 2, "-q", "--out", "points-prototypes") == 0
     assert file_names(points.parent / "elsewhere") == ["prototypes.csv", "selection.json"]
+
+
+def test_every_row_with_its_prototype(flowers, capsys):
+    options = ["--id", "name", "--columns", "length", "--columns", "width", "--out", "out"]
+    options.append("--labelled")
+    assert call("select", "flowers.csv", "-k", 3, *options, "rows.csv") == 0
+    assert "labelled     rows.csv" in capsys.readouterr().out
+    rows = table_rows(flowers.with_name("rows.csv"))
+    selection = pb.Selection.load(flowers.with_name("out"))
+    given = table_rows(flowers)
+    numbers = np.array([[float(row["length"]), float(row["width"])] for row in given])
+    labels, distances = selection.assign(numbers)
+    assert [int(row["rank"]) for row in rows] == (labels + 1).tolist()
+    assert [row["name"] for row in rows] == [row["name"] for row in given]
+    assert [row["prototype_id"] for row in rows] == [
+        given[i]["name"] for i in selection.indices[labels]
+    ]
+    np.testing.assert_allclose([float(row["distance"]) for row in rows], distances)
+    chosen = [i for i, row in enumerate(rows) if row["is_prototype"] == "True"]
+    assert chosen == sorted(selection.indices)
+    assert call("select", "flowers.csv", "-k", 3, *options, "rows.csv", "--force") == 0
+    assert call("select", "flowers.csv", "-k", 3, *options, "all.parquet", "--force", "-q") == 0
+    table = pytest.importorskip("pyarrow.parquet").read_table(flowers.with_name("all.parquet"))
+    assert table.column("rank").to_pylist() == (labels + 1).tolist()
+
+
+def test_the_file_of_labelled_rows_is_checked_before_the_search(flowers, capsys):
+    options = ["-k", 3, "--out", "out", "--labelled"]
+    assert call("select", "flowers.csv", *options, "rows.txt") == 2
+    assert "does not end in .parquet or .csv" in only_line(capsys.readouterr().err)
+    assert call("select", "flowers.csv", *options, "flowers.csv") == 2
+    assert "--force" in only_line(capsys.readouterr().err)
+    assert not flowers.with_name("out").exists()

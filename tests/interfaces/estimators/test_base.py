@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import brute
 import protobandit as pb
 
 WORDS = ["kitten", "sitting", "mitten", "banana", "bananas", "cabana"]
@@ -551,3 +552,37 @@ def test_invalid_parameters_raise_in_fit(X, make, given, message):
 def test_one_complex_weight_is_refused(weight):
     with pytest.raises(pb.InvalidInput, match=r"sample_weight=.* is complex"):
         pb.KMedoids(2).fit(np.eye(3), sample_weight=weight)
+
+
+@pytest.mark.parametrize("kind", [pb.PrototypeSelector, pb.KMedoids])
+def test_partial_fit_updates_the_prototypes(kind):
+    first, more = brute.normal(60, 2), 9 + brute.normal(30, 2, seed=1)
+    model = kind(10, random_state=0).partial_fit(first)
+    assert model.labels_.tolist() == kind(10, random_state=0).fit(first).labels_.tolist()
+    before = model.selection_
+    model.partial_fit(more, keep=0.7)
+    indices = model.selection_.indices
+    both = np.concatenate([first, more])
+    assert len(set(indices) & set(before.indices)) == 7
+    centres = model.prototypes_ if kind is pb.PrototypeSelector else model.cluster_centers_
+    np.testing.assert_allclose(centres, both[indices])
+    assert model.labels_.tolist() == model.predict(more).tolist()
+    assert model.inertia_ == pytest.approx(-model.score(both) * 90)
+    with pytest.raises(pb.NotAvailable, match="does not hold the target rows"):
+        pickle.loads(pickle.dumps(model)).partial_fit(more)
+
+
+def test_partial_fit_with_a_preparation_is_refused():
+    model = pb.PrototypeSelector(3, preparation=pb.Preparation(standardize=True))
+    model.partial_fit(brute.normal(20))
+    with pytest.raises(pb.InvalidInput, match="does not support preparation"):
+        model.partial_fit(brute.normal(20))
+
+
+def test_get_prototypes_returns_rows(make, X):
+    model = make(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.get_prototypes(), X[indices_of(model)])
+    names = [f"row {i}" for i in range(40)]
+    assert model.get_prototypes(names) == [names[i] for i in indices_of(model)]
+    with pytest.raises(NotFittedError):
+        make(4).get_prototypes()

@@ -160,3 +160,19 @@ def test_an_unknown_layout_raises():
     rows = generator().normal(size=(30, 3))
     with pytest.raises(pb.InvalidInput, match="layout='tsne'"):
         projected(pb.select(rows, k=2), rows, layout="tsne")
+
+
+def test_points_far_outside_are_drawn_at_the_edge():
+    rows = np.random.default_rng(0).normal(size=(500, 2))
+    rows[7] = 1e6
+    selection = pb.select(rows, k=3, random_state=0)
+    found = project(
+        selection,
+        rows,
+        labels=selection.assign(rows).labels,
+        layout="pca",
+        random=np.random.default_rng(0),
+    )
+    others = np.delete(found.rows, 7, axis=0)
+    assert np.ptp(found.rows, axis=0).max() < 4 * np.ptp(others, axis=0).max()
+    assert "drawn at the edge" in found.note

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import protobandit as pb
 from protobandit.result.report.sample import (
@@ -66,3 +67,19 @@ def test_equal_distances_have_a_histogram():
     found = summarize_distances(sample, n_worst=2)
     assert found.counts.sum() == 4
     assert (np.diff(found.edges) > 0).all()
+
+
+def test_the_histogram_ends_before_few_rows_that_are_much_farther():
+    rows = np.append(np.linspace(0, 1, 999), 500.0)[:, None]
+    sample = draw_sample(
+        pb.select(rows, k=1, constraints=pb.Constraints(fixed=[0])),
+        rows,
+        weights=None,
+        n_sample=None,
+        random=np.random.default_rng(0),
+    )
+    found = summarize_distances(sample, n_worst=3)
+    assert found.edges[-1] < 2
+    assert found.beyond == pytest.approx(0.001)
+    assert found.most == 500
+    assert found.heights.sum() == pytest.approx(0.999)

@@ -31,9 +31,9 @@ def assign(
     """Find the nearest prototype of each row: its rank, row, id, label and distance.
 
     Rows are read and prepared like those of the selection. A table must have the same feature
-    columns, by name; it may have other columns.
+    columns, by name; it may have other columns. A summary is printed to stderr.
     """
-    from protobandit.interfaces.jobs.assign import assign_rows
+    from protobandit.interfaces.jobs.assign import AssignSummary, assign_rows
     from protobandit.interfaces.jobs.output_files import open_for_writing, require_writable_file
     from protobandit.interfaces.jobs.saved_result import SavedResult
     from protobandit.interfaces.jobs.table_formats import WRITERS, csv_text
@@ -44,12 +44,17 @@ def assign(
     if out is not None:
         require_writable_file(out, force=force)
     result = SavedResult.load(selection)
+    summary = AssignSummary(result.selection.k)
     if out is None:  # without a progress display: the printed rows show the progress
-        for at, block in enumerate(assign_rows(result, rows, n_jobs=n_jobs)):
+        for at, block in enumerate(assign_rows(result, rows, n_jobs=n_jobs, summary=summary)):
             if not output.print_data(csv_text(block, has_header=at == 0)):
-                break
-        return
-    with progress_display(is_quiet=quiet) as display:
-        blocks = assign_rows(result, rows, n_jobs=n_jobs, notify=display.notify)
-        with open_for_writing(out, force=force) as file:
-            WRITERS[format.value](blocks, file)
+                return
+    else:
+        with progress_display(is_quiet=quiet) as display:
+            blocks = assign_rows(
+                result, rows, n_jobs=n_jobs, notify=display.notify, summary=summary
+            )
+            with open_for_writing(out, force=force) as file:
+                WRITERS[format.value](blocks, file)
+    if not quiet:
+        output.print_status(str(summary))

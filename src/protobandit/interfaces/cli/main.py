@@ -1,7 +1,7 @@
 """The program ``protobandit``: its commands, its version and its exit codes.
 
-Exit codes: 0 success, 1 failure, 2 invalid call or input, 3 partial result. Every error is one line
-on stderr.
+Exit codes: 0 success, 1 failure, 2 invalid call or input, 3 partial result, 4 new rows exceed the
+limit of `check --fail-above`. Every error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from protobandit.interfaces.cli import (
     assign_command,
     cache_command,
     certify_command,
+    check_command,
     compare_command,
     demo_command,
     list_commands,
     output,
     report_command,
     select_command,
+    update_command,
 )
 from protobandit.interfaces.cli.interrupts import ending_on_signals
 
@@ -109,6 +111,8 @@ def protobandit(
 for _function, _examples in (
     (select_command.select, select_command.EXAMPLES),
     (assign_command.assign, assign_command.EXAMPLES),
+    (check_command.check, check_command.EXAMPLES),
+    (update_command.update, update_command.EXAMPLES),
     (report_command.report, report_command.EXAMPLES),
     (certify_command.certify, certify_command.EXAMPLES),
     (compare_command.compare, compare_command.EXAMPLES),

@@ -111,6 +111,8 @@ OPTIONS = {
     },
     OUTPUT: {
         "--report": "Also write report.html, a page to view.",
+        "--labelled FILE": "Also write every target row with its prototype to this .parquet or "
+        ".csv file.",
         "--certify": "Also compute a certificate: a bound on the cost relative to the best "
         "possible cost.",
         "--format csv|parquet": "Format of tables. Default: csv.",

@@ -96,6 +96,24 @@ def parse_ratio(text: str, option: str) -> float:
     return float(number)
 
 
+def parse_positive(text: str, option: str) -> float:
+    """Return a number > 0."""
+    number = _number(text)
+    if number is None or not 0 < number < math.inf:
+        raise InvalidInput(f"{option} {text!r} is not a number > 0. Pass a ratio such as 1.2.")
+    return float(number)
+
+
+def parse_share(text: str, option: str) -> float:
+    """Return a number from 0 to 1."""
+    number = _number(text)
+    if number is None or not 0 <= number <= 1:
+        raise InvalidInput(
+            f"{option} {text!r} is not a number from 0 to 1. Pass a share such as 0.8."
+        )
+    return float(number)
+
+
 def parse_bytes(text: str) -> int:
     """Return a number of bytes: ``500MB``, ``4GB``, ``1.5GiB``."""
     found = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())

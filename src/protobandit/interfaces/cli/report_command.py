@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from protobandit.interfaces.cli import options, output
-from protobandit.interfaces.cli.options import OUTPUT, option
+from protobandit.interfaces.cli.options import INPUT, OUTPUT, option
 from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit report embeddings-prototypes",
+    "protobandit report chosen --new test.npy --out page.html",
     "protobandit report chosen --source moved/train.npy --out page.html",
 )
 
@@ -19,6 +21,10 @@ def report(
     selection: options.Saved,
     source: options.MovedSources = None,
     target: options.MovedTargets = None,
+    new: Annotated[
+        list[str] | None,
+        option("--new PATH", INPUT, "New rows to compare with the selection; repeatable."),
+    ] = None,
     out: Annotated[
         Path | None,
         option("--out -o FILE", OUTPUT, "Output file. Default: report.html beside selection.json."),
@@ -29,8 +35,11 @@ def report(
 ) -> None:
     """Write an HTML page that shows a selection; the page needs no network.
 
-    Opens the files of the selection again; it is an error if their rows have changed.
+    Opens the files of the selection again; it is an error if their rows have changed. With --new,
+    the page also shows whether the prototypes still represent new rows, as `protobandit check`
+    does.
     """
+    from protobandit.interfaces.jobs.new_rows import check_rows
     from protobandit.interfaces.jobs.output_files import (
         REPORT,
         open_for_writing,
@@ -44,8 +53,12 @@ def report(
     require_writable_file(path, force=force)
     with progress_display(is_quiet=quiet) as display:
         reopened = result.reopen(source or (), target or (), display.notify)
+        drift = None
+        if new:
+            known = replace(result, selection=reopened.selection.with_reference())
+            drift = check_rows(known, new, notify=display.notify).drift
         display.notify("Writing the report …")
-        page = report_page(*reopened, result.run)
+        page = report_page(*reopened, result.run, drift)
     with open_for_writing(path, force=force) as file:
         file.write(page.encode("utf-8"))
     if as_json:

@@ -66,6 +66,7 @@ def select(
         ),
     ] = None,
     report: Annotated[bool, listed("--report")] = False,
+    labelled: Annotated[Path | None, listed("--labelled")] = None,
     certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
     excel_safe: Annotated[bool, listed("--excel-safe")] = False,
@@ -108,6 +109,7 @@ def select(
         table_format=format.value,
         is_excel_safe=excel_safe,
         has_report=report,
+        labelled=labelled,
         has_certificate=certify,
         has_checkpoint=checkpoint,
         is_resumed=resume,
@@ -156,9 +158,12 @@ def _run(job: SelectJob, *, is_quiet: bool) -> WrittenResult:
             result = job.certify(problem, selection, display.notify)
             files = job.render(problem, result, display.notify)
         with ignoring_signals():
-            return job.write(problem, result, files)
+            written = job.write(problem, result, files)
+        with progress_display(is_quiet=is_quiet) as display:
+            job.label(problem, result, display.notify)
     except KeyboardInterrupt:
         raise ProtobanditError(job.interrupted_message) from None
+    return written
 
 
 def _summary(written: WrittenResult) -> str:
@@ -167,6 +172,8 @@ def _summary(written: WrittenResult) -> str:
         repr(written.result.selection),
         f"  written      {visible(', '.join(str(folder / name) for name in written.files))}",
     ]
+    if written.labelled is not None:
+        lines.append(f"  labelled     {visible(str(written.labelled))}")
     if written.formulas:
         n, columns = sum(written.formulas.values()), ", ".join(written.formulas)
         lines.append(

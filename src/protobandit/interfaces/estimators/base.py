@@ -54,9 +54,36 @@ class PrototypeEstimator(
         return selection.assign(rows, n_jobs=self.n_jobs).labels
 
     def transform(self, X: Any) -> Floats:
-        """Return d(row, prototype) for rows as in `predict`, shape (n, number of prototypes)."""
+        """Return the distances of rows to all prototypes, shape (n, number of prototypes).
+
+        This is the convention of `sklearn.cluster.KMeans`: the result has one column per prototype,
+        not the columns of ``X``. `get_prototypes` returns the prototypes themselves.
+
+        Parameters
+        ----------
+        X
+            Rows as in `predict`.
+        """
         selection, rows = self._selection_and_rows(X)
         return selection.distances(rows, n_jobs=self.n_jobs)
+
+    def get_prototypes(self, X: Any = None) -> Any:
+        """Return the selected rows, best first.
+
+        Parameters
+        ----------
+        X
+            A table with one row per row of ``fit``, such as the frame before preprocessing, whose
+            rows are returned; by default those of ``fit``.
+        """
+        validation.check_is_fitted(self)
+        if X is not None:
+            return self.selection_.take(X)
+        return self._prototype_rows()
+
+    @abstractmethod
+    def _prototype_rows(self) -> Any:
+        """Return the attribute with the selected rows; None for a precomputed metric."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the negative mean distance to the nearest prototype; larger is better.
@@ -155,6 +182,25 @@ class PrototypeEstimator(
         self.inertia_ = self.selection_.cost * float(n if weights is None else np.sum(weights))
         self.n_evaluations_ = self.selection_.evaluations
         return rows, None if is_precomputed else _safe_indexing(rows, self.selection_.indices)
+
+    def _update(self, X: Any, sample_weight: Any, keep: float) -> tuple[Any, Any]:
+        """Update the attributes of both estimators; return the new rows and the prototypes."""
+        if self.preparation is not None:
+            raise InvalidInput(
+                "partial_fit does not support preparation=. Prepare the rows before you pass them, "
+                "or call fit with all rows."
+            )
+        selection, rows = self._selection_and_rows(X)
+        weights = _as_weights(sample_weight, rows)
+        self.selection_ = selection.updated(
+            rows, keep=keep, weights=weights, random_state=self.random_state, n_jobs=self.n_jobs
+        )
+        problem = self.selection_.problem
+        assert problem is not None
+        self.inertia_ = self.selection_.cost * problem.total
+        self.n_evaluations_ = self.selection_.evaluations
+        is_precomputed = self._measure.name == "precomputed"
+        return rows, None if is_precomputed else self.selection_.prototypes
 
     def _represented(self, rows: Any, target: Any, sample_weight: Any) -> Target:
         """Return the rows to represent and their weights."""

@@ -89,6 +89,18 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
         """Find the medoids; parameters as in `PrototypeSelector.fit`."""
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
+        return self._with_results(rows)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.8
+    ) -> KMedoids:
+        """Update the medoids with more rows; as `PrototypeSelector.partial_fit`."""
+        if not hasattr(self, "selection_"):
+            return self.fit(X, sample_weight=sample_weight)
+        rows, self.cluster_centers_ = self._update(X, sample_weight, keep)
+        return self._with_results(rows)
+
+    def _with_results(self, rows: Any) -> KMedoids:
         self.medoid_indices_ = self.selection_.indices
         self.labels_ = self._labels(rows)
         passes = self.selection_.passes
@@ -96,6 +108,9 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         self._warn_if_not_converged(passes)
         self._warn_of_empty_clusters()
         return self
+
+    def _prototype_rows(self) -> Any:
+        return self.cluster_centers_
 
     def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
         require_integer(self.max_iter, "max_iter", at_least=0)

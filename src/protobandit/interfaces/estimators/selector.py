@@ -116,6 +116,30 @@ class PrototypeSelector(PrototypeEstimator):
                 f"compute_labels={self.compute_labels!r:.40} is not allowed. Pass True or False."
             )
         rows, self.prototypes_ = self._solve(X, target, sample_weight)
+        return self._with_results(rows)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.8
+    ) -> PrototypeSelector:
+        """Update the prototypes with more rows; the first call is `fit`.
+
+        All rows so far must be in memory: an estimator that was unpickled cannot be updated.
+        ``prototype_indices_`` count the rows of all calls, in their order; ``labels_`` are those of
+        this ``X``. If `fit` got a separate target, ``X`` belongs to it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            New rows as in `fit`; ``y`` is ignored.
+        keep
+            The least share of the prototypes that stays (`Selection.updated`).
+        """
+        if not hasattr(self, "selection_"):
+            return self.fit(X, sample_weight=sample_weight)
+        rows, self.prototypes_ = self._update(X, sample_weight, keep)
+        return self._with_results(rows)
+
+    def _with_results(self, rows: Any) -> PrototypeSelector:
         self.prototype_indices_ = self.selection_.indices
         self.mass_ = self.selection_.mass
         self.gains_ = self.selection_.gains
@@ -130,6 +154,9 @@ class PrototypeSelector(PrototypeEstimator):
         """Call `fit` and return the nearest prototype of each row of ``X``."""
         self.fit(X, target=target, sample_weight=sample_weight)
         return self.labels_ if self.compute_labels else self.predict(X)
+
+    def _prototype_rows(self) -> Any:
+        return self.prototypes_
 
     def _k_and_method(self, rows: Any, kept: Ids) -> tuple[Any, Any]:
         count = self.n_prototypes

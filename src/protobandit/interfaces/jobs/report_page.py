@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from protobandit.foundation.array_types import Ids
 from protobandit.interfaces.jobs.read_options import ReadOptions, optional_column
 from protobandit.interfaces.jobs.saved_result import RunRecord
+from protobandit.result.drift import Drift
 from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
@@ -25,8 +26,14 @@ from protobandit.rows.files.opened import Opened
 _MAX_COLUMNS = 32  # columns that a page shows
 
 
-def report_page(selection: Selection, source: Opened, target: Opened, run: RunRecord) -> str:
-    """Return the page of a selection of ``source`` for ``target``."""
+def report_page(
+    selection: Selection,
+    source: Opened,
+    target: Opened,
+    run: RunRecord,
+    drift: Drift | None = None,
+) -> str:
+    """Return the page of a selection of ``source`` for ``target``, with the drift of new rows."""
     options = run.read_options
     source_display = row_display(source, options)
     data = report_data(
@@ -40,7 +47,7 @@ def report_page(selection: Selection, source: Opened, target: Opened, run: RunRe
         random_state=run.seed,
     )
     notes = dict.fromkeys((*_vector_notes(source, options), *_vector_notes(target, options)))
-    return page(replace(data, notes=(*data.notes, *notes)))
+    return page(replace(data, notes=(*data.notes, *notes), drift=drift))
 
 
 def row_display(opened: Opened, options: ReadOptions) -> RowDisplay:

@@ -14,14 +14,15 @@ from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
 
 # A source column with one of these names is written as source_NAME, a target column as target_NAME.
-RESERVED = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "label")
+RESERVED = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "fixed", "label")
 
 
 def prototypes_table(selection: Selection, source: Opened, options: ReadOptions) -> Table:
     """Return rank, row, id, gain, mass, cost and label per prototype, and its source columns.
 
     ``rank`` 1 is the best prototype; ``row`` is the row number in the source, from 0; ``cost`` is
-    the cost of all prototypes up to this one. There is a ``coefficient`` if the method gives one.
+    the cost of all prototypes up to this one. There is a ``coefficient`` if the method gives one,
+    and ``fixed`` marks the rows that had to be selected, if there are any.
     """
     rows = selection.indices
     labels = values_at(source, options.label, rows)
@@ -35,6 +36,7 @@ def prototypes_table(selection: Selection, source: Opened, options: ReadOptions)
         "mass": selection.mass,
         "cost": selection.costs,
         "coefficient": selection.coefficients,
+        "fixed": _fixed(selection),
         "label": labels,
     }
     return _with_file_columns(columns, source, rows, options, "source")
@@ -60,6 +62,13 @@ def criticisms_table(
     return _with_file_columns(columns, target, rows, options, side)
 
 
+def _fixed(selection: Selection) -> list[str] | None:
+    """Return "yes" for fixed rows and "no" for others; None if no row was fixed."""
+    problem = selection.problem
+    fixed = () if problem is None else problem.feasibility.fixed.tolist()
+    return ["yes" if i in fixed else "no" for i in selection.indices] if len(fixed) else None
+
+
 def values_at(opened: Opened, name: str | None, rows: Ids) -> tuple[Any, ...] | None:
     """Return the values of a column in some rows; None if the column is not named or not there."""
     column = optional_column(opened, name)  # a target need not have every column of the source
@@ -71,8 +80,8 @@ def _with_file_columns(
 ) -> Table:
     """Return the columns that are not None, and the file's columns that they do not repeat."""
     table = {name: values for name, values in columns.items() if values is not None}
-    repeated = {"id": options.id, "label": options.label}
+    is_repeated = {options.id: "id" in table, options.label: options.label == "label"}
     for name, values in opened.records(rows).items():
-        if repeated.get(name) != name:
+        if not is_repeated.get(name, False):
             table[f"{side}_{name}" if name in RESERVED else name] = values
     return table

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +87,7 @@ class SavedResult:
 
     selection: Selection
     run: RunRecord = field(default_factory=RunRecord)
+    home: Path | None = None  # the folder of the file, if it was loaded
 
     def to_json(self) -> str:
         """Return JSON that `Selection.from_json` reads, with the run added unless it is empty."""
@@ -110,6 +112,7 @@ class SavedResult:
             return SavedResult(
                 selection=selection,
                 run=RunRecord() if run is None else RunRecord.from_document(run),
+                home=selection_file(path).absolute().parent,
             )
         except InvalidInput as error:
             raise InvalidInput(f"{str(path)!r} cannot be used: {error}") from None
@@ -118,6 +121,29 @@ class SavedResult:
                 f"{str(path)!r} has an invalid record of its run ({type(error).__name__}: "
                 f"{error}). Run `protobandit select` again."
             ) from None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the feature columns to read from new files; empty if they have no names.
+
+        A selection that was saved from Python knows the columns of its frame.
+        """
+        own = self.selection.columns or ()
+        is_vector = any(name.endswith("]") for name in own)  # names of elements, not of a column
+        return self.run.columns or (() if is_vector else own)
+
+    def found(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return recorded paths as they are found from here.
+
+        They are relative to the folder in which the command was run. If that is another one now,
+        they are looked up in the folder of selection.json and in the folder above, which is where
+        the command was run if the output folder was not given.
+        """
+        homes = () if self.home is None else (self.home, self.home.parent)
+        for folder in (Path(), *homes):
+            if all(_exists(folder / path) for path in paths):
+                return paths if folder == Path() else tuple(str(folder / path) for path in paths)
+        return paths
 
     def reopen(
         self, sources: Sequence[str], targets: Sequence[str], notify: Notify
@@ -129,6 +155,7 @@ class SavedResult:
                 "This selection does not record the files it was made from. Pass --source, and "
                 "--target if there was one."
             )
+        run = replace(run, sources=self.found(run.sources), targets=self.found(run.targets))
         source, target = _open_sides(run, sources, targets, notify)
         selection = self.selection.attached(
             source.rows,
@@ -155,6 +182,10 @@ def _open_sides(
             f"{error} The selection was made from {shown}, relative to the folder in which it was "
             f"run. If the files have moved, pass {' and '.join(recorded)} with the new path."
         ) from None
+
+
+def _exists(path: Path) -> bool:
+    return path.exists() or (has_magic(str(path)) and bool(glob(str(path))))
 
 
 def selection_file(path: Path) -> Path:

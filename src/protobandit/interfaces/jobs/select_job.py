@@ -11,11 +11,13 @@ from typing import Any
 
 from protobandit._version import __version__
 from protobandit.foundation.errors import InvalidInput
+from protobandit.interfaces.jobs.labelled_rows import format_of, write_labelled
 from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArguments, open_problem
 from protobandit.interfaces.jobs.output_files import (
     REPORT,
     SELECTION,
     DiskFull,
+    require_writable_file,
     require_writable_folder,
     write_results,
 )
@@ -59,6 +61,7 @@ class WrittenResult:
     n_source: int
     is_partial: bool
     formulas: Mapping[str, int] = field(default_factory=dict)
+    labelled: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,8 +72,9 @@ class SelectJob:
     is the folder of the result; None means `default_folder`. ``is_resumed`` is whether to continue
     from a checkpoint; ``checkpoint_seconds`` None means `CHECKPOINT_SECONDS`. With
     ``is_excel_safe``, formulas in CSV tables are quoted. With ``keeps_partial``, the best result so
-    far is written once ``interrupt`` is set. With ``force``,
-    an earlier result may be replaced. ``command`` is the command as typed.
+    far is written once ``interrupt`` is set. ``labelled`` is the file for all target rows with
+    their prototypes. With ``force``, an earlier result may be replaced. ``command`` is the command
+    as typed.
     """
 
     arguments: SelectArguments
@@ -78,6 +82,7 @@ class SelectJob:
     table_format: str = "csv"
     is_excel_safe: bool = False
     has_report: bool = False
+    labelled: Path | None = None
     has_certificate: bool = False
     has_checkpoint: bool = False
     is_resumed: bool = False
@@ -118,6 +123,9 @@ class SelectJob:
             raise InvalidInput("--excel-safe applies to --format csv. Remove one of them.")
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
             raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
+        if self.labelled is not None:
+            format_of(self.labelled)
+            require_writable_file(self.labelled, force=self.force)
         self._require_usable_checkpoint()
         return open_problem(self.arguments, notify)
 
@@ -151,6 +159,10 @@ class SelectJob:
                 selection = selection.certified(
                     random_state=arguments.seed, n_jobs=arguments.n_jobs
                 )
+        if self._has_reference(selection):
+            notify("Computing the reference for new rows …")
+            with self._skipped_on_ctrl_c():
+                selection = selection.with_reference(n_jobs=arguments.n_jobs)
         options, source, rows = arguments.read_options, problem.source, selection.indices
         run = RunRecord(
             version=__version__,
@@ -221,6 +233,7 @@ class SelectJob:
             skipped=skipped,
             n_source=len(problem.source),
             is_partial=is_short or bool(skipped),
+            labelled=self.labelled,
             formulas={
                 f"{name}[{column}]": n
                 for name in files
@@ -228,6 +241,31 @@ class SelectJob:
                 for column, n in formula_columns(files[name]).items()
             },
         )
+
+    def label(self, problem: OpenedProblem, result: SavedResult, notify: Notify) -> None:
+        """Write every target row with its prototype, if requested."""
+        if self.labelled is None:
+            return
+        notify("Writing the labelled rows …")
+        write_labelled(
+            self.labelled,
+            result,
+            problem.target,
+            is_source=problem.target is problem.source,
+            n_jobs=self.arguments.n_jobs,
+            force=self.force,
+        )
+
+    def _has_reference(self, selection: Selection) -> bool:
+        """Return whether to compute the reference now; `protobandit check` can do it later.
+
+        It repeats a part of the search, which takes too long if the metric is expensive or the time
+        is limited.
+        """
+        limits, metric = self.arguments.limits, selection.metric
+        is_expensive = isinstance(metric, str) or metric.is_expensive
+        is_limited = limits.seconds is not None or limits.evaluations is not None
+        return not (is_expensive or is_limited or self.interrupt.is_set())
 
     def _require_usable_checkpoint(self) -> None:
         shown, exists = repr(str(self.checkpoint)), self.checkpoint.exists()

@@ -19,6 +19,7 @@ from html import escape
 from importlib.resources import files
 
 from protobandit.foundation.checks import rounded_up
+from protobandit.result.report.drift_section import drift_section
 from protobandit.result.report.number_format import (
     format_count,
     format_duration,
@@ -81,6 +82,8 @@ def page(report: ReportData) -> str:
             "map_note": escape(report.projection.note),
             "agreement": escape(_agreement(report)),
             "distances_note": escape(_distances_note(report)),
+            "drift": drift_section(report.drift),
+            "drift_link": "" if report.drift is None else '<a href="#drift">New rows</a>',
             "notes": "".join(f"<li>{escape(note)}</li>" for note in report.notes),
             "shares_hidden": "" if report.compositions else " hidden",
             "notes_hidden": "" if report.notes else " hidden",
@@ -142,7 +145,6 @@ def _facts(report: ReportData) -> str:
             f"{summary.selection.cost:.5g}",
             f"mean distance to the nearest prototype, {_error(summary)}",
         ),
-        ("Evaluations", format_count(summary.search_evaluations), _against_exact(summary)),
     ]
     if summary.certified is not None:
         bound = f"≤ {rounded_up(summary.certified)} ×"
@@ -179,6 +181,8 @@ def _details(summary: SelectionSummary) -> str:
         "Classes": summary.classes,
         "Spent": summary.spent,
         "Evaluations": f"{selection.evaluations:,}" + (f" ({phases})" if phases else ""),
+        "Search": f"{format_count(summary.search_evaluations)} evaluations, "
+        f"{_against_exact(summary)}",
         "Lookups": f"{selection.lookups:,}",
         _EXACT: "" if summary.n_exact is None else f"{summary.n_exact:,}",
         _PAIRS: "" if summary.n_pairs is None else f"{summary.n_pairs:,}",
@@ -238,6 +242,12 @@ def _distances_note(report: ReportData) -> str:
     rows += "" if sample.n_all == sample.n_target else " with positive weight"
     how = f"{summary.metric} distance" + (" of prepared rows" if summary.preparation else "")
     note = f"{of} {rows}{weighted}; {how}."
+    if report.distances.beyond > 0:
+        share = format_percent(report.distances.beyond)
+        note += (
+            f" The histogram leaves out the farthest rows ({share}, up to "
+            f"{report.distances.most:.4g})."
+        )
     if math.isclose(report.distances.mean, summary.selection.cost, rel_tol=_SAME_MEAN):
         return note
     mean_rows = "these rows" if sample.is_whole else "this sample"

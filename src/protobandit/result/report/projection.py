@@ -17,7 +17,7 @@ Reference: De Silva, Tenenbaum (2004), Sparse multidimensional scaling using lan
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ LAYOUTS = ("auto", "pca", "umap")
 _EXTRA_COLUMNS, _N_ITERATIONS = 8, 12  # enough for the leading components to converge
 _N_FOR_UMAP = 50  # principal components that UMAP receives
 _CHUNK = 512  # rows centred at a time
+_USUAL = (0.005, 0.995)  # quantiles of the coordinates between which nearly all rows lie
+_ROOM = 0.5  # how far the map extends beyond them, in units of their difference
 _ROUNDING_UNITS = 64  # rows that differ by less are equal
 
 
@@ -83,8 +85,25 @@ def project(
     features = _numeric_features(selection, rows) or _distance_features(selection, rows)
     wants_umap = layout == "umap" or (layout == "auto" and find_spec("umap") is not None)
     if wants_umap and features.rows.shape[0] > 3 and features.rows.shape[1] > 2:
-        return _by_umap(features, members, random)
-    return _by_components(features, members, random)
+        return _clipped(_by_umap(features, members, random))
+    return _clipped(_by_components(features, members, random))
+
+
+def _clipped(found: Projection) -> Projection:
+    """Return the projection with points far outside moved to the edge, so that others are seen."""
+    low, high = np.quantile(found.rows, _USUAL, axis=0)
+    room = _ROOM * (high - low)
+    room[high <= low] = np.inf  # most rows are equal: others must stay visible
+    rows, prototypes = (
+        np.clip(points, low - room, high + room) for points in (found.rows, found.prototypes)
+    )
+    n_moved = int((rows != found.rows).any(axis=1).sum())
+    n_moved += int((prototypes != found.prototypes).any(axis=1).sum())
+    if n_moved == 0:
+        return found
+    are = "point lies far outside and is" if n_moved == 1 else "points lie far outside and are"
+    note = f"{found.note} {n_moved:,} {are} drawn at the edge."
+    return replace(found, rows=rows, prototypes=prototypes, note=note)
 
 
 def components(rows: Any, n: int, random: np.random.Generator) -> tuple[Doubles, Doubles, Doubles]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.result.drift import Drift
 from protobandit.result.queries import Queries
 from protobandit.result.report.composition import Agreement, Composition, compose, label_agreement
 from protobandit.result.report.encoded_rows import PageRows, encode_within_budget
@@ -71,6 +72,8 @@ class ReportData:
         The share of target rows that have their prototype's label; None without labels.
     notes
         Sentences on what was sampled, estimated, made smaller or left out.
+    drift
+        How new rows compare with those of the target; None if there are none.
     """
 
     summary: SelectionSummary
@@ -87,6 +90,7 @@ class ReportData:
     contents: PageRows
     agreement: Agreement | None
     notes: tuple[str, ...]
+    drift: Drift | None = None
 
 
 def report_data(
@@ -236,8 +240,16 @@ def _compositions(
         ("label", prototypes.labels, source.labels, target.labels),
         ("group", prototypes.groups, groups, groups if target is source else None),
     )
+    is_one = target is source and weights is None  # then both have the same shares
     return tuple(
-        compose(name, prototypes=own, mass=mass, source=sources, target=targets, weights=weights)
+        compose(
+            name,
+            prototypes=own,
+            mass=mass,
+            source=None if is_one else sources,
+            target=targets,
+            weights=weights,
+        )
         for name, own, sources, targets in by_name
         if own is not None
     )

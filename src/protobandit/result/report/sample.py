@@ -19,6 +19,8 @@ N_SAMPLE = 20_000
 NONE = -1  # no row
 SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
 _N_BINS = 48
+_USUAL = 0.995  # share of the weight of rows that the histogram always shows
+_ROOM = 1.5  # the largest extent of the histogram, in units of the distance of these rows
 # Where a metric is expensive: the fewest rows to draw, and the most calls of the metric.
 _LEAST_ROWS, _MOST_CALLS = 1_000, 2_000_000
 
@@ -186,7 +188,8 @@ class DistanceSummary:
     """The distribution of distances to the nearest prototype.
 
     ``heights`` and ``counts`` are the share of the weight and the number of rows in each bin of a
-    histogram. ``quantiles`` and ``mean`` are weighted; the former are those of ``SHARES``.
+    histogram, which ends before few rows that are much farther; their share is ``beyond``.
+    ``quantiles`` and ``mean`` are weighted; the former are those of ``SHARES``.
     ``worst`` holds positions in the sample of the rows with the largest distances, largest first.
     """
 
@@ -198,6 +201,7 @@ class DistanceSummary:
     least: float
     most: float
     worst: Ids
+    beyond: float = 0.0
 
 
 def summarize_distances(sample: ReportSample, *, n_worst: int) -> DistanceSummary:
@@ -205,7 +209,10 @@ def summarize_distances(sample: ReportSample, *, n_worst: int) -> DistanceSummar
     distances = sample.distances
     least, most = float(distances.min()), float(distances.max())
     low = min(0.0, least)
-    edges = np.linspace(low, most if most > low else least + 1, _N_BINS + 1)
+    (usual,) = weighted_quantiles(distances, sample.weights, (_USUAL,))
+    end = low + _ROOM * (usual - low)
+    high = end if low < end < most else most
+    edges = np.linspace(low, high if high > low else least + 1, _N_BINS + 1)
     heights, _ = np.histogram(distances, edges, weights=sample.weights)
     counts, _ = np.histogram(distances, edges)
     return DistanceSummary(
@@ -217,6 +224,7 @@ def summarize_distances(sample: ReportSample, *, n_worst: int) -> DistanceSummar
         least=least,
         most=most,
         worst=np.argsort(-distances, kind="stable")[:n_worst],
+        beyond=float(sample.weights[distances > edges[-1]].sum()),
     )
 
 

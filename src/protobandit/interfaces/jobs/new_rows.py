@@ -1,0 +1,160 @@
+"""New files and a saved selection: compare them with it, or update it with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from protobandit._version import __version__
+from protobandit.foundation.errors import InvalidInput
+from protobandit.interfaces.jobs.output_files import SELECTION, write_results
+from protobandit.interfaces.jobs.read_options import (
+    Notify,
+    feature_columns,
+    image_size_of,
+    optional_column,
+    rows_at,
+    weights_column,
+)
+from protobandit.interfaces.jobs.result_tables import prototypes_table, values_at
+from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
+from protobandit.interfaces.jobs.table_formats import table_bytes
+from protobandit.problem.posing import pose
+from protobandit.result.drift import Drift
+from protobandit.rows.files.opened import Opened
+from protobandit.run.outcome import fingerprints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CheckedRows:
+    """The drift of new rows, their ids if they have any, and the selection with its reference."""
+
+    drift: Drift
+    ids: Any
+    result: SavedResult
+
+
+def check_rows(
+    result: SavedResult,
+    paths: Sequence[str],
+    *,
+    sources: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    n_jobs: int | None = None,
+    notify: Notify,
+) -> CheckedRows:
+    """Compare the rows of new files with a selection.
+
+    If the selection has no reference, the files it was made from are opened to compute it.
+    """
+    selection, run = result.selection, result.run
+    opened = run.read_options.open_new(
+        paths, columns=result.columns, image_size=run.image_size, seed=run.seed, notify=notify
+    )
+    if selection.reference is None:
+        reopened = result.reopen(sources, targets, notify)
+        notify("Computing the reference for new rows …")
+        reference = reopened.selection.with_reference(n_jobs=n_jobs).reference
+        selection = replace(selection, reference=reference)
+    notify("Comparing the new rows …")
+    weights = run.read_options.weights
+    drift = selection.drift(
+        opened.rows,
+        weights=weights_column(opened, weights) if weights in opened.names else None,
+        n_jobs=n_jobs,
+    )
+    return CheckedRows(
+        drift=drift,
+        ids=optional_column(opened, run.read_options.id),
+        result=replace(result, selection=selection),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UpdateJob:
+    """Update a saved selection with the rows of new files.
+
+    ``sources`` and ``targets`` are the paths of the old files if they have moved. ``k`` None keeps
+    the number of prototypes.
+    """
+
+    result: SavedResult
+    paths: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    k: Any = None
+    keep: float = 0.8
+    seed: int = 0
+    n_jobs: int | None = None
+    command: str = ""
+
+    def run(self, notify: Notify) -> tuple[SavedResult, Opened]:
+        """Return the updated selection, and the source with the new rows."""
+        run = self.result.run
+        if run.read_options.sample is not None:
+            raise InvalidInput(
+                "This selection was made with --sample-rows, so its target rows cannot be "
+                "extended. Run `protobandit select` with old and new files."
+            )
+        old = self.result.reopen(self.sources, self.targets, notify)
+        sources = self.sources or self.result.found(run.sources)
+        targets = self.targets or self.result.found(run.targets)
+        if targets:
+            targets = (*targets, *self.paths)
+        else:
+            sources = (*sources, *self.paths)
+        source, target = run.read_options.open_sides(sources, targets, seed=run.seed, notify=notify)
+        weights, n_old = weights_column(target, run.read_options.weights), len(old.target)
+        notify("Updating the selection …")
+        updated = old.selection.updated(
+            rows_at(target, slice(n_old, len(target))),
+            k=self.k,
+            keep=self.keep,
+            weights=None if weights is None else weights[n_old:],
+            random_state=self.seed,
+            n_jobs=self.n_jobs,
+        )
+        # The rows as the files hold them, so that later commands recognise these files.
+        problem = pose(
+            source.rows,
+            None if target is source else target.rows,
+            k=updated.k,
+            weights=weights,
+            metric=updated.metric,
+            preparation=updated.preparation,
+        )
+        notify("Computing the reference for new rows …")
+        selection = replace(
+            updated.with_reference(n_jobs=self.n_jobs),
+            problem=problem,
+            fingerprints=fingerprints(problem),
+        )
+        options, rows = run.read_options, selection.indices
+        record = RunRecord(
+            version=__version__,
+            command=self.command,
+            sources=tuple(sources),
+            targets=tuple(targets),
+            read_options=options,
+            seed=run.seed,
+            columns=feature_columns(source),
+            image_size=image_size_of(source),
+            ids=values_at(source, options.id, rows),
+            labels=values_at(source, options.label, rows),
+        )
+        return SavedResult(selection=selection, run=record), source
+
+
+def write_updated(
+    folder: Path, result: SavedResult, source: Opened, *, table_format: str, force: bool
+) -> tuple[str, ...]:
+    """Write the files of an updated selection; return their names."""
+    table = prototypes_table(result.selection, source, result.run.read_options)
+    files = {
+        SELECTION: result.to_json().encode("utf-8"),
+        f"prototypes.{table_format}": table_bytes(table, table_format),
+    }
+    write_results(folder, files, force=force)
+    return tuple(files)

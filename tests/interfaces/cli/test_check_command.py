@@ -1,0 +1,92 @@
+"""``protobandit check``."""
+
+import json
+
+import numpy as np
+import pytest
+
+import protobandit as pb
+from interfaces.cli.run_cli import call, only_line, run_process
+
+
+@pytest.fixture
+def chosen(folder):
+    """Select from 300 rows with ids, and write new rows: the same, and moved ones."""
+    random = np.random.default_rng(0)
+    for name, n, move in (("old", 300, 0), ("same", 150, 0), ("moved", 150, 1.5)):
+        rows = random.normal(size=(n, 2)) + move
+        lines = [f"{name}{i},{x},{y}" for i, (x, y) in enumerate(rows)]
+        (folder / f"{name}.csv").write_text("\n".join(["name,x,y", *lines, ""]))
+    assert call("select", "old.csv", "-k", 30, "--id", "name", "--out", "out", "-q") == 0
+    return folder
+
+
+def test_new_rows_are_compared(chosen, capsys):
+    assert call("check", "out", "same.csv") == 0
+    assert "no evidence" in capsys.readouterr().out
+    assert call("check", "out", "moved.csv") == 0
+    shown = capsys.readouterr().out
+    assert "worse than rows of the target" in shown
+    assert "worst ids    moved" in shown
+
+
+def test_the_exit_code_for_pipelines(chosen):
+    assert (
+        run_process("check", "out", "same.csv", "--fail-above", "1.3", cwd=chosen).returncode == 0
+    )
+    found = run_process("check", "out", "moved.csv", "--fail-above", "1.3", "-q", cwd=chosen)
+    assert found.returncode == 4
+    assert found.stdout == ""
+    assert found.stderr.startswith("protobandit: the ratio ")
+    assert found.stderr.endswith(" exceeds 1.3.\n")
+
+
+def test_json(chosen, capsys):
+    assert call("check", "out", "moved.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    selection = pb.Selection.from_json((chosen / "out/selection.json").read_text())
+    rows = np.loadtxt(chosen / "moved.csv", delimiter=",", skiprows=1, usecols=(1, 2))
+    drift = selection.drift(rows)
+    assert found["ratio"] == pytest.approx(drift.ratio)
+    assert found["p_value"] == drift.p_value
+    assert found["worst_rows"] == drift.worst_rows.tolist()
+    assert found["worst_ids"] == [f"moved{i}" for i in drift.worst_rows]
+    assert found["ids_to_add"] == [f"moved{i}" for i in drift.rows_to_add] != []
+    assert len(found["mass_change"]) == 30
+    assert found["quantiles"][2]["share"] == 0.5
+
+
+def test_a_missing_reference_is_computed_once(chosen, capsys):
+    path = chosen / "out/selection.json"
+    document = json.loads(path.read_text())
+    kept = document.pop("reference")
+    path.write_text(json.dumps(document))
+    assert call("check", "out", "same.csv", "-q") == 0
+    found = json.loads(path.read_text())["reference"]
+    assert np.mean(found["distances"]) == pytest.approx(np.mean(kept["distances"]), rel=0.1)
+    document.pop("reference", None)
+    path.write_text(json.dumps(document))
+    (chosen / "old.csv").unlink()
+    capsys.readouterr()
+    assert call("check", "out", "same.csv") == 2
+    assert "--source" in only_line(capsys.readouterr().err)
+
+
+def test_limits_leave_the_reference_for_later(folder, points):
+    assert call("select", "points.npy", "-k", 4, "--max-seconds", 60, "--out", "out", "-q") == 0
+    assert json.loads((folder / "out/selection.json").read_text())["reference"] is None
+    assert call("check", "out", "points.npy", "-q") == 0
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "inf"])
+def test_invalid_ratios(chosen, capsys, text):
+    assert call("check", "out", "same.csv", "--fail-above", text) == 2
+    assert "--fail-above" in only_line(capsys.readouterr().err)
+
+
+def test_a_selection_saved_from_python_knows_its_columns(chosen, capsys):
+    pd = pytest.importorskip("pandas")
+    frame = pd.read_csv(chosen / "old.csv")
+    pb.select(frame[["x", "y"]], k=30, random_state=0).save(chosen / "mine.json")
+    assert call("check", "mine.json", "moved.csv", "--fail-above", 1.2, "-q") == 4
+    assert call("assign", "mine.json", "moved.csv", "--out", "near.csv", "-q") == 0
