@@ -61,13 +61,15 @@ ONLY = {
 MAY_USE = {
     "foundation": {"joblib", "threadpoolctl"},
     "kernels": {"numba", "scipy", "sklearn"},
-    "rows": {"pyarrow", "PIL", "scipy", "sklearn"},
+    "rows": {"fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},
     "result.report": {"matplotlib", "umap"},
     "result": {"matplotlib", "scipy"},
     "interfaces": {"pyarrow", "rich", "scipy", "sklearn", "typer"},
 }
-OUTSIDE = set().union(*MAY_USE.values()) | {"pandas", "polars", "dask", "distributed"}
+OUTSIDE = set().union(*MAY_USE.values()) | {
+    *("pandas", "polars", "dask", "distributed", "anndata", "xarray", "torch", "jax"),
+}
 LONGEST_CHAIN = 25
 
 

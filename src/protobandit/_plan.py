@@ -82,7 +82,7 @@ def plan(
     *,
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
-    metric: Any = "euclidean",
+    metric: Any = None,
     preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,

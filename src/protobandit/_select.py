@@ -29,7 +29,7 @@ def select(
     *,
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
-    metric: Any = "euclidean",
+    metric: Any = None,
     preparation: Preparation | FittedPreparation | None = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
@@ -50,8 +50,10 @@ def select(
     Parameters
     ----------
     source
-        The rows to choose from: a 2-D array, a DataFrame, a CSR matrix, the path of a file, the
-        result of `data.open_rows`, or a list of anything that a callable metric accepts. With
+        The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
+        Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``), an xarray
+        object, the path or URL of a file, the result of `data.open_rows`, a list of texts, or a
+        list of anything that a callable metric accepts. With
         ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
@@ -69,7 +71,8 @@ def select(
         A name (see `protobandit.METRICS`: those of scikit-learn and SciPy, except nan_euclidean),
         the result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
         It is always called as d(target row, source row). jaccard, dice, rogerstanimoto, russellrao,
-        sokalsneath and yule only compare which numbers are not 0.
+        sokalsneath and yule only compare which numbers are not 0. None means "levenshtein" for
+        texts, "manhattan" for rows prepared with ``categories="gower"``, and "euclidean" otherwise.
     preparation
         Preprocessing of the rows (`Preparation`): standardize, normalize, principal components,
         categories, missing values. It is fitted on the target, kept in ``Selection.preparation``

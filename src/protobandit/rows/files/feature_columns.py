@@ -68,6 +68,7 @@ class Layout:
 def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
     """Return the requested feature columns."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
+    kinds |= dict.fromkeys(set(asked.as_categories) & set(table.names), "text")
     wanted = _wanted(table.names, asked)
     others = [name for name in wanted if kinds[name] == "other"]
     texts = tuple(name for name in wanted if kinds[name] == "text")
@@ -84,6 +85,9 @@ def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
 def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     shown = f"{asked.name}: {asked.shown}"
     require_known(names, asked.without, shown)
+    only = {name if name in names else name.rpartition("[")[0] for name in asked.only}
+    if only and only <= set(names):
+        return [name for name in names if name in only]
     if asked.columns is None:
         wanted = [name for name in names if name not in _ROW_NUMBERS]
     else:

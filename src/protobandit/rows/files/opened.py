@@ -15,13 +15,17 @@ from protobandit.rows.columns import are_names, require_known
 from protobandit.rows.memory_maps import rows_at
 
 
-def _ignore(message: str) -> None:
+def ignore(message: str) -> None:
     """Do nothing with a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest:
-    """The checked options of `open_rows`; ``shown`` is the path in messages."""
+    """The checked options of `open_rows`; ``shown`` is the path in messages.
+
+    ``only`` are the feature columns of other rows: the other columns are ignored if all of these
+    exist. ``as_categories`` are columns that are categories whatever they hold.
+    """
 
     shown: str
     name: str = "source"
@@ -29,14 +33,17 @@ class ReadRequest:
     without: tuple[str, ...] = ()
     perhaps: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    as_categories: tuple[str, ...] = ()
     categories: bool = False
+    obsm: str | None = None
     image_size: tuple[int, int] | None = None
     is_colour: bool = False
     sample: int | None = None
     assume_shuffled: bool = False
     cache: Path | None = None
     seed: int = 0
-    tell: Callable[[str], None] = _ignore
+    tell: Callable[[str], None] = ignore
 
 
 class OtherColumns(Protocol):
@@ -71,7 +78,8 @@ class Opened:
     path
         The path as given; several paths joined by ", ".
     format
-        npy, npz, csr, csv, tsv, parquet, arrow, jsonl, images or text.
+        npy, npz, csr, csv, tsv, parquet, arrow, jsonl, images, text, frame,
+        anndata or xarray.
     rows
         Rows that `select` accepts: an array, a memory map, several memory maps as one, a CSR
         matrix, a list of texts, or `Columns`.

@@ -1,5 +1,6 @@
-"""Open files: a path, a pattern, a folder or a list of these becomes `Opened`.
+"""Open what users pass as rows: files, frames and containers of other libraries.
 
+A path, a pattern, a folder or a list of these becomes `Opened`.
 The format of each file follows from its suffix (`protobandit.rows.files.formats`).
 """
 
@@ -9,7 +10,8 @@ import glob
 import os
 import stat
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,14 +20,19 @@ import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.columns import Columns
+from protobandit.rows.containers import as_contained
 from protobandit.rows.files.file_errors import missing_file, reading
 from protobandit.rows.files.formats import format_of, listed_suffixes
 from protobandit.rows.files.images import open_images
 from protobandit.rows.files.npy import open_npy, open_npz
-from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
-from protobandit.rows.files.table_rows import open_tables
-from protobandit.rows.files.tables import open_arrow, open_parquet
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest, ignore
+from protobandit.rows.files.table_rows import open_tables, opened_table
+from protobandit.rows.files.tables import FileTable, open_arrow, open_parquet
 from protobandit.rows.files.text_tables import open_delimited, open_json_lines
+from protobandit.rows.frames import column_table, frame_table, is_frame
+from protobandit.rows.memory_maps import Joined
+from protobandit.rows.rows import Rows, is_sparse
 
 Reader: TypeAlias = Callable[[Sequence[Path], ReadRequest], Opened]
 
@@ -39,6 +46,7 @@ def open_rows(
     perhaps: Any = (),
     texts: Any = (),
     categories: bool = False,
+    obsm: str | None = None,
     image_size: Any = None,
     is_colour: bool = False,
     sample: int | None = None,
@@ -58,7 +66,8 @@ def open_rows(
     ----------
     path
         A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, or
-        a list of these. Several files make one set of rows.
+        a list of these. Several files make one set of rows. Or a DataFrame, an Arrow table, an
+        AnnData object or an xarray Dataset, of which some columns are wanted.
     name
         The name of the rows in messages, "source" or "target".
     columns
@@ -74,6 +83,8 @@ def open_rows(
         do not exist are ignored.
     categories
         Whether columns of texts are features too. The rows are then `Columns`.
+    obsm
+        The array of an AnnData object that holds the rows, such as "X_pca". None means ``X``.
     image_size
         Height and width of images, as one number or a pair. None keeps the size that all images
         have in common, or resizes them to 32 by 32.
@@ -106,42 +117,114 @@ def open_rows(
     ('npy', 3, 'numbers')
     """
     given = list(path) if isinstance(path, (list, tuple)) else [path]
-    if not given or not all(isinstance(each, (str, Path)) and str(each) for each in given):
-        raise InvalidInput(
-            f"{name}={path!r:.60} is not a path. Pass a path, a pattern, or a list of them."
-        )
+    are_paths = bool(given) and all(isinstance(each, (str, Path)) and str(each) for each in given)
     require_integer(sample, "sample", allows_none=True)
     require_integer(seed, "seed", at_least=0)
     asked = ReadRequest(
-        shown=", ".join(map(str, given)),
+        shown=", ".join(map(str, given)) if are_paths else _description(path),
         name=name,
         columns=None if columns is None else _names(columns),
         without=_names(without),
         perhaps=_names(perhaps),
         texts=_names(texts),
         categories=categories,
+        obsm=obsm,
         image_size=_as_size(image_size),
         is_colour=is_colour,
         sample=None if sample is None else int(sample),
         assume_shuffled=assume_shuffled,
         cache=None if cache is None else Path(cache),
         seed=int(seed),
-        **({} if tell is None else {"tell": tell}),
+        tell=tell or ignore,
     )
-    files = [file for each in given for file in _files(_expanded(each, name), name)]
+    if are_paths:
+        return _open_files(given, asked)
+    found = None if is_plain(path) or isinstance(path, str) else _opened(path, asked)
+    if isinstance(found, Opened):
+        return found
+    raise InvalidInput(
+        f"{name}={path!r:.60} is not a path. Pass a path, a pattern, or a list of them; or a frame "
+        f"with named columns."
+    )
+
+
+def as_opened(
+    data: Any,
+    *,
+    name: str,
+    preparation: Any = None,
+    only: Sequence[str] | None = None,
+    takes_objects: bool = False,
+) -> Any:
+    """Return what the user passed as rows: files, frames and containers are opened.
+
+    Arrays, sparse matrices, lists and rows of this package are returned as they are.
+
+    Parameters
+    ----------
+    data
+        Anything that `select` accepts.
+    name
+        The name of the rows in messages.
+    preparation
+        The preparation of the rows, if any: columns of texts are then features too, and if it is
+        fitted, only its columns are read.
+    only
+        The columns of the rows with which these are compared, or None. Other columns are ignored
+        if all of these exist.
+    takes_objects
+        Whether rows need not be numbers.
+    """
+    if is_plain(data):
+        return data
+    fitted = getattr(preparation, "features", None)
+    asked = ReadRequest(
+        shown=_description(data),
+        name=name,
+        only=tuple(only or fitted or ()),
+        as_categories=tuple(getattr(preparation, "levels", ())),
+        categories=preparation is not None,
+    )
+    return _opened(data, asked, takes_objects=takes_objects)
+
+
+def is_plain(data: Any) -> bool:
+    """Return whether rows need not be opened."""
+    if isinstance(data, (list, tuple)):
+        return not (data and isinstance(data[0], Mapping))
+    is_own = data is None or isinstance(data, (np.ndarray, Rows, Columns, Opened, Joined))
+    return is_own or is_sparse(data)
+
+
+def _opened(data: Any, asked: ReadRequest, *, takes_objects: bool = False) -> Any:
+    if isinstance(data, (str, Path)):
+        return _open_files([data], asked)
+    found: Any = as_contained(data, asked)
+    if found is data and is_frame(data):
+        words = {"shown": asked.shown, "name": asked.name}
+        found = frame_table(data, **words, takes_objects=takes_objects)
+    elif found is not data and isinstance(found, dict):
+        found = column_table(found, shown=asked.shown, name=asked.name)
+    if not isinstance(found, FileTable):
+        return found
+    is_one = found.form == "series"
+    return opened_table(found, replace(asked, columns=found.names) if is_one else asked)
+
+
+def _description(data: Any) -> str:
+    """Return how messages call what the user passed."""
+    if isinstance(data, (str, Path)):
+        return str(data)
+    if isinstance(data, (list, tuple)):
+        return "list of dicts"
+    return f"{type(data).__module__.partition('.')[0]} {type(data).__name__}"
+
+
+def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
+    files = [file for each in given for file in _files(_expanded(each, asked.name), asked.name)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
         return READERS[_one_format(files, asked)](files, asked)
-
-
-def open_if_path(data: Any, *, name: str, has_categories: bool = False) -> Any:
-    """Return the opened file if ``data`` is a path, else ``data`` itself.
-
-    ``has_categories`` is whether columns of texts are features too.
-    """
-    if not isinstance(data, (str, Path)):
-        return data
-    return open_rows(data, name=name, categories=has_categories)
 
 
 # -- paths ----------------------------------------------------------------------------------------

@@ -52,12 +52,18 @@ OpenTableFile: TypeAlias = Callable[[Path, ReadRequest], TableFile]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileTable:
-    """One or several files of one format as a table; ``has_groups`` is as in `TableFile`."""
+    """One or several files of one format, or a frame, as a table.
+
+    ``has_groups`` is as in `TableFile`. ``is_held`` is whether the rows are in memory already.
+    ``array`` holds the columns, if all of them are numbers in one array.
+    """
 
     form: str
     schema: Any
     pieces: tuple[Piece, ...]
     has_groups: bool
+    is_held: bool = False
+    array: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,6 +171,15 @@ def _joined(schema: Any, file: TableFile, first: Path, path: Path, name: str) ->
         )
     with reading(path, name=name, as_what="a part of the same table as the other files"):
         return arrow().unify_schemas([schema, own], promote_options="permissive")
+
+
+def held_table(table: Any) -> Callable[[list[str], int], Batches]:
+    """Return the function that reads a piece from a table in memory."""
+
+    def read(columns: list[str], batch_rows: int) -> Batches:
+        yield from table.select(columns).to_batches(batch_rows)
+
+    return read
 
 
 def open_parquet(path: Path, asked: ReadRequest) -> TableFile:

@@ -17,7 +17,7 @@ from typing import Any
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
 from protobandit.rows.files.opened import ReadRequest
-from protobandit.rows.files.tables import Batches, Piece, TableFile
+from protobandit.rows.files.tables import Batches, Piece, TableFile, held_table
 from protobandit.rows.messages import shortened
 
 _MOST_HELD = 1 << 28  # bytes; larger files are not held in memory
@@ -228,10 +228,7 @@ def _is_small(path: Path) -> bool:
 
 
 def _held(path: Path, table: Any) -> TableFile:
-    def read(columns: list[str], batch_rows: int) -> Batches:
-        yield from table.select(columns).to_batches(batch_rows)
-
-    pieces = [Piece(path, table.num_rows, read)]
+    pieces = [Piece(path, table.num_rows, held_table(table))]
     return TableFile(schema=table.schema, pieces=pieces, has_groups=False)
 
 
