@@ -89,7 +89,7 @@ def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     if only and only <= set(names):
         return [name for name in names if name in only]
     if asked.columns is None:
-        wanted = [name for name in names if name not in _ROW_NUMBERS]
+        wanted = [name for name in names if name not in _ROW_NUMBERS | set(asked.partitions)]
     else:
         wanted = list(dict.fromkeys(_matching(names, asked.columns, shown)))
     left = [name for name in wanted if name not in (*asked.without, *asked.perhaps)]

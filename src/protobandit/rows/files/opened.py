@@ -24,7 +24,9 @@ class ReadRequest:
     """The checked options of `open_rows`; ``shown`` is the path in messages.
 
     ``only`` are the feature columns of other rows: the other columns are ignored if all of these
-    exist. ``as_categories`` are columns that are categories whatever they hold.
+    exist. ``as_categories`` are columns that are categories whatever they hold. ``partitions`` are
+    columns that the names of folders hold, one value per file. ``copies`` are the remote files by
+    their local copies.
     """
 
     shown: str
@@ -35,6 +37,8 @@ class ReadRequest:
     texts: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     as_categories: tuple[str, ...] = ()
+    partitions: Mapping[str, Any] = field(default_factory=dict)
+    copies: Mapping[Path, Any] = field(default_factory=dict)
     categories: bool = False
     obsm: str | None = None
     image_size: tuple[int, int] | None = None
@@ -44,6 +48,16 @@ class ReadRequest:
     cache: Path | None = None
     seed: int = 0
     tell: Callable[[str], None] = ignore
+
+    def naming_originals(self, message: str) -> str:
+        """Return a message in which remote files have their own names."""
+        for local, file in self.copies.items():
+            message = message.replace(str(local), str(file))
+        return message
+
+    def shown_file(self, path: Path) -> str:
+        """Return the name of a file for the user: a copy has that of its original."""
+        return str(self.copies.get(path, path))
 
 
 class OtherColumns(Protocol):

@@ -6,10 +6,8 @@ The format of each file follows from its suffix (`protobandit.rows.files.formats
 
 from __future__ import annotations
 
-import glob
-import os
-import stat
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,14 +17,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.errors import InvalidInput, ProtobanditError
 from protobandit.rows.columns import Columns
 from protobandit.rows.containers import as_contained
-from protobandit.rows.files.file_errors import missing_file, reading
-from protobandit.rows.files.formats import format_of, listed_suffixes
+from protobandit.rows.files.file_errors import reading
+from protobandit.rows.files.formats import FileFormat, format_of, listed_suffixes
 from protobandit.rows.files.images import open_images
+from protobandit.rows.files.locating import File, located
 from protobandit.rows.files.npy import open_npy, open_npz
 from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest, ignore
+from protobandit.rows.files.partitions import partition_columns
+from protobandit.rows.files.remote import copied, remove_copies
 from protobandit.rows.files.table_rows import open_tables, opened_table
 from protobandit.rows.files.tables import FileTable, open_arrow, open_parquet
 from protobandit.rows.files.text_tables import open_delimited, open_json_lines
@@ -34,7 +35,7 @@ from protobandit.rows.frames import column_table, frame_table, is_frame
 from protobandit.rows.memory_maps import Joined
 from protobandit.rows.rows import Rows, is_sparse
 
-Reader: TypeAlias = Callable[[Sequence[Path], ReadRequest], Opened]
+Reader: TypeAlias = Callable[[Sequence[Any], ReadRequest], Opened]
 
 
 def open_rows(
@@ -221,68 +222,27 @@ def _description(data: Any) -> str:
 
 
 def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
-    files = [file for each in given for file in _files(_expanded(each, asked.name), asked.name)]
+    found = [each for path in given for each in located(path, asked.name)]
+    form = _one_format([each.file for each in found], asked)
+    if form.is_table:
+        asked = replace(asked, partitions=partition_columns([each.below for each in found]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
-        return READERS[_one_format(files, asked)](files, asked)
+        files, asked = copied([each.file for each in found], form, asked)
+        opened = None
+        try:
+            opened = READERS[form.name](files, asked)
+        except ProtobanditError as error:
+            raise type(error)(asked.naming_originals(str(error))) from None
+        finally:
+            if opened is None:
+                remove_copies(asked.copies)
+    weakref.finalize(opened.other_columns, remove_copies, asked.copies)
+    return opened
 
 
-# -- paths ----------------------------------------------------------------------------------------
-
-
-def _expanded(given: str | Path, name: str) -> Path:
-    try:
-        return Path(given).expanduser()
-    except RuntimeError:
-        raise InvalidInput(
-            f"{name}: {given} begins with ~ but names an unknown user. Pass the full path."
-        ) from None
-
-
-def _files(path: Path, name: str) -> list[Path]:
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return _matches(path, name)
-    except ValueError:  # a zero byte
-        raise InvalidInput(f"{name}={str(path)!r:.60} is not a path. Check the path.") from None
-    except OSError as error:
-        shown, reason = f"{path!s:.200}", os.strerror(error.errno or 0)
-        raise InvalidInput(f"{name}: {shown} cannot be read: {reason}. Check the path.") from None
-    if stat.S_ISDIR(mode):
-        return _in_folder(path, name)
-    if not stat.S_ISREG(mode):
-        raise InvalidInput(f"{name}: {path} is not a regular file. Save it to a file first.")
-    return [path]
-
-
-def _matches(path: Path, name: str) -> list[Path]:
-    if not glob.has_magic(str(path)):
-        raise InvalidInput(missing_file(path, name=name))
-    found = sorted(Path(each) for each in glob.glob(str(path), recursive=True))
-    if not found:
-        raise InvalidInput(f"{name}: no file matches {path}. Check the pattern.")
-    return [file for each in found for file in _files(each, name)]
-
-
-def _in_folder(folder: Path, name: str) -> list[Path]:
-    """Return the images in a folder and its subfolders, or else its files of a known format."""
-    with reading(folder, name=name, as_what="a folder"):
-        below = sorted(each for each in folder.rglob("*") if each.is_file())
-    visible = [each for each in below if not each.name.startswith((".", "_"))]
-    formats = {each: found.name for each in visible if (found := format_of(each)) is not None}
-    images = [each for each, form in formats.items() if form == "images"]
-    others = [each for each in formats if each.parent == folder]
-    if images or others:
-        return images or others
-    raise InvalidInput(
-        f"{name}: {folder} is a folder without images or files of a known format. Pass a file, or "
-        f"a folder of {listed_suffixes()}."
-    )
-
-
-def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
-    first_files: dict[str, Path] = {}
+def _one_format(files: Sequence[File], asked: ReadRequest) -> FileFormat:
+    first_files: dict[FileFormat, File] = {}
     for file in files:
         form = format_of(file)
         if form is None:
@@ -290,7 +250,7 @@ def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
                 f"{asked.name}: {file} has the unknown suffix {file.suffix!r}. Pass one of "
                 f"{listed_suffixes()}."
             )
-        first_files.setdefault(form.name, file)
+        first_files.setdefault(form, file)
     if len(first_files) > 1:
         shown = " and ".join(str(file) for file in list(first_files.values())[:2])
         raise InvalidInput(
