@@ -26,7 +26,8 @@ from protobandit.rows.messages import reason_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|.*::")
 _CUT_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # as a Path writes it
-_SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*")
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY = re.compile(r"(https?://[^\s'\"?]*)\?[^\s'\"]*")
 _NOT_FOUND = 404
 _WAIT = 60  # seconds without a byte
 
@@ -34,6 +35,11 @@ _WAIT = 60  # seconds without a byte
 def is_url(given: Any) -> bool:
     """Return whether a text is a URL, or a chain of them such as ``zip://a.csv::b.zip``."""
     return isinstance(given, str) and _URL.match(given) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the passwords, and without the queries, of the web addresses in it."""
+    return _QUERY.sub(r"\1", _PASSWORD.sub("", text))
 
 
 def require_uncut(path: Path, name: str) -> None:
@@ -137,7 +143,7 @@ def remote_files(url: str, name: str) -> list[RemoteFile] | Path:
 
     Return a path if the URL is that of a local file.
     """
-    shown = _SECRETS.sub("", url)
+    shown = without_secrets(url)
     with reaching(shown, name):
         import fsspec
 
@@ -173,7 +179,7 @@ def _member_url(url: str, path: str) -> str:
     first, mark, rest = url.partition("::")
     scheme, slashes, _ = first.partition("://")
     if scheme in ("http", "https"):
-        return _SECRETS.sub("", path)
+        return without_secrets(path)
     return f"{scheme}{slashes}{path.lstrip('/')}{mark}{rest}"
 
 
