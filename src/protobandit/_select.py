@@ -11,8 +11,6 @@ from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
 from protobandit.result.selection import Selection
-from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
 from protobandit.run.certified import growing_method, require_rows, search_until_certified
@@ -30,7 +28,7 @@ def select(
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
     metric: Any = None,
-    preparation: Preparation | FittedPreparation | None = None,
+    preparation: Any = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
     until: Coverage | MinGain | Certified | None = None,
@@ -76,7 +74,9 @@ def select(
     preparation
         Preprocessing of the rows (`Preparation`): standardize, normalize, principal components,
         categories, missing values. It is fitted on the target, kept in ``Selection.preparation``
-        and repeated by `Selection.assign`. A fitted preparation is used as it is.
+        and repeated by `Selection.assign`. A fitted preparation is used as it is. Or a transformer
+        or Pipeline of scikit-learn, which is fitted on the target unless it is fitted already. A
+        frame is passed to it as a frame, texts as a list. It is not part of the JSON text.
     method
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
         ``methods.LazyBandit(effort="thorough")``. "auto" is "lazybandit", which computes every

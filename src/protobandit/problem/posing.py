@@ -22,7 +22,13 @@ from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.object_arrays import as_numbers
-from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prepare_sides
+from protobandit.rows.preparation.prepared_rows import (
+    Sides,
+    prepare_rows,
+    prepare_sides,
+    transform_sides,
+)
+from protobandit.rows.preparation.transformer import is_transformer
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
 
@@ -64,16 +70,26 @@ def pose(
             "target is a Stream, which only select() supports, without by= and without weights. "
             "Pass the rows of the stream instead."
         )
-    is_same, opening = target is None or target is source, {"preparation": preparation}
-    source = as_opened(source, name="source", takes_objects=takes_any, **opening)
-    if not is_same:
-        only = None if preparation is not None else names_of(source)
-        target = as_opened(target, name="target", only=only, takes_objects=takes_any, **opening)
+    is_same = target is None or target is source
+    sides: Sides | None = None
+    if is_transformer(preparation):
+        done = transform_sides(source, None if is_same else target, preparation)
+        sides, source, target = done, done.source, done.target
+    else:
+        opening = {"preparation": preparation, "takes_objects": takes_any}
+        source = as_opened(source, name="source", **opening)
+        if not is_same:
+            only = None if preparation is not None else names_of(source)
+            target = as_opened(target, name="target", only=only, **opening)
     target, chosen = source if is_same else target, chosen_metric(metric, source, preparation)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
-    sides, columns = _prepared_sides(source, target, preparation, chosen), None
+    columns = None
+    _require_preparable(preparation, chosen)
+    if sides is None and preparation is not None:
+        sides = prepare_sides(source, target, preparation)
+        _require_gower(sides, chosen)
     if sides is not None:
         source, target = sides.source, sides.target
         remarks.append(sides.remark)
@@ -126,21 +142,20 @@ def _stream_fields(
     }
 
 
-def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
-    if preparation is None:
-        return None
-    if metric.name == "precomputed":
+def _require_preparable(preparation: Any, metric: Metric) -> None:
+    if preparation is not None and metric.name == "precomputed":
         raise InvalidInput(
             "preparation is given with metric='precomputed', but a matrix has no rows to prepare. "
             "Leave preparation out, or pass the rows and another metric."
         )
-    sides = prepare_sides(source, target, preparation)
+
+
+def _require_gower(sides: Sides, metric: Metric) -> None:
     if sides.preparation.is_gower and metric.name != "manhattan":
         raise InvalidInput(
             f"categories='gower' requires metric='manhattan', which then is Gower's distance, but "
             f"metric={metric.name!r}. Pass metric='manhattan', or use categories='one-hot'."
         )
-    return sides
 
 
 def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:

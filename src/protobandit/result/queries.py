@@ -21,6 +21,7 @@ from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
+from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.rows.rows import Rows, is_sparse
 from protobandit.rows.sparse_format import checked_csr
 
@@ -432,6 +433,8 @@ class Queries(SelectionRecord):
         if self.problem is not None and rows is self.problem.target:
             return rows
         fitted = self.preparation
+        if isinstance(fitted, FittedTransformer):
+            return fitted.rows(rows, name="rows")
         opened = as_opened(
             rows,
             name="rows",

@@ -16,6 +16,7 @@ from protobandit.metrics.metrics import Metric
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.transformer import FittedTransformer
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -46,7 +47,7 @@ class SelectionRecord:
     curve: Doubles | None = None
     spent: float | None = None
     prototype_labels: Any = None
-    preparation: FittedPreparation | None = None
+    preparation: FittedPreparation | FittedTransformer | None = None
     columns: tuple[str, ...] | None = None
     warnings: tuple[RunWarning, ...] = ()
     pulls: int = 0

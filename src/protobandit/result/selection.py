@@ -19,6 +19,7 @@ from protobandit.problem.posing import pose
 from protobandit.result import serialization
 from protobandit.result.plots import Plots
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
@@ -130,7 +131,7 @@ class Selection(Plots):
             curve=result.curve,
             spent=problem.feasibility.paid(result.indices),
             prototype_labels=result.labels,
-            preparation=cast("FittedPreparation | None", problem.preparation),
+            preparation=cast("FittedPreparation | FittedTransformer | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
             certification=certification,
@@ -400,7 +401,7 @@ class Selection(Plots):
         return serialization.dump(self)
 
     @staticmethod
-    def from_json(text: str, *, metric: Any = None) -> Selection:
+    def from_json(text: str, *, metric: Any = None, preparation: Any = None) -> Selection:
         """Return the selection that `to_json` wrote.
 
         Parameters
@@ -409,8 +410,11 @@ class Selection(Plots):
             The JSON text.
         metric
             The metric, if the selection was made with a callable and `assign` is needed.
+        preparation
+            The fitted transformer, if the selection was made with one of scikit-learn and `assign`
+            is needed: ``selection.preparation.transformer``, which joblib can save.
         """
-        return serialization.load(text, Selection, metric=metric)
+        return serialization.load(text, Selection, metric=metric, preparation=preparation)
 
     def __repr__(self) -> str:
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""

@@ -8,12 +8,13 @@ numeric type is used as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.rows.arrow import arrow, kind_of
 from protobandit.rows.columns import require_distinct
 from protobandit.rows.files.tables import Batches, FileTable, Piece, held_table
@@ -66,6 +67,35 @@ def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> Fil
     if array is not None:
         return _array_table(array, names, shown)
     return column_table(dict(zip(names, columns, strict=True)), shown=shown, name=name)
+
+
+def native_frame(data: Any) -> Any:
+    """Return a frame as one of pandas or polars, which scikit-learn reads; a Series as a list."""
+    import narwhals as nw
+
+    if isinstance(data, (list, tuple)):
+        return frame_of(_of_dicts(data, "rows"))
+    native = _native(data)
+    if isinstance(native, nw.Series):
+        return native.to_list()
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    if frame.implementation.is_pyarrow():
+        return frame_of({name: frame.get_column(name).to_arrow() for name in frame.columns})
+    return frame.to_native()
+
+
+def frame_of(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a frame of pandas, or of polars if that is not installed."""
+    import narwhals as nw
+
+    backend: Any = "pandas" if find_spec("pandas") is not None else "polars"
+    try:
+        return nw.from_dict(dict(columns), backend=backend).to_native()
+    except ImportError:
+        raise NotAvailable(
+            "A transformer needs pandas or polars to read named columns. Run pip install "
+            "'protobandit[pandas]', or pass an array."
+        ) from None
 
 
 def _native(data: Any, *, pass_through: bool = False) -> Any:

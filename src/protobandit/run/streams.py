@@ -15,6 +15,7 @@ from protobandit.problem.posing import as_count
 from protobandit.rows.column_names import names_of
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opening import as_opened
+from protobandit.rows.preparation.transformer import is_transformer
 from protobandit.rows.streams import (
     KEPT_ROWS,
     Stream,
@@ -52,6 +53,11 @@ def read_stream(
     if weights is not None:
         raise InvalidInput(
             "weights are given for a Stream, whose rows all count alike. Leave weights out."
+        )
+    if is_transformer(preparation):
+        raise InvalidInput(
+            "preparation is a transformer, which does not support a Stream. Pass "
+            "transformer.transform(source), a Stream of transformed batches, and no preparation."
         )
     source = as_opened(
         source, name="source", preparation=preparation, takes_objects=takes_objects(metric)

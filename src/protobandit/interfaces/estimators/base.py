@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn import base
-from sklearn.utils import _safe_indexing, validation
+from sklearn.utils import _safe_indexing, get_tags, validation
 
 from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
@@ -99,8 +99,10 @@ class PrototypeEstimator(
     @property
     def _allows_missing(self) -> bool:
         preparation = self.preparation  # any object; `select` raises if it is of another type
-        is_known = isinstance(preparation, (Preparation, FittedPreparation))
-        return is_known and preparation.fills_gaps
+        if isinstance(preparation, (Preparation, FittedPreparation)):
+            return preparation.fills_gaps
+        has_tags = hasattr(preparation, "__sklearn_tags__") and not isinstance(preparation, type)
+        return has_tags and get_tags(preparation).input_tags.allow_nan
 
     @property
     def _n_features_out(self) -> int:

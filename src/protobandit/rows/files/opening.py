@@ -154,6 +154,7 @@ def as_opened(
     *,
     name: str,
     preparation: Any = None,
+    has_categories: bool = False,
     only: Sequence[str] | None = None,
     takes_objects: bool = False,
 ) -> Any:
@@ -170,6 +171,8 @@ def as_opened(
     preparation
         The preparation of the rows, if any: columns of texts are then features too, and if it is
         fitted, only its columns are read.
+    has_categories
+        Whether columns of texts are features also without a preparation.
     only
         The columns of the rows with which these are compared, or None. Other columns are ignored
         if all of these exist.
@@ -184,7 +187,7 @@ def as_opened(
         name=name,
         only=tuple(only or fitted or ()),
         as_categories=tuple(getattr(preparation, "levels", ())),
-        categories=preparation is not None,
+        categories=has_categories or preparation is not None,
     )
     return _opened(data, asked, takes_objects=takes_objects)
 
