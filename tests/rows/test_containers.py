@@ -148,6 +148,24 @@ def test_obsm_is_for_anndata_only():
         open_rows(pd.DataFrame({"a": [1.0]}), obsm="X_pca")
 
 
+def test_rows_and_columns_are_selected_by_the_container():
+    data = xr.DataArray(ROWS, dims=("row", "feature"), coords={"feature": GENES})
+    for given in (cells(ROWS), data):
+        for options in ({"columns": "g1"}, {"without": "g1"}, {"sample": 3}):
+            with pytest.raises(
+                pb.InvalidInput, match=r"do not apply to .*source\[:, \['a', 'b'\]\]"
+            ):
+                open_rows(given, **options)
+
+
+def test_other_genes_of_later_cells_are_ignored():
+    selection = pb.select(cells(ROWS)[:, ["g3", "g1"]], k=3)
+    truth = pb.select(ROWS[:, [2, 0]], k=3)
+    np.testing.assert_array_equal(
+        selection.assign(cells(ROWS)).labels, truth.assign(ROWS[:, [2, 0]]).labels
+    )
+
+
 # -- xarray ---------------------------------------------------------------------------------------
 
 
@@ -184,6 +202,24 @@ def test_a_dataset_is_a_table():
     ]:
         with pytest.raises(pb.InvalidInput, match=message):
             pb.select(xr.Dataset(variables).assign(extra), k=3)
+
+
+def test_variables_of_every_type():
+    def opened(values, dims="row", **options):
+        return open_rows(xr.Dataset({"b": (dims, values), "x": ("row", [1.0, 2.0])}), **options)
+
+    for dtype in (">f8", "f2", "?", "i1"):
+        assert opened(np.array([1, 0], dtype)).rows.tolist() == [[1, 1], [0, 2]]
+    assert opened(np.array([[1, 2], [3, 4]], ">i4"), ("row", "p")).rows[:, :2].sum() == 10
+    assert opened(["u", "v"], categories=True).rows.categories["b"].tolist() == ["u", "v"]
+    for values, dims, message in [
+        ([1j, 2], "row", r"'b' \(struct<complex"),
+        (np.ones((2, 0)), ("row", "p"), "no vector, or an empty one, in column 'b'"),
+        (np.zeros(2, "M8[s]"), "row", r"'b' \(timestamp"),
+    ]:
+        with pytest.raises(pb.InvalidInput, match=message):
+            opened(values, dims)
+    assert pb.select(xr.Variable(("row", "feature"), ROWS), k=3).cost == truth().cost
 
 
 # -- what is not read -----------------------------------------------------------------------------

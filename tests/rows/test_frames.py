@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 import protobandit as pb
 from protobandit import InvalidInput
 from protobandit.data import open_rows
+from protobandit.rows import frames
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.preparation.tables import as_table
 
@@ -251,6 +253,61 @@ def test_other_columns_of_later_frames_are_ignored():
     later = frame.assign(day=pd.Timestamp("2024-01-01"), id="x")[["id", "c", "day", "b", "a"]]
     np.testing.assert_array_equal(selection.assign(later).labels, selection.assign(frame).labels)
     assert pb.select(frame, later, k=3).cost == selection.cost
+
+
+EMPTY = {
+    "pandas": pd.DataFrame(),
+    "pandas columns": pd.DataFrame({"a": [], "b": []}),
+    "polars": pl.DataFrame(),
+    "lazy": pl.LazyFrame({"a": []}),
+    "arrow": pa.table({"a": []}),
+    "series": pd.Series([], dtype=float),
+    "series of objects": pd.Series([], dtype=object),
+    "series of lists": pl.Series([], dtype=pl.List(pl.Float64)),
+    "arrow array": pa.array([], pa.list_(pa.float32())),
+}
+
+
+@pytest.mark.parametrize("data", EMPTY.values(), ids=EMPTY)
+def test_frames_without_rows_raise(data):
+    with pytest.raises(InvalidInput, match="source has 0 rows"):
+        pb.select(data, k=1)
+
+
+def test_numbers_that_numpy_does_not_have():
+    frame = pl.DataFrame({"a": pl.Series([1, 2, 9], dtype=pl.Int128)})
+    assert open_rows(frame).rows.tolist() == [[1], [2], [9]]
+
+
+def test_columns_of_one_name():
+    numbers = pa.table([pa.array([1.0, 2.0]), pa.array([3.0, 5.0])], names=["a", "a"])
+    assert open_rows(numbers).rows.tolist() == [[1, 3], [2, 5]]
+    assert pb.select(numbers, k=1).columns is None
+    texts = pa.table([pa.array([1.0, 2.0]), pa.array(["x", "y"])], names=["a", "a"])
+    with pytest.raises(InvalidInput, match="the column 'a' more than once"):
+        pb.select(texts, k=1)
+
+
+def test_frames_of_narwhals_are_frames():
+    frame = nw.from_native(pd.DataFrame(VECTORS, columns=["a", "b", "c"]))
+    assert pb.select(frame, k=3).columns == ("a", "b", "c")
+    assert pb.select(frame.lazy(), k=3).columns == ("a", "b", "c")
+
+
+def test_a_query_that_fails_is_one_sentence():
+    for query in (pl.col("nowhere"), pl.col("a").cast(pl.Int32)):
+        with pytest.raises(InvalidInput, match=r"a lazy frame that cannot be collected: [^\n]*$"):
+            pb.select(pl.LazyFrame({"a": ["x"]}).select(query), k=1)
+
+
+def test_a_lazy_frame_of_another_machine_is_refused():
+    class Lazy:
+        class implementation:  # noqa: N801
+            value = "pyspark"
+            is_polars = is_duckdb = staticmethod(lambda: False)
+
+    with pytest.raises(InvalidInput, match="lazy frame of pyspark, which is not read into memory"):
+        frames._collected(Lazy, "source")
 
 
 def test_numbers_and_texts_in_one_column_are_categories():

@@ -25,11 +25,11 @@ def names_of(data: Any) -> tuple[str, ...] | None:
 
 
 def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str = "source") -> Any:
-    """Return rows with their columns in the order of ``names``, the columns of ``other`` rows."""
+    """Return the columns ``names``, those of ``other`` rows, in their order; others are ignored."""
     own = names_of(data)
     if names is None or own is None or own == names or isinstance(data, Columns):
         return data
-    if set(own) != set(names):
+    if not set(names) <= set(own):
         raise InvalidInput(
             f"{name} has other columns than {other}: {_difference(own, names)}. Pass the same "
             f"columns, in any order. Columns of arrays are matched by position."

@@ -89,7 +89,17 @@ def _tensor(data: Any, name: str) -> np.ndarray[Any, Any]:
 # -- AnnData --------------------------------------------------------------------------------------
 
 
+def _require_no_choice(asked: ReadRequest) -> None:
+    """Raise if some columns or rows are requested, which these containers select themselves."""
+    if asked.columns is not None or asked.without or asked.sample is not None:
+        raise InvalidInput(
+            f"{asked.name}: columns, without and sample do not apply to {asked.shown}. Select rows "
+            f"and columns before you pass it, for example {asked.name}[:, ['a', 'b']]."
+        )
+
+
 def _anndata(data: Any, asked: ReadRequest) -> Opened:
+    _require_no_choice(asked)
     if asked.obsm is None:
         if data.X is None:
             raise InvalidInput(
@@ -135,9 +145,10 @@ def _listed(arrays: Mapping[str, Any]) -> str:
 
 
 def _data_array(data: Any, asked: ReadRequest) -> Any:
+    _require_no_choice(asked)
     _require_in_memory(data, asked.name)
     rows = np.asarray(data.values)
-    if rows.ndim != 2 or data.dims[1] not in data.coords:
+    if rows.ndim != 2 or data.dims[1] not in getattr(data, "coords", ()):  # a Variable has none
         return rows
     names = [str(each) for each in data.coords[data.dims[1]].values]
     return Opened(

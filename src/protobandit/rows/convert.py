@@ -6,7 +6,7 @@ Files, frames and containers of other libraries are opened earlier, by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from numbers import Number
@@ -55,7 +55,8 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     if isinstance(data, Opened):
         data = data.rows
     if data is None or isinstance(data, (str, bytes, dict, Number, Path)):
-        raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {_HELP}")
+        instead = f"Pass pandas.DataFrame({name})." if isinstance(data, dict) and data else _HELP
+        raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {instead}")
     if is_sparse(data):
         return _not_empty(sparse_rows(data, name=name), name)
     array = _as_array(data, name)
@@ -86,7 +87,11 @@ def _as_array(data: Any, name: str) -> Any:
         return _from_list(list(data))
     if hasattr(data, "__array__"):
         return np.asarray(data)
-    raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {_HELP}")
+    instead = _HELP
+    if isinstance(data, Iterator):
+        reads_all = f"{name}.read_all()" if hasattr(data, "read_all") else f"list({name})"
+        instead = f"Pass {reads_all}, or Stream({name}) as the target."
+    raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {instead}")
 
 
 def _from_list(rows: list[Any]) -> np.ndarray[Any, Any]:

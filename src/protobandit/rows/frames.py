@@ -18,6 +18,7 @@ from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.rows.arrow import arrow, kind_of
 from protobandit.rows.columns import require_distinct
 from protobandit.rows.files.tables import Batches, FileTable, Piece, held_table
+from protobandit.rows.messages import reason_of
 from protobandit.rows.object_arrays import numbers_or_texts
 
 
@@ -27,11 +28,8 @@ def is_frame(data: Any) -> bool:
         return bool(data) and all(isinstance(row, Mapping) for row in data)
     import narwhals as nw
 
-    return not isinstance(data, np.ndarray) and _native(data, pass_through=True).__class__ in (
-        nw.DataFrame,
-        nw.LazyFrame,
-        nw.Series,
-    )
+    found = nw.from_native(_renamed(data)[0], pass_through=True, allow_series=True)
+    return isinstance(found, (nw.DataFrame, nw.LazyFrame, nw.Series))
 
 
 def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> FileTable | list[Any]:
@@ -46,15 +44,12 @@ def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> Fil
         if takes_objects:
             return list(data)
         return column_table(_of_dicts(data, name), shown=shown, name=name)
-    native = _native(data)
-    if isinstance(native, nw.Series):
-        return native.to_list() if takes_objects else _series_table(native, shown, name)
-    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    frame, names = _read(data, name)
+    if isinstance(frame, nw.Series):
+        return frame.to_list() if takes_objects else _series_table(frame, shown, name)
     if 0 in frame.shape:
         what = "rows" if frame.shape[0] == 0 else "columns"
         raise InvalidInput(f"{name} has 0 {what}. Pass at least one.")
-    is_pandas = nw.dependencies.is_pandas_like_dataframe(data)
-    names = [str(each) for each in (data.columns if is_pandas else frame.columns)]
     array = _one_array(frame)
     columns = [] if array is not None else [_arrow_column(each) for each in frame.iter_columns()]
     has_others = any(kind_of(column.type) != "number" for column in columns)
@@ -69,18 +64,69 @@ def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> Fil
     return column_table(dict(zip(names, columns, strict=True)), shown=shown, name=name)
 
 
-def native_frame(data: Any) -> Any:
+def _read(data: Any, name: str) -> tuple[Any, list[str]]:
+    """Return a frame or Series of narwhals, in memory, and the names of the columns."""
+    import narwhals as nw
+
+    renamed, names = _renamed(data)
+    frame = nw.from_native(renamed, allow_series=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = _collected(frame, name)
+    if isinstance(frame, nw.Series):
+        return frame, []
+    return frame, list(map(str, frame.columns if names is None else names))
+
+
+def _renamed(data: Any) -> tuple[Any, Any]:
+    """Return a frame as narwhals accepts it, and the names that were replaced by positions."""
+    import narwhals as nw
+
+    data = nw.to_native(data, pass_through=True)
+    if type(data).__module__ == "pyarrow.lib":  # narwhals knows tables and chunked arrays only
+        pa = arrow()
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if isinstance(data, pa.Array):
+            data = pa.chunked_array([data])
+        names = data.column_names if isinstance(data, pa.Table) else []
+        if len(set(names)) < len(names):
+            return data.rename_columns([str(at) for at in range(len(names))]), names
+    elif nw.dependencies.is_pandas_like_dataframe(data) and not data.columns.is_unique:
+        return data.set_axis(range(data.shape[1]), axis="columns"), data.columns
+    return data, None
+
+
+def _collected(frame: Any, name: str) -> Any:
+    """Return a lazy frame in memory, if its library works in this process."""
+    if not (frame.implementation.is_polars() or frame.implementation.is_duckdb()):
+        raise InvalidInput(
+            f"{name} is a lazy frame of {frame.implementation.value}, which is not read into "
+            f"memory here. Pass it, or a sample of it, as a pandas or polars DataFrame."
+        )
+    try:
+        return frame.collect()
+    except Exception as error:  # whatever the user's query raises
+        raise InvalidInput(
+            f"{name} is a lazy frame that cannot be collected: {reason_of(error)}. Correct the "
+            f"query."
+        ) from None
+
+
+# -- for scikit-learn -----------------------------------------------------------------------------
+
+
+def native_frame(data: Any, *, name: str) -> Any:
     """Return a frame as one of pandas or polars, which scikit-learn reads; a Series as a list."""
     import narwhals as nw
 
     if isinstance(data, (list, tuple)):
-        return frame_of(_of_dicts(data, "rows"))
-    native = _native(data)
-    if isinstance(native, nw.Series):
-        return native.to_list()
-    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+        return frame_of(_of_dicts(data, name))
+    frame, names = _read(data, name)
+    if isinstance(frame, nw.Series):
+        return frame.to_list()
     if frame.implementation.is_pyarrow():
-        return frame_of({name: frame.get_column(name).to_arrow() for name in frame.columns})
+        require_distinct(names, name)
+        return frame_of({each: frame.get_column(each).to_arrow() for each in frame.columns})
     return frame.to_native()
 
 
@@ -98,21 +144,6 @@ def frame_of(columns: Mapping[str, Any]) -> Any:
         ) from None
 
 
-def _native(data: Any, *, pass_through: bool = False) -> Any:
-    """Return the narwhals object for ``data``, or ``data`` itself if it is of no known library."""
-    import narwhals as nw
-
-    if type(data).__module__ == "pyarrow.lib":  # narwhals knows tables and chunked arrays only
-        pa = arrow()
-        if isinstance(data, pa.RecordBatch):
-            data = pa.Table.from_batches([data])
-        elif isinstance(data, pa.Array):
-            data = pa.chunked_array([data])
-    if nw.dependencies.is_pandas_like_dataframe(data) and not data.columns.is_unique:
-        data = data.set_axis(range(data.shape[1]), axis="columns")  # narwhals refuses such names
-    return nw.from_native(data, pass_through=pass_through, allow_series=True)
-
-
 # -- frames of numbers ----------------------------------------------------------------------------
 
 
@@ -123,7 +154,10 @@ def _one_array(frame: Any) -> np.ndarray[Any, Any] | None:
     # pyarrow's own conversion would import pandas.
     if types or frame.implementation.is_pyarrow() or not (dtype.is_integer() or dtype.is_float()):
         return None
-    array = np.asarray(frame.to_numpy())
+    try:
+        array = np.asarray(frame.to_numpy())
+    except Exception:  # of the library: a type that NumPy does not have, such as Int128
+        return None
     return array if array.dtype.kind in "fiu" else None
 
 
@@ -144,6 +178,8 @@ def _array_table(array: np.ndarray[Any, Any], names: Sequence[str], shown: str) 
 
 
 def _series_table(series: Any, shown: str, name: str) -> FileTable:
+    if len(series) == 0:
+        raise InvalidInput(f"{name} has 0 rows. Pass at least one.")
     column = _arrow_column(series)
     if kind_of(column.type) == "number":
         raise InvalidInput(
@@ -199,22 +235,23 @@ def _arrow_column(series: Any) -> Any:
     """Return a column of any library as an Arrow array."""
     import narwhals as nw
 
-    pa = arrow()
     if series.dtype == nw.Object:
         return _arrow_items(series.to_list())
     try:
         return series.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return _arrow_items(series.to_list())  # a type that Arrow does not have
+    except Exception:  # of the library: a type that Arrow does not have
+        return _arrow_items(series.to_list())
 
 
 def _vectors(array: np.ndarray[Any, Any]) -> Any:
     """Return an array as an Arrow array; the rows of a 2-D array become vectors."""
     pa = arrow()
-    if array.ndim == 1:
-        return _arrow_items(array.tolist()) if array.dtype == object else pa.array(array)
-    flat = pa.array(np.ascontiguousarray(array).ravel())
-    return pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.ndim == 2 and array.shape[1] and array.dtype.kind in "fiub":
+        return pa.FixedSizeListArray.from_arrays(pa.array(native.ravel()), array.shape[1])
+    if array.ndim == 1 and array.dtype.kind in "fiubM":
+        return pa.array(native)
+    return _arrow_items(array.tolist())
 
 
 def _arrow_items(values: list[Any]) -> Any:

@@ -190,7 +190,7 @@ def _as_input(data: Any, name: str) -> Any:
     if is_plain(data) and not isinstance(data, (Opened, Columns, Rows, Joined)):
         return data
     if not isinstance(data, (str, Path, Opened, Columns, Rows, Joined)) and is_frame(data):
-        return native_frame(data)
+        return native_frame(data, name=name)
     opened = as_opened(data, name=name, has_categories=True)
     rows = opened.rows if isinstance(opened, Opened) else opened
     if isinstance(rows, Columns):
