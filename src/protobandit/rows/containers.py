@@ -23,7 +23,13 @@ _NOT_READ = {
     "zarr": ("{0}[:]", "a part of it, such as {0}[:100_000]"),
 }
 _LAZY_FRAMES = ("dask", "dask_expr")
-_CPU = 1  # the number of the processor in the DLPack standard
+# By library: tensors that NumPy can read.
+_READABLE = {
+    "torch": "{0}.detach().cpu(), with .float() for bfloat16 and .to_dense() if it is sparse",
+    "jax": "jax.device_get({0}), with .astype('float32') for bfloat16",
+    "cupy": "{0}.get()",
+}
+_ANY_READABLE = "it as a NumPy array"
 
 
 def libraries_of(data: Any) -> set[str]:
@@ -71,18 +77,13 @@ def _require_readable(data: Any, libraries: set[str], name: str) -> None:
 
 def _tensor(data: Any, name: str) -> np.ndarray[Any, Any]:
     """Return a tensor of PyTorch, JAX or another library as an array that shares its memory."""
-    what = f"{name} is a {type(data).__module__.partition('.')[0]} {type(data).__name__}"
-    if data.__dlpack_device__()[0] != _CPU:
-        raise InvalidInput(
-            f"{what} on a device that NumPy cannot read. Pass {name}.cpu() (PyTorch), "
-            f"jax.device_get({name}) or {name}.get() (CuPy)."
-        )
+    library = type(data).__module__.partition(".")[0].removesuffix("lib")  # of JAX: jaxlib
     try:
         return np.from_dlpack(data)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{what} that NumPy cannot read: {reason_of(error)}. Pass {name}.detach() without a "
-            f"gradient, {name}.float() for bfloat16, or {name}.to_dense() if it is sparse."
+            f"{name} is a {library} {type(data).__name__} that NumPy cannot read: "
+            f"{reason_of(error)}. Pass {_READABLE.get(library, _ANY_READABLE).format(name)}."
         ) from None
 
 
