@@ -62,9 +62,7 @@ def test_a_tensor_gives_the_rows_of_its_array():
 
 def test_a_tensor_that_numpy_cannot_read_is_refused():
     error = BufferError("Unsupported device in DLTensor.")
-    with pytest.raises(
-        pb.InvalidInput, match=r"Unsupported device in DLTensor\. Pass it as"
-    ):
+    with pytest.raises(pb.InvalidInput, match=r"Unsupported device in DLTensor\. Pass it as"):
         pb.select(Tensor(ROWS, error), k=3)
     torch = type("Tensor", (Tensor,), {"__module__": "torch"})
     with pytest.raises(pb.InvalidInput, match=r"a torch Tensor that .*source\.detach\(\)\.cpu\(\)"):

@@ -23,8 +23,8 @@ def arrow() -> Any:
         import pyarrow
     except ImportError:
         raise NotAvailable(
-            "CSV, JSON, Parquet and Arrow files need pyarrow, which is not installed. Run pip "
-            "install 'protobandit[files]', or pass a .npy file."
+            "Tables need pyarrow, which cannot be imported. Install protobandit again with its "
+            "dependencies, or pass a .npy file."
         ) from None
     return pyarrow
 

@@ -319,7 +319,7 @@ def test_columns_of_several_files_may_be_in_any_order(tmp_path):
 def test_the_error_says_what_to_install(tmp_path, monkeypatch):
     path = files.write(tmp_path, "rows.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(pb.NotAvailable, match=r"protobandit\[files\]"):
+    with pytest.raises(pb.NotAvailable, match="Tables need pyarrow"):
         open_rows(path)
 
 

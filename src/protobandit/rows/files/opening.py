@@ -61,14 +61,16 @@ def open_rows(
     The format follows from the suffix: ``.npy``; ``.npz`` (arrays or a sparse matrix); ``.csv``;
     ``.tsv``, ``.tab``; ``.jsonl``, ``.ndjson``; ``.parquet``, ``.pq``; ``.arrow``, ``.feather``,
     ``.ipc``; ``.txt`` (one text per line); images such as ``.png`` and ``.jpg``. CSV, TSV and JSON
-    files may be compressed by gzip (``.csv.gz``).
+    files may be compressed (``.csv.gz``, ``.bz2``, ``.zst``, ``.xz``).
 
     Parameters
     ----------
     path
-        A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, or
-        a list of these. Several files make one set of rows. Or a DataFrame, an Arrow table, an
-        AnnData object or an xarray Dataset, of which some columns are wanted.
+        A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, a
+        zip archive, a URL that fsspec opens, or a list of these. Several files make one set of
+        rows. Folders below with names such as ``year=2024`` are columns, which are features only
+        if ``columns`` names them. Or a DataFrame, an Arrow table, an AnnData object or an xarray
+        Dataset, of which some columns are wanted.
     name
         The name of the rows in messages, "source" or "target".
     columns

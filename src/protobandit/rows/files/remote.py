@@ -17,7 +17,6 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 
 from protobandit.foundation.errors import InvalidInput, NotAvailable, ProtobanditError
 from protobandit.rows.files.formats import FileFormat
@@ -70,7 +69,7 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        return PurePosixPath(urlsplit(self.path).path if self._is_http else self.path).name
+        return PurePosixPath(self.path.partition("?")[0] if self._is_http else self.path).name
 
     @property
     def suffix(self) -> str:
