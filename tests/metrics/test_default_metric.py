@@ -52,6 +52,15 @@ def test_gower_is_a_manhattan_distance():
         pb.select(MIXED, k=2, preparation=preparation, metric="euclidean")
 
 
+def test_the_estimator_chooses_the_same_metrics():
+    words = pb.PrototypeSelector(n_prototypes=2).fit(WORDS)
+    assert words.selection_.metric_name == "levenshtein"
+    assert words.predict(["hat"]).shape == (1,)
+    gower = pb.PrototypeSelector(n_prototypes=2, preparation=pb.Preparation(categories="gower"))
+    assert gower.fit(MIXED).selection_.metric_name == "manhattan"
+    assert pb.PrototypeSelector().fit(np.eye(9)).selection_.metric_name == "euclidean"
+
+
 @pytest.mark.parametrize("rows", [[[1.0], [2.0]], np.eye(2), [], ["a", 1], [["a"], ["b"]]])
 def test_other_rows_are_compared_by_the_euclidean_distance(rows):
     assert chosen_metric(None, rows, None).name == "euclidean"

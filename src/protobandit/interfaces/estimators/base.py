@@ -15,7 +15,8 @@ from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.metrics.default_metric import chosen_metric
+from protobandit.metrics.metrics import Metric
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
@@ -94,7 +95,10 @@ class PrototypeEstimator(
 
     @property
     def _measure(self) -> Metric:
-        return as_metric(self.metric)
+        return self._measure_of(None)
+
+    def _measure_of(self, rows: Any) -> Metric:
+        return chosen_metric(self.metric, rows, self.preparation)
 
     @property
     def _allows_missing(self) -> bool:
@@ -121,7 +125,7 @@ class PrototypeEstimator(
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as an array, a CSR matrix or, for a user's metric, a list."""
-        measure = self._measure
+        measure = self._measure_of(X)
         if issparse(X):
             X = checked_csr(X, name="X")  # scikit-learn would convert it without a full check
         if "objects" in measure.kinds and not _is_table(X):

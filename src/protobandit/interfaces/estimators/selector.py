@@ -73,7 +73,7 @@ class PrototypeSelector(PrototypeEstimator):
         self,
         n_prototypes: int | float | str | None = 8,
         *,
-        metric: Any = "euclidean",
+        metric: Any = None,
         preparation: Any = None,
         method: Any = "auto",
         constraints: Any = None,
