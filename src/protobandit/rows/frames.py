@@ -1,8 +1,8 @@
 """DataFrames, Series, Arrow tables and lists of dicts as rows.
 
 narwhals reads columns of any library as Arrow columns. From there on they are read by the code that
-reads files, so that a frame gives the rows that its Parquet file gives. The array of a frame of one
-numeric type is used as it is.
+reads files, so that a frame gives the rows that its Parquet file gives. Frames of integers and
+floats give their array, which is not copied if they have one type.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> Fil
     elif len(set(names)) < len(names):  # numbers can be matched by position
         names = [str(at) for at in range(len(names))]
     if array is not None:
-        return _array_table(array, names, shown)
+        return _array_table(array, frame, names, shown)
     return column_table(dict(zip(names, columns, strict=True)), shown=shown, name=name)
 
 
@@ -148,11 +148,9 @@ def frame_of(columns: Mapping[str, Any]) -> Any:
 
 
 def _one_array(frame: Any) -> np.ndarray[Any, Any] | None:
-    """Return a frame whose columns have one numeric type as an array, else None."""
-    types = set(frame.schema.values())
-    dtype = types.pop()
-    # pyarrow's own conversion would import pandas.
-    if types or frame.implementation.is_pyarrow() or not (dtype.is_integer() or dtype.is_float()):
+    """Return a frame of integers and floats as an array, else None."""
+    is_numeric = all(dtype.is_integer() or dtype.is_float() for dtype in frame.schema.values())
+    if not is_numeric or frame.implementation.is_pyarrow():  # whose conversion imports pandas
         return None
     try:
         array = np.asarray(frame.to_numpy())
@@ -161,16 +159,17 @@ def _one_array(frame: Any) -> np.ndarray[Any, Any] | None:
     return array if array.dtype.kind in "fiu" else None
 
 
-def _array_table(array: np.ndarray[Any, Any], names: Sequence[str], shown: str) -> FileTable:
+def _array_table(array: Any, frame: Any, names: Sequence[str], shown: str) -> FileTable:
+    """Return a frame whose numbers are in one array; its columns are read when they are needed."""
     pa = arrow()
-    position = {name: at for at, name in enumerate(names)}
+    keys = dict(zip(names, frame.columns, strict=True))
 
     def read(columns: list[str], batch_rows: int) -> Batches:
-        cells = [pa.array(array[:, position[name]]) for name in columns]
+        cells = [_arrow_column(frame.get_column(keys[name])) for name in columns]
         yield from pa.table(cells, columns).to_batches(batch_rows)
 
-    dtype = pa.from_numpy_dtype(array.dtype)
-    schema = pa.schema([(name, dtype) for name in names])
+    types = [getattr(pa, str(dtype).lower())() for dtype in frame.schema.values()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
     return _held_table(schema, len(array), read, shown, array=array)
 
 

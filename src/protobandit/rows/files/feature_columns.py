@@ -85,8 +85,9 @@ def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
 def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     shown = f"{asked.name}: {asked.shown}"
     require_known(names, asked.without, shown)
-    only = {name if name in names else name.rpartition("[")[0] for name in asked.only}
-    if only and only <= set(names):
+    known = set(names)
+    only = {name if name in known else name.rpartition("[")[0] for name in asked.only}
+    if only and only <= known:
         return [name for name in names if name in only]
     if asked.columns is None:
         wanted = [name for name in names if name not in _ROW_NUMBERS | set(asked.partitions)]

@@ -133,8 +133,9 @@ def _numbers(
     table: FileTable, layout: Layout, sample: Sample | None, asked: ReadRequest
 ) -> np.ndarray[Any, Any]:
     if table.array is not None and sample is None:
-        order = [table.names.index(name) for name in layout.numbers]
-        is_whole = order == list(range(len(table.names)))
+        position = {name: at for at, name in enumerate(table.names)}
+        order = [position[name] for name in layout.numbers]
+        is_whole = order == list(range(len(position)))
         chosen: np.ndarray[Any, Any] = table.array if is_whole else table.array[:, order]
         return chosen
     shape = (table.n_rows if sample is None else len(sample.ids), layout.n_features)
