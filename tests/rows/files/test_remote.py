@@ -212,8 +212,25 @@ class Handler(SimpleHTTPRequestHandler):
             self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(b"" if self.command == "HEAD" else CSV)
+        elif "ranges" in self.path:
+            self.send_range()
         else:
             serve()
+
+    def send_range(self):
+        """Send a part of a file, as object stores do."""
+        content = Path(self.translate_path(self.path)).read_bytes()
+        wanted = self.headers.get("Range")
+        first, last = wanted.removeprefix("bytes=").split("-") if wanted else (0, "")
+        part = content[int(first) : int(last or len(content)) + 1]
+        self.send_response(206 if wanted else 200)
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(part)))
+        if wanted:
+            end = int(first) + len(part) - 1
+            self.send_header("Content-Range", f"bytes {first}-{end}/{len(content)}")
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else part)
 
 
 @pytest.fixture
@@ -239,6 +256,16 @@ def test_files_of_a_web_server(server, name):
     np.testing.assert_allclose(found.rows, files.NUMBERS, rtol=1e-6)
     if name in files.NAMED:
         assert found.column("id").tolist() == files.IDS.tolist()
+
+
+def test_parts_of_a_parquet_file_are_read_where_the_server_allows_it(server):
+    address, folder = server
+    path = files.write(folder, "rows.parquet").rename(folder / "ranges.parquet")
+    messages = []
+    found = open_rows(f"{address}/{path.name}", columns=["x", "y"], tell=messages.append)
+    assert not any("Copying" in message for message in messages)
+    np.testing.assert_allclose(found.rows, files.NUMBERS[:, :2], rtol=1e-6)
+    assert found.column("label").tolist() == files.LABELS
 
 
 def test_an_archive_of_a_web_server(server):
