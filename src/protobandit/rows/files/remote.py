@@ -7,6 +7,7 @@ than once.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -79,10 +80,16 @@ class RemoteFile:
     def _is_http(self) -> bool:
         return self.path.startswith(("http://", "https://"))
 
-    @property
     def is_read_in_place(self) -> bool:
-        """Return whether parts of the file can be read without the rest."""
-        return "::" not in self.url and (not self._is_http or bool(self.info.get("partial")))
+        """Return whether parts of the file can be read alone; not every server allows it."""
+        if "::" in self.url or not self._is_http:
+            return "::" not in self.url
+        try:
+            with self.open() as file:
+                file.seek(-1, os.SEEK_END)
+                return len(file.read(1)) == 1
+        except Exception:  # of fsspec or of the server; reading all of the file may still succeed
+            return False
 
     def stat(self) -> Any:
         """Return the size of the file, and a number that changes with its content if known."""
@@ -208,7 +215,7 @@ def copied(
 ) -> tuple[list[Path | RemoteFile], ReadRequest]:
     """Copy remote files that are not read in place; return all files, and the request with them."""
     remote = [file for file in files if isinstance(file, RemoteFile)]
-    if not remote or (form.is_read_in_parts and all(file.is_read_in_place for file in remote)):
+    if not remote or (form.is_read_in_parts and all(file.is_read_in_place() for file in remote)):
         return list(files), asked
     folder = Path(tempfile.mkdtemp(prefix="protobandit-"))
     copies: dict[Path, RemoteFile] = {}
