@@ -42,7 +42,7 @@ def no_copy_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield
     gc.collect()
-    assert not list(folder.glob("protobandit-*"))
+    assert not list(folder.iterdir())
 
 
 def numbers(rows):
@@ -270,9 +270,10 @@ def test_parts_of_a_parquet_file_are_read_where_the_server_allows_it(server):
 
 def test_an_archive_of_a_web_server(server):
     address, folder = server
-    archive({"in/rows.csv": CSV}, folder / "rows.zip")
-    for given in (f"zip://in/rows.csv::{address}/rows.zip", f"{address}/rows.zip"):
-        assert len(open_rows(given)) == 3
+    for n in (3, 2):  # the second one replaces the first one
+        archive({"in/rows.csv": CSV[: 4 * n + 4]}, folder / "rows.zip")
+        for given in (f"zip://in/rows.csv::{address}/rows.zip", f"{address}/rows.zip"):
+            assert len(open_rows(given)) == n
 
 
 @pytest.mark.parametrize(

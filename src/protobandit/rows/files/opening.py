@@ -242,7 +242,8 @@ def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
         finally:
             if opened is None:
                 remove_copies(asked.copies)
-    weakref.finalize(opened.other_columns, remove_copies, asked.copies)
+    if asked.copies:
+        weakref.finalize(opened.other_columns, remove_copies, asked.copies)
     return opened
 
 

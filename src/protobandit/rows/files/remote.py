@@ -137,7 +137,8 @@ def reaching(url: str, name: str) -> Iterator[None]:
         status = getattr(cause, "status", None)
         if cause is None or isinstance(cause, FileNotFoundError) or status == _NOT_FOUND:
             raise InvalidInput(f"{name}: {url} does not exist. Check the address.") from None
-        reason = reason_of(cause) if status is None else f"the server answered {status}"
+        reason = without_secrets(reason_of(cause))
+        reason = reason if status is None else f"the server answered {status}"
         raise InvalidInput(
             f"{name}: {url} cannot be read: {reason}. Check the address, your access to it, and "
             f"that the file is complete."
@@ -154,13 +155,14 @@ def remote_files(url: str, name: str) -> list[RemoteFile] | Path:
         import fsspec
 
         # Archives are read in parts, which not every server allows.
-        system, path = fsspec.url_to_fs(
-            url.replace("::http", "::simplecache::http"), **_options(url)
-        )
-        if "file" in system.protocol:
+        cached = re.sub(r"(?<!cache)::(?=https?://)", "::simplecache::", url)
+        system, path = fsspec.url_to_fs(cached, **_options(cached))
+        own = system.protocol
+        protocols = {own} if isinstance(own, str) else set(own)
+        if "file" in protocols:
             return Path(path)
         system.invalidate_cache()
-        is_http = "http" in system.protocol
+        is_http = "http" in protocols
         if any(mark in path for mark in ("*[" if is_http else "*?[")):
             found, base = system.glob(path, detail=True), _fixed(path)
         else:
@@ -190,14 +192,19 @@ def _member_url(url: str, path: str) -> str:
 
 
 def _options(url: str) -> dict[str, Any]:
-    """Return options of HTTP, if the URL uses it: wait for bytes, but not for a total time only."""
-    used = [each for each in ("http", "https") if f"{each}://" in url]
-    if not used:
-        return {}
-    import aiohttp
+    """Return options by protocol, for those that the URL uses."""
+    # A file system that fsspec keeps would keep its first copy of an archive, too.
+    found: dict[str, Any] = {}
+    if "simplecache::" in url:
+        found["simplecache"] = {"skip_instance_cache": True}
+    for protocol in ("http", "https"):
+        if f"{protocol}://" in url:
+            import aiohttp
 
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_WAIT, sock_read=_WAIT)
-    return {each: {"client_kwargs": {"timeout": timeout}} for each in used}
+            # Wait for bytes, but not for a total time, which a large file may take.
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_WAIT, sock_read=_WAIT)
+            found[protocol] = {"client_kwargs": {"timeout": timeout}}
+    return found
 
 
 def _fixed(pattern: str) -> str:
