@@ -51,8 +51,8 @@ def select(
         The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
         Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``; see
         `data.open_rows` for ``obsm``), an xarray object, the path or URL of a file, the result of
-        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts. With
-        ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
+        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts.
+        With ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
         The rows to represent, or a `Target` with weights, or a `Stream`; None means the source
