@@ -248,6 +248,8 @@ LAZY = {
 def test_what_lies_elsewhere_is_refused_with_the_call_that_reads_it(data, message):
     with pytest.raises(pb.InvalidInput, match=message):
         pb.select(data, k=1)
+    with pytest.raises(pb.InvalidInput, match=message.replace("source", "X")):
+        pb.KMedoids(2).fit(data)
 
 
 def test_a_data_array_of_dask_is_refused():

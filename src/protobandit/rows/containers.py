@@ -32,7 +32,7 @@ _READABLE = {
 _ANY_READABLE = "it as a NumPy array"
 
 
-def libraries_of(data: Any) -> set[str]:
+def _libraries_of(data: Any) -> set[str]:
     """Return the libraries that define the type of ``data`` and its base classes."""
     return {base.__module__.partition(".")[0] for base in type(data).__mro__}
 
@@ -42,8 +42,8 @@ def as_contained(data: Any, asked: ReadRequest) -> Any:
 
     The rows of a Dataset are returned as a dict of columns.
     """
-    libraries = libraries_of(data)
-    _require_readable(data, libraries, asked.name)
+    libraries = _libraries_of(data)
+    require_readable(data, name=asked.name)
     if "anndata" in libraries and hasattr(data, "obsm"):
         return _anndata(data, asked)
     if asked.obsm is not None:
@@ -58,7 +58,9 @@ def as_contained(data: Any, asked: ReadRequest) -> Any:
     return data
 
 
-def _require_readable(data: Any, libraries: set[str], name: str) -> None:
+def require_readable(data: Any, *, name: str) -> None:
+    """Raise if rows lie elsewhere than in memory; ``name`` is for errors."""
+    libraries = _libraries_of(data)
     if libraries & set(_LAZY_FRAMES) and hasattr(data, "columns"):
         raise InvalidInput(
             f"{name} is a dask {type(data).__name__}, which is not read into memory here. Pass "
@@ -121,7 +123,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         rows = data.obsm[asked.obsm]
         rows = rows.to_numpy() if hasattr(rows, "columns") else rows
         features = tuple(f"{asked.obsm}[{at}]" for at in range(rows.shape[1]))
-    _require_readable(rows, libraries_of(rows), f"{asked.name}.X")
+    require_readable(rows, name=f"{asked.name}.X")
     if not (is_sparse(rows) or isinstance(rows, np.ndarray)):
         rows = np.asarray(rows)
     columns = {str(name): data.obs[name].to_numpy() for name in data.obs.columns}

@@ -20,6 +20,7 @@ from protobandit.metrics.metrics import Metric
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
+from protobandit.rows.containers import require_readable
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.sparse_format import checked_csr
@@ -125,6 +126,7 @@ class PrototypeEstimator(
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as an array, a CSR matrix or, for a user's metric, a list."""
+        require_readable(X, name="X")
         measure = self._measure_of(X)
         if issparse(X):
             X = checked_csr(X, name="X")  # scikit-learn would convert it without a full check

@@ -3,7 +3,7 @@
 A table is a sequence of pieces. A piece is a row group of a Parquet file, a record batch of an
 Arrow file, or a whole CSV or JSON file, and is read in batches independently of the others. The
 number of rows of each piece is known. So rows have numbers, and only pieces with wanted rows are
-read.
+read. A scanner of pyarrow.dataset neither numbers rows nor reads less than a row group.
 """
 
 from __future__ import annotations
