@@ -79,8 +79,8 @@ def pose(
         opening = {"preparation": preparation, "takes_objects": takes_any}
         source = as_opened(source, name="source", **opening)
         if not is_same:
-            only = None if preparation is not None else names_of(source)
-            target = as_opened(target, name="target", only=only, **opening)
+            like = None if preparation is not None else names_of(source)
+            target = as_opened(target, name="target", like=like, **opening)
     target, chosen = source if is_same else target, chosen_metric(metric, source, preparation)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))

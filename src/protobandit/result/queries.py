@@ -439,7 +439,7 @@ class Queries(SelectionRecord):
             rows,
             name="rows",
             preparation=fitted,
-            only=self.columns,
+            like=self.columns,
             takes_objects=takes_objects(self.metric),
         )
         if fitted is None:

@@ -176,7 +176,7 @@ class StreamReader:
             batch,
             name=name,
             preparation=self._preparation,
-            only=self._columns,
+            like=self._columns,
             takes_objects=self._takes_objects,
         )
         if self._preparation is not None:

@@ -86,9 +86,9 @@ def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     shown = f"{asked.name}: {asked.shown}"
     require_known(names, asked.without, shown)
     known = set(names)
-    only = {name if name in known else name.rpartition("[")[0] for name in asked.only}
-    if only and only <= known:
-        return [name for name in names if name in only]
+    like = {name if name in known else name.rpartition("[")[0] for name in asked.like or ()}
+    if like and like <= known:
+        return [name for name in names if name in like]
     if asked.columns is None:
         wanted = [name for name in names if name not in _ROW_NUMBERS | set(asked.partitions)]
     else:

@@ -23,7 +23,7 @@ def ignore(message: str) -> None:
 class ReadRequest:
     """The checked options of `open_rows`; ``shown`` is the path in messages.
 
-    ``only`` are the feature columns of other rows: the other columns are ignored if all of these
+    ``like`` are the feature columns of other rows: the other columns are ignored if all of these
     exist. ``as_categories`` are columns that are categories whatever they hold. ``partitions`` are
     columns that the names of folders hold, one value per file. ``copies`` are the remote files by
     their local copies.
@@ -35,7 +35,7 @@ class ReadRequest:
     without: tuple[str, ...] = ()
     perhaps: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
+    like: tuple[str, ...] | None = None
     as_categories: tuple[str, ...] = ()
     partitions: Mapping[str, Any] = field(default_factory=dict)
     copies: Mapping[Path, Any] = field(default_factory=dict)

@@ -157,7 +157,7 @@ def as_opened(
     name: str,
     preparation: Any = None,
     has_categories: bool = False,
-    only: Sequence[str] | None = None,
+    like: Sequence[str] | None = None,
     takes_objects: bool = False,
 ) -> Any:
     """Return what the user passed as rows: files, frames and containers are opened.
@@ -175,7 +175,7 @@ def as_opened(
         fitted, only its columns are read.
     has_categories
         Whether columns of texts are features also without a preparation.
-    only
+    like
         The columns of the rows with which these are compared, or None. Other columns are ignored
         if all of these exist.
     takes_objects
@@ -187,7 +187,7 @@ def as_opened(
     asked = ReadRequest(
         shown=_description(data),
         name=name,
-        only=tuple(only or fitted or ()),
+        like=tuple(like or fitted or ()) or None,
         as_categories=tuple(getattr(preparation, "levels", ())),
         categories=has_categories or preparation is not None,
     )
