@@ -122,8 +122,11 @@ def test_patterns_and_folders(memory):
     for given in ("memory://parts", "memory://parts/p*.csv"):
         assert open_rows(given).rows[:, 0].tolist() == [0, 1, 2]
     assert open_rows("memory://parts/p[12].csv").rows[:, 0].tolist() == [1, 2]
-    with pytest.raises(pb.InvalidInput, match="is a folder without images or files"):
+    with pytest.raises(pb.InvalidInput, match=r"no file matches memory://parts/q\*\.csv"):
         open_rows("memory://parts/q*.csv")
+    memory.pipe("/notes/README", b"text")
+    with pytest.raises(pb.InvalidInput, match="is a folder without images or files"):
+        open_rows("memory://notes")
 
 
 # -- archives -------------------------------------------------------------------------------------
@@ -170,6 +173,7 @@ def test_a_member_cannot_leave_the_folder_of_copies(tmp_path):
     [
         (b"no archive", "File is not a zip file"),
         (archive({"README": b"text"}), "is a zip archive without images or files"),
+        (archive({}), "is a zip archive without images or files"),
         (archive({"rows.csv": CSV})[:-30], "File is not a zip file"),
     ],
 )

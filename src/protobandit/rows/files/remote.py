@@ -166,9 +166,12 @@ def remote_files(url: str, name: str) -> list[RemoteFile] | Path:
         if any(mark in path for mark in ("*[" if is_http else "*?[")):
             found, base = system.glob(path, detail=True), _fixed(path)
         else:
-            info, base = system.info(path), path
+            base = path
+            info = {"type": "directory"} if path == "" else system.info(path)  # "" is an archive
             is_folder = info["type"] == "directory"
             found = system.find(path, detail=True) if is_folder else {path: info}
+        if not found and base != path:
+            raise InvalidInput(f"{name}: no file matches {shown}. Check the pattern.")
     return [
         RemoteFile(
             system=system,
