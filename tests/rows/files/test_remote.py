@@ -125,6 +125,7 @@ def test_patterns_and_folders(memory):
     with pytest.raises(pb.InvalidInput, match=r"no file matches memory://parts/q\*\.csv"):
         open_rows("memory://parts/q*.csv")
     memory.pipe("/notes/README", b"text")
+    memory.pipe("/notes/LICENSE", b"text")
     with pytest.raises(pb.InvalidInput, match="is a folder without images or files"):
         open_rows("memory://notes")
 
