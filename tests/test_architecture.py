@@ -70,13 +70,15 @@ ONLY = {
 MAY_USE = {
     "foundation": {"joblib", "scipy", "threadpoolctl"},
     "kernels": {"numba", "scipy", "sklearn"},
-    "rows": {"pyarrow", "PIL", "scipy", "sklearn"},
+    "rows": {"fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},
     "result.report": {"matplotlib", "umap"},
     "result": {"matplotlib", "scipy", "pandas", "polars", "pyarrow"},
     "interfaces": {"pyarrow", "rich", "scipy", "sklearn", "typer"},
 }
-OUTSIDE = set().union(*MAY_USE.values()) | {"pandas", "polars", "dask", "distributed"}
+OUTSIDE = set().union(*MAY_USE.values()) | {
+    *("pandas", "polars", "dask", "distributed", "anndata", "xarray", "torch", "jax"),
+}
 LONGEST_CHAIN = 28  # a selection writes its report, which reads a selection's queries
 
 

@@ -136,12 +136,12 @@ INVALID = [
     (
         "source is a frame with strings",
         select(pd.DataFrame({"x": [1, 2, 3], "name": list("abc")})),
-        r"source has column\(s\) that are not numbers: 'name'",
+        r"source: pandas DataFrame has column\(s\) that are not numbers: 'name'",
     ),
     (
         "source is a polars frame with strings",
         select(pl.DataFrame({"x": [1, 2, 3], "name": list("abc")})),
-        r"source has column\(s\) that are not numbers: 'name'",
+        r"source: polars DataFrame has column\(s\) that are not numbers: 'name'",
     ),
     (
         "sparse source holds NaN",
@@ -213,7 +213,6 @@ INVALID = [
     ),
     ("an unknown metric", select(ROWS, metric="euclid"), r"metric='euclid' is not known.*cosine"),
     ("metric is a number", select(ROWS, metric=2), r"metric=2 is not known"),
-    ("metric is None", select(ROWS, metric=None), r"metric=None is not known"),
     ("an unknown metric by name", lambda: pb.metric("euclid"), r"metric='euclid' is not known"),
     ("p is zero", lambda: pb.metric("minkowski", {"p": 0}), r"parameters=\{'p': 0\}.*minkowski"),
     ("p is a string", lambda: pb.metric("minkowski", {"p": "two"}), r"parameters=\{'p': 'two'\}"),

@@ -225,6 +225,22 @@ def _pyarrow(rows: Any) -> Any:
     return pa.table({f"c{i}": rows[:, i] for i in range(rows.shape[1])})
 
 
+def _vectors(rows: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(list(rows))
+
+
+def _dicts(rows: Any) -> Any:
+    return [{f"c{i}": value for i, value in enumerate(row)} for row in rows.tolist()]
+
+
+def _dataset(rows: Any) -> Any:
+    import xarray as xr
+
+    return xr.Dataset({"v": (("row", "column"), rows)})
+
+
 def _with_text(rows: Any) -> Any:
     return _pandas(rows).assign(label="a")
 
@@ -266,6 +282,11 @@ CONTAINERS: dict[str, Callable[[Random, Any], tuple[Any, Any]]] = {
     "pandas nullable": _kept(_nullable),
     "polars": _kept(_polars),
     "pyarrow": _kept(_pyarrow),
+    "lazy polars": _kept(lambda rows: _polars(rows).lazy()),
+    "series of vectors": _kept(_vectors),
+    "column of vectors": _kept(lambda rows: _vectors(rows).to_frame("v")),
+    "dicts": _kept(_dicts),
+    "xarray": _kept(_dataset),
     "pandas with texts": _lost(_with_text),
     "complex": _lost(lambda rows: rows + 1j),
     "texts": _lost(lambda rows: rows.astype(str)),

@@ -12,8 +12,6 @@ from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits, as_limits
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
-from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
@@ -90,8 +88,8 @@ def plan(
     *,
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
-    metric: Any = "euclidean",
-    preparation: Preparation | FittedPreparation | None = None,
+    metric: Any = None,
+    preparation: Any = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
     until: Coverage | MinGain | Certified | None = None,

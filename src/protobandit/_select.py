@@ -11,8 +11,6 @@ from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
 from protobandit.result.selection import Selection
-from protobandit.rows.preparation.fitted import FittedPreparation
-from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
 from protobandit.run.certified import growing_method, require_rows, search_until_certified
@@ -29,8 +27,8 @@ def select(
     *,
     k: int | float | str | Sequence[int] | Mapping[Any, int] | None = None,
     weights: Any = None,
-    metric: Any = "euclidean",
-    preparation: Preparation | FittedPreparation | None = None,
+    metric: Any = None,
+    preparation: Any = None,
     method: Any = "auto",
     constraints: Constraints | None = None,
     until: Coverage | MinGain | Certified | None = None,
@@ -50,9 +48,11 @@ def select(
     Parameters
     ----------
     source
-        The rows to choose from: a 2-D array, a DataFrame, a CSR matrix, the path of a file, the
-        result of `data.open_rows`, or a list of anything that a callable metric accepts. With
-        ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
+        The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
+        Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``; see
+        `data.open_rows` for ``obsm``), an xarray object, the path or URL of a file, the result of
+        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts.
+        With ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
         The rows to represent, or a `Target` with weights, or a `Stream`; None means the source
@@ -69,11 +69,14 @@ def select(
         A name (see `protobandit.METRICS`: those of scikit-learn and SciPy, except nan_euclidean),
         the result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
         It is always called as d(target row, source row). jaccard, dice, rogerstanimoto, russellrao,
-        sokalsneath and yule only compare which numbers are not 0.
+        sokalsneath and yule only compare which numbers are not 0. None means "levenshtein" for
+        texts, "manhattan" for rows prepared with ``categories="gower"``, and "euclidean" otherwise.
     preparation
         Preprocessing of the rows (`Preparation`): standardize, normalize, principal components,
         categories, missing values. It is fitted on the target, kept in ``Selection.preparation``
-        and repeated by `Selection.assign`. A fitted preparation is used as it is.
+        and repeated by `Selection.assign`. A fitted preparation is used as it is. Or a transformer
+        or Pipeline of scikit-learn, which is fitted on the target unless it is fitted already. A
+        frame is passed to it as a frame, texts as a list. It is not part of the JSON text.
     method
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
         ``methods.Auto(effort="thorough")``. "auto" is "localsearch" for built-in metrics if

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from protobandit import InvalidInput
 from protobandit.rows import convert
 from protobandit.rows.convert import as_rows
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.rows import DenseRows, ObjectRows, SparseRows
 
 TABLE = [[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 2]]
@@ -20,7 +21,7 @@ NUMBERS = np.array(TABLE, dtype=np.float64)
 
 
 def rows_of(data, name="source", **options):
-    return as_rows(data, name=name, **options)
+    return as_rows(as_opened(data, name=name, **options), name=name, **options)
 
 
 def whole(rows):
@@ -277,18 +278,22 @@ TEXT = pd.DataFrame(
 )
 WRONG = {
     "none": (None, "source=None is not a set of rows"),
-    "text": ("rows", "source='rows' is not a set of rows"),
+    "text": ("rows", "source: rows does not exist"),
     "bytes": (b"rows", "is not a set of rows"),
     "number": (3, "source=3 is not a set of rows"),
     "numpy number": (np.float32(3), "is not a set of rows"),
     "complex": (3j, "is not a set of rows"),
-    "dict": ({"a": [1]}, "is not a set of rows"),
+    "dict": ({"a": [1]}, "is not a set of rows. Pass pandas.DataFrame(source)."),
+    "batches": (pa.table({"a": [1]}).to_reader(), "Pass source.read_all(), or Stream(source)"),
     "set": ({1, 2}, "source is a set, which"),
-    "generator": ((row for row in TABLE), "source is a generator, which"),
+    "generator": (
+        (row for row in TABLE),
+        "Pass list(source), or Stream(source)",
+    ),
     "0-D": (np.array(3.0), "0 dimension(s)"),
     "1-D": (NUMBERS[0], "reshape(-1, 1)"),
     "flat list": ([1, 2, 3], "reshape(-1, 1)"),
-    "series": (pd.Series([1, 2]), "reshape(-1, 1)"),
+    "series": (pd.Series([1, 2]), "source is a pandas Series of numbers, with 1 dimension"),
     "3-D": (np.ones((2, 3, 4)), "reshape(len(X), -1)"),
     "complex array": (NUMBERS + 1j, "complex"),
     "complex sparse": (sp.csr_array(NUMBERS + 1j), "complex128"),
@@ -298,7 +303,9 @@ WRONG = {
     "texts": (["a", "b"], "first value 'a'"),
     "numbers as text": (np.array([["1", 2.0]], dtype=object), "does not hold numbers"),
     "dates": (np.zeros((2, 2), dtype="M8[s]"), "does not hold numbers"),
-    "dicts": ([{"a": 1}, {"a": 2}], "does not hold numbers"),
+    "dicts of lists": ([{"a": {1}}, {"a": 2}], "'a' (struct<set: null>)"),
+    "dicts and others": ([{"a": 1}, 2], "does not hold numbers"),
+    "empty dicts": ([{}, {}], "list of empty dicts"),
     "ragged": ([[1, 2], [3]], "rows of different lengths (1 to 2)"),
     "ragged pictures": ([np.ones((2, 2)), np.ones((2, 3))], "does not hold numbers"),
     "no rows": (np.empty((0, 3)), "source has 0 rows"),
@@ -306,12 +313,12 @@ WRONG = {
     "empty frame": (pd.DataFrame({"a": np.array([])}), "source has 0 rows"),
     "no sparse rows": (sp.csr_array((0, 3)), "source has 0 rows"),
     "no columns": (np.empty((3, 0)), "no columns"),
-    "no pandas columns": (pd.DataFrame(index=[1, 2]), "no columns"),
+    "no pandas columns": (pd.DataFrame(index=[1, 2]), "0 columns"),
     "no sparse columns": (sp.csr_array((3, 0)), "(3, 0)"),
-    "pandas texts": (TEXT, "not numbers: 'name', 'when'"),
+    "pandas texts": (TEXT, "not numbers: 'when' (timestamp["),
     "pandas category": (pd.DataFrame({"a": pd.Categorical([1, 2])}), "'a'"),
-    "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name'"),
-    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'7', … (9 in all)"),
+    "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name' ("),
+    "many text columns": (pd.DataFrame([list("abcdefghi")]), ", … (9 in all)"),
 }
 
 

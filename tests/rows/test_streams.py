@@ -48,7 +48,7 @@ def select(stream, source=SOURCE, **options):
 
 
 def read(batches, n_rows, n_fresh, **options):
-    given = {"takes_objects": False, "is_prepared": False, **options}
+    given = {"takes_objects": False, **options}
     return take_stream_rows(StreamReader(Stream(batches), **given), n_rows, n_fresh)
 
 
@@ -276,18 +276,18 @@ def test_batches_of_texts():
     assert chosen.indices.tolist() == [0]
 
 
-@pytest.mark.parametrize("is_prepared", [False, True])
-def test_batches_may_be_files(tmp_path, is_prepared):
+@pytest.mark.parametrize("preparation", [None, pb.Preparation()])
+def test_batches_may_be_files(tmp_path, preparation):
     paths = [tmp_path / f"{at}.npy" for at in range(3)]
     for path, rows in zip(paths, cut(ROWS), strict=True):
         np.save(path, rows)
-    found = read(paths, 5, 4, is_prepared=is_prepared)
-    rows = found.rows.numbers if is_prepared else found.rows
+    found = read(paths, 5, 4, preparation=preparation)
+    rows = found.rows.numbers if preparation else found.rows
     np.testing.assert_array_equal(rows, ROWS[:5])
 
 
 def test_batches_to_be_prepared_stay_columns():
-    found = read(cut(FRAME), 5, 4, is_prepared=True)
+    found = read(cut(FRAME), 5, 4, preparation=pb.Preparation())
     assert isinstance(found.rows, Columns)
     assert found.rows.numbers.ravel().tolist() == [0, 1, 2, 3, 4]
     assert found.fresh.categories["b"].tolist() == list("zxyz")
@@ -353,7 +353,7 @@ def test_the_error_names_a_batch_of_another_kind(batches, expected):
 
 def test_the_error_names_a_prepared_batch_with_other_columns():
     with pytest.raises(pb.InvalidInput, match="batch 1 of the stream holds the columns"):
-        read([FRAME, FRAME[["a"]]], 100, 10, is_prepared=True)
+        read([FRAME, FRAME[["a"]]], 100, 10, preparation=pb.Preparation())
 
 
 def test_a_batch_may_be_written_to_the_memory_of_the_last():
@@ -381,7 +381,7 @@ def test_errors_of_the_iterator_propagate():
 
 
 def opened(batches, n_first):
-    reader = StreamReader(Stream(batches), takes_objects=False, is_prepared=False)
+    reader = StreamReader(Stream(batches), takes_objects=False)
     first = reader.read(n_first)
     return OpenStream(reader, first, lambda rows: as_rows(rows, name="target"))
 

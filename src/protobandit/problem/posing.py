@@ -10,7 +10,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.metrics.default_metric import chosen_metric, takes_objects
+from protobandit.metrics.metrics import Metric
 from protobandit.problem.constraints import as_feasibility
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
@@ -19,9 +20,15 @@ from protobandit.problem.ranges import in_range
 from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
-from protobandit.rows.files.opening import open_if_path
-from protobandit.rows.frames import as_numbers
-from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prepare_sides
+from protobandit.rows.files.opening import as_opened
+from protobandit.rows.object_arrays import as_numbers
+from protobandit.rows.preparation.prepared_rows import (
+    Sides,
+    prepare_rows,
+    prepare_sides,
+    transform_sides,
+)
+from protobandit.rows.preparation.transformer import is_transformer
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
 
@@ -44,13 +51,13 @@ def pose(
     *,
     k: Any,
     weights: Any = None,
-    metric: Any = "euclidean",
+    metric: Any = None,
     constraints: Any = None,
     until: Any = None,
     preparation: Any = None,
 ) -> Problem:
     """Check the arguments that the user passed and return the `Problem`."""
-    chosen = as_metric(metric)
+    takes_any = takes_objects(metric)
     stream = target if isinstance(target, StreamRows) else None
     if stream is not None:
         target = stream.rows
@@ -63,13 +70,26 @@ def pose(
             "target is a Stream, which only select() supports, without by= and without weights. "
             "Pass the rows of the stream instead."
         )
-    is_same, is_prepared = target is None or target is source, preparation is not None
-    source = open_if_path(source, name="source", has_categories=is_prepared)
-    target = source if is_same else open_if_path(target, name="target", has_categories=is_prepared)
+    is_same = target is None or target is source
+    sides: Sides | None = None
+    if is_transformer(preparation):
+        done = transform_sides(source, None if is_same else target, preparation)
+        sides, source, target = done, done.source, done.target
+    else:
+        opening = {"preparation": preparation, "takes_objects": takes_any}
+        source = as_opened(source, name="source", **opening)
+        if not is_same:
+            like = None if preparation is not None else names_of(source)
+            target = as_opened(target, name="target", like=like, **opening)
+    target, chosen = source if is_same else target, chosen_metric(metric, source, preparation)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
-    sides, columns = _prepared_sides(source, target, preparation, chosen), None
+    columns = None
+    _require_preparable(preparation, chosen)
+    if sides is None and preparation is not None:
+        sides = prepare_sides(source, target, preparation)
+        _require_gower(sides, chosen)
     if sides is not None:
         source, target = sides.source, sides.target
         remarks.append(sides.remark)
@@ -122,31 +142,30 @@ def _stream_fields(
     }
 
 
-def _prepared_sides(source: Any, target: Any, preparation: Any, metric: Metric) -> Sides | None:
-    if preparation is None:
-        return None
-    if metric.name == "precomputed":
+def _require_preparable(preparation: Any, metric: Metric) -> None:
+    if preparation is not None and metric.name == "precomputed":
         raise InvalidInput(
             "preparation is given with metric='precomputed', but a matrix has no rows to prepare. "
             "Leave preparation out, or pass the rows and another metric."
         )
-    sides = prepare_sides(source, target, preparation)
+
+
+def _require_gower(sides: Sides, metric: Metric) -> None:
     if sides.preparation.is_gower and metric.name != "manhattan":
         raise InvalidInput(
             f"categories='gower' requires metric='manhattan', which then is Gower's distance, but "
             f"metric={metric.name!r}. Pass metric='manhattan', or use categories='one-hot'."
         )
-    return sides
 
 
 def _sides(source: Any, target: Any, metric: Metric) -> tuple[Rows, Rows]:
-    takes_objects = "objects" in metric.kinds
-    sources = as_rows(source, name="source", takes_objects=takes_objects)
+    takes_any = "objects" in metric.kinds
+    sources = as_rows(source, name="source", takes_objects=takes_any)
     if target is None or target is source:
         targets = sources
     else:
-        targets = as_rows(target, name="target", takes_objects=takes_objects)
-    if takes_objects and targets.kind != sources.kind:
+        targets = as_rows(target, name="target", takes_objects=takes_any)
+    if takes_any and targets.kind != sources.kind:
         sources, targets = _as_objects(sources, source), _as_objects(targets, target)
     for rows in (sources, targets):
         if rows.kind not in metric.kinds:

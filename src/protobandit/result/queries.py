@@ -11,15 +11,17 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_integer, is_missing, weights_or_ones
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.labels import numbered
+from protobandit.metrics.default_metric import takes_objects
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
-from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
+from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.rows.rows import Rows, is_sparse
 from protobandit.rows.sparse_format import checked_csr
 
@@ -414,7 +416,7 @@ class Queries(SelectionRecord):
         if metric.name != "precomputed":
             source, target = self.prototypes, self._prepared(rows)
             if isinstance(source, list):
-                source, target = _as_objects(source), _as_objects(rows)
+                source, target = _as_objects(source), _as_objects(target)
             problem = pose(source, target, k=1, metric=metric, weights=weights)
             return problem, np.arange(self.k)
         problem = pose(rows, k=1, metric=metric, weights=weights)
@@ -431,7 +433,15 @@ class Queries(SelectionRecord):
         if self.problem is not None and rows is self.problem.target:
             return rows
         fitted = self.preparation
-        opened = open_if_path(rows, name="rows", has_categories=fitted is not None)
+        if isinstance(fitted, FittedTransformer):
+            return fitted.rows(rows, name="rows")
+        opened = as_opened(
+            rows,
+            name="rows",
+            preparation=fitted,
+            like=self.columns,
+            takes_objects=takes_objects(self.metric),
+        )
         if fitted is None:
             return matched(opened, self.columns, name="rows", allows_more=True)
         return prepare_rows(fitted, opened, name="rows")

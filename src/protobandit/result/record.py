@@ -17,6 +17,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.problem.reference import Reference
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.transformer import FittedTransformer
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -47,7 +48,7 @@ class SelectionRecord:
     curve: Doubles | None = None
     spent: float | None = None
     prototype_labels: Any = None
-    preparation: FittedPreparation | None = None
+    preparation: FittedPreparation | FittedTransformer | None = None
     columns: tuple[str, ...] | None = None
     warnings: tuple[RunWarning, ...] = ()
     pulls: int = 0

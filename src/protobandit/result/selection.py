@@ -27,6 +27,7 @@ from protobandit.result.plots import Plots
 from protobandit.result.python_report import compared_columns, python_report
 from protobandit.result.table import as_frame, prototype_columns
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
@@ -149,7 +150,7 @@ class Selection(Plots):
             curve=result.curve,
             spent=problem.feasibility.paid(result.indices),
             prototype_labels=result.labels,
-            preparation=cast("FittedPreparation | None", problem.preparation),
+            preparation=cast("FittedPreparation | FittedTransformer | None", problem.preparation),
             columns=problem.columns,
             passes=result.passes,
             certification=certification,
@@ -723,7 +724,7 @@ class Selection(Plots):
         return serialization.dump(self)
 
     @staticmethod
-    def from_json(text: str, *, metric: Any = None) -> Selection:
+    def from_json(text: str, *, metric: Any = None, preparation: Any = None) -> Selection:
         """Return the selection that `to_json` wrote.
 
         Parameters
@@ -732,8 +733,11 @@ class Selection(Plots):
             The JSON text.
         metric
             The metric, if the selection was made with a callable and `assign` is needed.
+        preparation
+            The fitted transformer, if the selection was made with one of scikit-learn and `assign`
+            is needed: ``selection.preparation.transformer``, which joblib can save.
         """
-        return serialization.load(text, Selection, metric=metric)
+        return serialization.load(text, Selection, metric=metric, preparation=preparation)
 
     def __repr__(self) -> str:
         error = f" ± {self.cost_error:.2g}" if self.cost_error else ""

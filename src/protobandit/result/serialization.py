@@ -21,6 +21,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.reference import Reference
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.rows.sparse_format import checked_csr
 from protobandit.run.outcome import Step
 
@@ -59,7 +60,7 @@ def dump(selection: Any) -> str:
         "warnings": [_dump_warning(warning) for warning in selection.warnings],
         "steps": [{**asdict(step), "gain": _null_for_nan(step.gain)} for step in selection.steps],
         "prototypes": _dump_rows(selection.prototypes),
-        "preparation": _optional(FittedPreparation.to_document, selection.preparation),
+        "preparation": _optional(lambda each: each.to_document(), selection.preparation),
         "columns": selection.columns,
         "fingerprints": dict(selection.fingerprints),
         "curve": selection.curve,
@@ -76,11 +77,13 @@ def dump(selection: Any) -> str:
         ) from None
 
 
-def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loaded:
+def load(
+    text: str, kind: Callable[..., Loaded], *, metric: Any = None, preparation: Any = None
+) -> Loaded:
     """Return the `Selection` that ``text`` contains, without its problem.
 
     ``kind`` is `Selection`, which imports this module. A selection made with a callable needs its
-    ``metric``.
+    ``metric``, and one made with a transformer its ``preparation``.
     """
     document = _parse(text)
     try:
@@ -104,7 +107,7 @@ def load(text: str, kind: Callable[..., Loaded], *, metric: Any = None) -> Loade
             parameters=dict(document["parameters"]),
             metric=_load_metric(document["metric"], metric),
             prototypes=_load_rows(document["prototypes"]),
-            preparation=_optional(FittedPreparation.from_document, document.get("preparation")),
+            preparation=_load_preparation(document.get("preparation"), preparation),
             columns=_optional(_load_columns, document.get("columns")),
             fingerprints=_load_fingerprints(document["fingerprints"]),
             curve=_optional(_doubles, document.get("curve")),
@@ -237,6 +240,18 @@ def _load_metric(stored: dict[str, Any], passed: Any) -> Metric | str:
             f"other parameters. Omit metric."
         )
     return measure
+
+
+def _load_preparation(stored: Any, passed: Any) -> FittedPreparation | FittedTransformer | None:
+    if isinstance(stored, dict) and "transformer" in stored:
+        loaded = FittedTransformer.from_document(stored)
+        return loaded if passed is None else loaded.with_transformer(passed)
+    if passed is not None:
+        raise InvalidInput(
+            f"preparation={passed!r:.60} is given, but the selection was not made with a "
+            f"transformer. Omit preparation."
+        )
+    return _optional(FittedPreparation.from_document, stored)  # type: ignore[no-any-return]
 
 
 def _dump_rows(rows: Any) -> dict[str, Any]:

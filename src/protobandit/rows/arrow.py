@@ -6,6 +6,7 @@ most of a second. Numbers are therefore read from the buffers.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ def arrow() -> Any:
         import pyarrow
     except ImportError:
         raise NotAvailable(
-            "CSV, JSON, Parquet and Arrow files need pyarrow, which is not installed. Run pip "
-            "install 'protobandit[files]', or pass a .npy file."
+            "Tables need pyarrow, which cannot be imported. Install protobandit again with its "
+            "dependencies, or pass a .npy file."
         ) from None
     return pyarrow
 
@@ -32,6 +33,7 @@ def arrow() -> Any:
 # -- types ----------------------------------------------------------------------------------------
 
 
+@cache
 def kind_of(dtype: Any) -> str:
     """Return the kind of a column: "number", "vector" (of numbers), "text" or "other"."""
     if _is_any(dtype, _NUMBERS):
@@ -46,6 +48,7 @@ def is_vector(dtype: Any) -> bool:
     return _is_any(dtype, ("fixed_size_list", "list", "large_list"))
 
 
+@cache
 def number_type(dtype: Any) -> np.dtype[Any]:
     """Return the NumPy type of a column of numbers or of vectors."""
     types = arrow().types

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.columns import Columns, are_names
+from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
-from protobandit.rows.frames import is_from
 from protobandit.rows.memory_maps import is_mapped
 from protobandit.rows.messages import shortened
+from protobandit.rows.rows import is_sparse
 
 
 def names_of(data: Any) -> tuple[str, ...] | None:
@@ -21,41 +21,22 @@ def names_of(data: Any) -> tuple[str, ...] | None:
         return data.features if data.has_names else None
     if isinstance(data, Columns):
         return data.names if data.is_named else None
-    if is_from("pyarrow", data, "Table"):
-        names = data.column_names
-    elif is_from("pandas", data, "DataFrame") or is_from("polars", data, "DataFrame"):
-        names = list(map(str, data.columns))
-    else:
-        return None
-    return tuple(names) if are_names(names) else None
+    return None
 
 
-def matched(
-    data: Any,
-    names: tuple[str, ...] | None,
-    *,
-    name: str,
-    other: str = "source",
-    allows_more: bool = False,
-) -> Any:
-    """Return rows with their columns in the order of ``names``, the columns of ``other`` rows.
-
-    With ``allows_more``, other columns are left out.
-    """
+def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str = "source") -> Any:
+    """Return the columns ``names``, those of ``other`` rows, in their order; others are ignored."""
     own = names_of(data)
     if names is None or own is None or own == names or isinstance(data, Columns):
         return data
-    if set(own) != set(names) and not (allows_more and set(names) < set(own)):
+    if not set(names) <= set(own):
         raise InvalidInput(
             f"{name} has other columns than {other}: {_difference(own, names)}. Pass the same "
             f"columns, in any order. Columns of arrays are matched by position."
         )
     order = [own.index(column) for column in names]
-    if is_from("pandas", data, "DataFrame"):
-        return data.iloc[:, order]
-    if not isinstance(data, Opened):
-        return data.select([own[at] for at in order])
-    if is_mapped(data.rows) or not isinstance(data.rows, np.ndarray):
+    is_held = isinstance(data.rows, np.ndarray) and not is_mapped(data.rows)
+    if not (is_held or is_sparse(data.rows)):
         raise InvalidInput(
             f"{name} has the columns of {other} in another order and is too large to be reordered "
             f"in memory. Open it with data.open_rows(path, columns={list(names)})."

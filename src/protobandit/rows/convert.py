@@ -1,11 +1,12 @@
-"""Convert arrays, frames, sparse matrices, lists and opened files to `Rows`.
+"""Convert arrays, sparse matrices, lists and opened files or frames to `Rows`.
 
-Paths are opened earlier, by `protobandit.rows.files.opening.open_if_path`.
+Files, frames and containers of other libraries are opened earlier, by
+`protobandit.rows.files.opening.as_opened`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from numbers import Number
@@ -19,9 +20,9 @@ from protobandit.foundation.slices import cuts
 from protobandit.rows.column_names import names_of
 from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.opened import Opened
-from protobandit.rows.frames import as_numbers, frame_array, is_from
 from protobandit.rows.magnitudes import is_ordinary, largest_of
 from protobandit.rows.memory_maps import Joined, gather, is_mapped
+from protobandit.rows.object_arrays import as_numbers
 from protobandit.rows.rows import (
     DenseRows,
     ObjectRows,
@@ -37,13 +38,13 @@ SomeRows = TypeVar("SomeRows", bound=Rows)
 _MOST_CELLS_SCANNED = 10**8
 _SCAN_CELLS = 1 << 22
 _HELP = (
-    "Pass a 2-D array, a pandas or polars DataFrame, a SciPy sparse matrix, a list of rows, or the "
-    "path of a file of rows."
+    "Pass a 2-D array, a DataFrame, a SciPy sparse matrix, a list of rows or of dicts, or the path "
+    "of a file of rows."
 )
 
 
 def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
-    """Return ``data`` as `Rows`; paths are already opened, and ``name`` is for errors.
+    """Return ``data`` as `Rows`; paths and frames are already opened, and ``name`` is for errors.
 
     ``takes_objects`` is whether the metric is a function of the user, so that rows need not be
     numbers.
@@ -54,10 +55,11 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     if isinstance(data, Opened):
         data = data.rows
     if data is None or isinstance(data, (str, bytes, dict, Number, Path)):
-        raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {_HELP}")
+        instead = f"Pass pandas.DataFrame({name})." if isinstance(data, dict) and data else _HELP
+        raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {instead}")
     if is_sparse(data):
         return _not_empty(sparse_rows(data, name=name), name)
-    array = _as_array(data, name, takes_objects)
+    array = _as_array(data, name)
     if array.ndim == 2 and not takes_objects:
         array = as_numbers(array)
     if array.ndim == 2 and array.dtype.kind in "fiub":
@@ -71,23 +73,25 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     raise InvalidInput(_not_numbers(array, name))
 
 
-def _as_array(data: Any, name: str, takes_objects: bool) -> Any:
-    if is_from("numpy.ma", data, "MaskedArray") and data.dtype.kind in "fiub":
-        return np.asarray(data.astype(np.float64).filled(np.nan) if data.mask.any() else data)
+def _as_array(data: Any, name: str) -> Any:
+    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
+        masked: Any = data.astype(np.float64) if data.mask.any() else data
+        return np.asarray(masked.filled(np.nan) if data.mask.any() else data)
     if isinstance(data, (np.ndarray, Joined)):
         return data
-    frame = frame_array(data, name=name, takes_objects=takes_objects)
-    if frame is not None:
-        return frame
-    if hasattr(data, "to_numpy"):
-        return np.asarray(data.to_numpy())
+    if isinstance(data, Columns):
+        return data.to_numpy()
     if isinstance(data, memoryview):
         return np.asarray(data)
     if isinstance(data, Sequence):
         return _from_list(list(data))
     if hasattr(data, "__array__"):
         return np.asarray(data)
-    raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {_HELP}")
+    instead = _HELP
+    if isinstance(data, Iterator):
+        reads_all = f"{name}.read_all()" if hasattr(data, "read_all") else f"list({name})"
+        instead = f"Pass {reads_all}, or Stream({name}) as the target."
+    raise InvalidInput(f"{name} is a {type(data).__name__}, which is not a set of rows. {instead}")
 
 
 def _from_list(rows: list[Any]) -> np.ndarray[Any, Any]:

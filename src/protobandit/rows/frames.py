@@ -1,245 +1,267 @@
-"""DataFrames of pandas and polars and tables of pyarrow, as arrays or as `Columns`.
+"""DataFrames, Series, Arrow tables and lists of dicts as rows.
 
-The libraries are never imported here: a frame of a library exists only if the library is loaded.
+narwhals reads columns of any library as Arrow columns. From there on they are read by the code that
+reads files, so that a frame gives the rows that its Parquet file gives. Frames of integers and
+floats give their array, which is not copied if they have one type.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from protobandit.foundation.checks import is_missing
-from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import as_floats, kind_of, number_type
-from protobandit.rows.columns import Columns, require_distinct, text_of
-from protobandit.rows.messages import shortened
-from protobandit.rows.rows import working_dtype
-
-_HELP = "Pass a 2-D array, a pandas or polars DataFrame, a pyarrow Table, or Columns."
-
-Values = np.ndarray[Any, Any]
-# read(is_category) returns floats, or texts as objects, or the name of a type that is neither.
-ReadColumn = Callable[[bool], "Values | str"]
+from protobandit.foundation.errors import InvalidInput, NotAvailable
+from protobandit.rows.arrow import arrow, kind_of
+from protobandit.rows.columns import require_distinct
+from protobandit.rows.files.tables import Batches, FileTable, Piece, held_table
+from protobandit.rows.messages import reason_of
+from protobandit.rows.object_arrays import numbers_or_texts
 
 
-def is_from(library: str, value: Any, type_name: str) -> bool:
-    """Return whether ``value`` is of a type of a library, without importing the library."""
-    kind = getattr(sys.modules.get(library), type_name, None)
-    return kind is not None and isinstance(value, kind)
+def is_frame(data: Any) -> bool:
+    """Return whether ``data`` is a frame, a Series, an Arrow table or a list of dicts."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(row, Mapping) for row in data)
+    import narwhals as nw
+
+    found = nw.from_native(_renamed(data)[0], pass_through=True, allow_series=True)
+    return isinstance(found, (nw.DataFrame, nw.LazyFrame, nw.Series))
 
 
-def as_numbers(array: Values) -> Values:
-    """Return objects that are all numbers as floats (None as NaN); else return the array as is."""
-    if array.dtype.kind != "O" or any(isinstance(value, (str, bytes)) for value in array.flat):
-        return array
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return array
+def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> FileTable | list[Any]:
+    """Return a frame as a table; ``shown`` and ``name`` are as in `ReadRequest`.
 
-
-# -- frames as arrays -----------------------------------------------------------------------------
-
-
-def frame_array(data: Any, *, name: str, takes_objects: bool) -> Values | None:
-    """Return a DataFrame as an array of numbers, or None if ``data`` is not a DataFrame.
-
-    A frame with other columns than numbers becomes an array of tuples if ``takes_objects``.
+    If ``takes_objects``, rows of other things than numbers are returned as a list of tuples, and a
+    Series or a list of dicts as a list.
     """
-    if is_from("pandas", data, "DataFrame"):
-        return _pandas_array(data, name, takes_objects)
-    if is_from("polars", data, "DataFrame"):
-        return _polars_array(data, name, takes_objects)
-    return None
+    import narwhals as nw
+
+    if isinstance(data, (list, tuple)):
+        if takes_objects:
+            return list(data)
+        return column_table(_of_dicts(data, name), shown=shown, name=name)
+    frame, names = _read(data, name)
+    if isinstance(frame, nw.Series):
+        return frame.to_list() if takes_objects else _series_table(frame, shown, name)
+    if 0 in frame.shape:
+        what = "rows" if frame.shape[0] == 0 else "columns"
+        raise InvalidInput(f"{name} has 0 {what}. Pass at least one.")
+    array = _one_array(frame)
+    columns = [] if array is not None else [_arrow_column(each) for each in frame.iter_columns()]
+    has_others = any(kind_of(column.type) != "number" for column in columns)
+    if takes_objects and has_others:
+        return list(frame.iter_rows())
+    if has_others:
+        require_distinct(names, name)
+    elif len(set(names)) < len(names):  # numbers can be matched by position
+        names = [str(at) for at in range(len(names))]
+    if array is not None:
+        return _array_table(array, frame, names, shown)
+    return column_table(dict(zip(names, columns, strict=True)), shown=shown, name=name)
 
 
-def _pandas_array(frame: Any, name: str, takes_objects: bool) -> Values:
-    types = list(frame.dtypes)
-    columns = zip(frame.columns, types, strict=True)
-    wrong = [str(column) for column, t in columns if getattr(t, "kind", "O") not in "fiub"]
-    if wrong and takes_objects:
-        return np.fromiter(frame.itertuples(index=False, name=None), object, len(frame))
-    if wrong:
-        raise InvalidInput(_not_numbers(name, wrong))
-    if all(isinstance(t, np.dtype) for t in types):
-        return np.asarray(frame.to_numpy(dtype=np.result_type(np.bool_, *types)))
-    wide = np.result_type(*(working_dtype(_numpy_dtype(t)) for t in types))
-    return np.asarray(frame.to_numpy(dtype=wide, na_value=np.nan))
+def _read(data: Any, name: str) -> tuple[Any, list[str]]:
+    """Return a frame or Series of narwhals, in memory, and the names of the columns."""
+    import narwhals as nw
+
+    renamed, names = _renamed(data)
+    frame = nw.from_native(renamed, allow_series=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = _collected(frame, name)
+    if isinstance(frame, nw.Series):
+        return frame, []
+    return frame, list(map(str, frame.columns if names is None else names))
 
 
-def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    is_plain = isinstance(dtype, np.dtype)
-    return np.dtype(dtype if is_plain else getattr(dtype, "numpy_dtype", np.float64))
+def _renamed(data: Any) -> tuple[Any, Any]:
+    """Return a frame as narwhals accepts it, and the names that were replaced by positions."""
+    import narwhals as nw
+
+    data = nw.to_native(data, pass_through=True)
+    if type(data).__module__ == "pyarrow.lib":  # narwhals knows tables and chunked arrays only
+        pa = arrow()
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if isinstance(data, pa.Array):
+            data = pa.chunked_array([data])
+        names = data.column_names if isinstance(data, pa.Table) else []
+        if len(set(names)) < len(names):
+            return data.rename_columns([str(at) for at in range(len(names))]), names
+    elif nw.dependencies.is_pandas_like_dataframe(data) and not data.columns.is_unique:
+        return data.set_axis(range(data.shape[1]), axis="columns"), data.columns
+    return data, None
 
 
-def _polars_array(frame: Any, name: str, takes_objects: bool) -> Values:
-    wrong = [c for c, t in frame.schema.items() if not (t.is_numeric() or str(t) == "Boolean")]
-    if wrong and takes_objects:
-        return np.fromiter(frame.iter_rows(), object, len(frame))
-    if wrong:
-        raise InvalidInput(_not_numbers(name, wrong))
-    return as_numbers(np.asarray(frame.to_numpy()))
+def _collected(frame: Any, name: str) -> Any:
+    """Return a lazy frame in memory, if its library works in this process."""
+    if not (frame.implementation.is_polars() or frame.implementation.is_duckdb()):
+        raise InvalidInput(
+            f"{name} is a lazy frame of {frame.implementation.value}, which is not read into "
+            f"memory here. Pass it, or a sample of it, as a pandas or polars DataFrame."
+        )
+    try:
+        return frame.collect()
+    except Exception as error:  # whatever the user's query raises
+        raise InvalidInput(
+            f"{name} is a lazy frame that cannot be collected: {reason_of(error)}. Correct the "
+            f"query."
+        ) from None
 
 
-def _not_numbers(name: str, wrong: list[str]) -> str:
-    return (
-        f"{name} has column(s) that are not numbers: {shortened(map(repr, wrong))}. "
-        f"Select the numeric columns or encode the others first."
-    )
+# -- for scikit-learn -----------------------------------------------------------------------------
 
 
-# -- frames as columns ----------------------------------------------------------------------------
+def native_frame(data: Any, *, name: str) -> Any:
+    """Return a frame as one of pandas or polars, which scikit-learn reads; a Series as a list."""
+    import narwhals as nw
+
+    if isinstance(data, (list, tuple)):
+        return frame_of(_of_dicts(data, name))
+    frame, names = _read(data, name)
+    if isinstance(frame, nw.Series):
+        return frame.to_list()
+    if frame.implementation.is_pyarrow():
+        require_distinct(names, name)
+        return frame_of({each: frame.get_column(each).to_arrow() for each in frame.columns})
+    return frame.to_native()
 
 
-def as_columns(
-    data: Any,
+def frame_of(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a frame of pandas, or of polars if that is not installed."""
+    import narwhals as nw
+
+    backend: Any = "pandas" if find_spec("pandas") is not None else "polars"
+    try:
+        return nw.from_dict(dict(columns), backend=backend).to_native()
+    except ImportError:
+        raise NotAvailable(
+            "A transformer needs pandas or polars to read named columns. Run pip install "
+            "'protobandit[pandas]', or pass an array."
+        ) from None
+
+
+# -- frames of numbers ----------------------------------------------------------------------------
+
+
+def _one_array(frame: Any) -> np.ndarray[Any, Any] | None:
+    """Return a frame of integers and floats as an array, else None."""
+    is_numeric = all(dtype.is_integer() or dtype.is_float() for dtype in frame.schema.values())
+    if not is_numeric or frame.implementation.is_pyarrow():  # whose conversion imports pandas
+        return None
+    try:
+        array = np.asarray(frame.to_numpy())
+    except Exception:  # of the library: a type that NumPy does not have, such as Int128
+        return None
+    return array if array.dtype.kind in "fiu" else None
+
+
+def _array_table(array: Any, frame: Any, names: Sequence[str], shown: str) -> FileTable:
+    """Return a frame whose numbers are in one array; its columns are read when they are needed."""
+    pa = arrow()
+    keys = dict(zip(names, frame.columns, strict=True))
+
+    def read(columns: list[str], batch_rows: int) -> Batches:
+        cells = [_arrow_column(frame.get_column(keys[name])) for name in columns]
+        yield from pa.table(cells, columns).to_batches(batch_rows)
+
+    types = [getattr(pa, str(dtype).lower())() for dtype in frame.schema.values()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    return _held_table(schema, len(array), read, shown, array=array)
+
+
+# -- other frames ---------------------------------------------------------------------------------
+
+
+def _series_table(series: Any, shown: str, name: str) -> FileTable:
+    if len(series) == 0:
+        raise InvalidInput(f"{name} has 0 rows. Pass at least one.")
+    column = _arrow_column(series)
+    if kind_of(column.type) == "number":
+        raise InvalidInput(
+            f"{name} is a {shown} of numbers, with 1 dimension and shape ({len(series)},). Pass "
+            f"2-D rows: a frame with this column, for example {name}.to_frame()."
+        )
+    own = "values" if series.name in (None, "") else str(series.name)
+    return column_table({own: column}, shown=shown, name=name, form="series")
+
+
+def _of_dicts(rows: Sequence[Mapping[Any, Any]], name: str) -> dict[str, Any]:
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    require_distinct([str(key) for key in keys], name)
+    if not keys:
+        raise InvalidInput(f"{name} is a list of empty dicts: no columns. Pass at least one.")
+    return {str(key): _arrow_items([row.get(key) for row in rows]) for key in keys}
+
+
+def column_table(
+    columns: Mapping[str, Any], *, shown: str, name: str, form: str = "frame"
+) -> FileTable:
+    """Return a table of columns: Arrow arrays, or NumPy arrays of one or two dimensions."""
+    cells = [_vectors(each) if isinstance(each, np.ndarray) else each for each in columns.values()]
+    table = arrow().table(cells, list(columns))
+    if table.num_rows == 0:
+        raise InvalidInput(f"{name} has 0 rows. Pass at least one.")
+    return _held_table(table.schema, table.num_rows, held_table(table), shown, form=form)
+
+
+def _held_table(
+    schema: Any,
+    n: int,
+    read: Callable[[list[str], int], Batches],
+    shown: str,
     *,
-    name: str = "rows",
-    categories: Collection[str] = (),
-    only: Collection[str] | None = None,
-) -> Columns:
-    """Return any table as `Columns`: a 2-D array, a pandas or polars DataFrame, a pyarrow Table.
-
-    `Columns` are returned unchanged. ``name`` is for errors. The columns ``categories`` are read as
-    categories whatever they hold; columns of texts always are. ``only`` names the columns to read;
-    by default, and if one of them is missing, all columns are read.
-    """
-    if isinstance(data, Columns):
-        return data
-    for (library, type_name), columns_of in _TABLES.items():
-        if is_from(library, data, type_name):
-            found = list(columns_of(data))
-            if only is not None and set(only) <= {column for column, _ in found}:
-                found = [(column, read) for column, read in found if column in only]
-            return _gathered(found, data.shape[0], name, categories)
-    array = _as_array(data, name)
-    if array.dtype.kind != "O" and not categories:
-        names = tuple(map(str, range(array.shape[1])))
-        return Columns(numbers=array, names=names, is_named=False)
-    objects = array.astype(object, copy=False).T
-    found = [(str(at), partial(_numbers_or_texts, column)) for at, column in enumerate(objects)]
-    return replace(_gathered(found, len(array), name, categories), is_named=False)
-
-
-def _pandas_columns(frame: Any) -> Iterator[tuple[str, ReadColumn]]:
-    for at, column in enumerate(frame.columns):
-        yield str(column), partial(_pandas_column, frame.iloc[:, at])
-
-
-def _pandas_column(values: Any, is_category: bool) -> Values | str:
-    dtype, kind = values.dtype, getattr(values.dtype, "kind", "O")
-    if kind in "fiub" and not is_category:
-        wide = working_dtype(_numpy_dtype(dtype))
-        return np.asarray(values.to_numpy(dtype=wide, na_value=np.nan))
-    if kind in "Mmc":
-        return str(dtype)
-    is_category |= type(dtype).__name__ == "CategoricalDtype"
-    items = np.array(values.astype(object), dtype=object)
-    items[np.asarray(values.isna(), dtype=bool)] = None
-    return _numbers_or_texts(items, is_category)
-
-
-def _polars_columns(frame: Any) -> Iterator[tuple[str, ReadColumn]]:
-    for column in frame.columns:
-        yield column, partial(_polars_column, frame.get_column(column))
-
-
-def _polars_column(values: Any, is_category: bool) -> Values | str:
-    kind = str(values.dtype.base_type())
-    is_numeric = values.dtype.is_numeric() or kind in ("Boolean", "Null")
-    if is_numeric and not is_category:
-        floats = as_numbers(np.asarray(values.to_numpy()))
-        return floats.astype(working_dtype(floats.dtype), copy=False)
-    if is_numeric or kind in ("String", "Categorical", "Enum", "Object"):
-        items = np.fromiter(values.to_list(), object, len(values))
-        return _numbers_or_texts(items, is_category or kind != "Object")
-    return str(values.dtype)
-
-
-def _arrow_columns(table: Any) -> Iterator[tuple[str, ReadColumn]]:
-    for at, column in enumerate(table.column_names):
-        yield column, partial(_arrow_column, table.column(at))
-
-
-def _arrow_column(values: Any, is_category: bool) -> Values | str:
-    kind = kind_of(values.type)
-    if kind == "number" and not is_category:
-        return as_floats(values, working_dtype(number_type(values.type)))
-    if kind in ("number", "text"):
-        return _numbers_or_texts(np.fromiter(values.to_pylist(), object, len(values)), True)
-    return str(values.type)
-
-
-# By library and type: a function that yields the name of each column and how to read it.
-_TABLES: dict[tuple[str, str], Callable[[Any], Iterator[tuple[str, ReadColumn]]]] = {
-    ("pandas", "DataFrame"): _pandas_columns,
-    ("polars", "DataFrame"): _polars_columns,
-    ("pyarrow", "Table"): _arrow_columns,
-    ("pyarrow", "RecordBatch"): _arrow_columns,
-}
-
-
-def _as_array(data: Any, name: str) -> Values:
-    if not (isinstance(data, (list, tuple)) or hasattr(data, "__array__")):
-        raise InvalidInput(f"{name} is a {type(data).__name__}, not a table of columns. {_HELP}")
-    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
-        masked: Any = data.astype(working_dtype(data.dtype))
-        data = masked.filled(np.nan)
-    try:
-        array = data if isinstance(data, np.ndarray) else np.asarray(data)
-        if array.dtype.kind in "US":  # NumPy turns a list of numbers and texts into texts
-            array = np.array(data, dtype=object)
-    except ValueError:
-        raise InvalidInput(f"{name} holds rows of different lengths. {_HELP}") from None
-    if array.ndim != 2 or array.dtype.kind not in "fiubO":
-        raise InvalidInput(
-            f"{name} has shape {array.shape} and type {array.dtype}. Pass 2-D rows of numbers, or "
-            f"of numbers and texts."
-        )
-    return array
-
-
-def _gathered(
-    found: list[tuple[str, ReadColumn]], n: int, name: str, categories: Collection[str]
-) -> Columns:
-    require_distinct([column for column, _ in found], name)
-    columns = {column: read(column in categories) for column, read in found}
-    wrong = [f"{column!r} ({kind})" for column, kind in columns.items() if isinstance(kind, str)]
-    if wrong:
-        raise InvalidInput(
-            f"{name} has column(s) that are neither numbers nor texts: {shortened(wrong)}. Omit "
-            f"them, or convert them first."
-        )
-    arrays = {c: values for c, values in columns.items() if not isinstance(values, str)}
-    numbers = {c: values for c, values in arrays.items() if values.dtype != object}
-    wide = np.result_type(*(v.dtype for v in numbers.values())) if numbers else np.dtype(np.float64)
-    table = np.empty((n, len(numbers)), dtype=wide)
-    for at, values in enumerate(numbers.values()):
-        table[:, at] = values
-    return Columns(
-        numbers=table,
-        names=tuple(numbers),
-        categories={c: values for c, values in arrays.items() if values.dtype == object},
+    form: str = "frame",
+    array: Any = None,
+) -> FileTable:
+    return FileTable(
+        form=form,
+        schema=schema,
+        pieces=(Piece(Path(shown), n, read),),
+        has_groups=False,
+        is_held=True,
+        array=array,
     )
 
 
-def _numbers_or_texts(items: Values, is_category: bool) -> Values | str:
-    """Return objects as floats if all are numbers, else as texts.
+# -- columns --------------------------------------------------------------------------------------
 
-    Returns the name of a type if an object is neither a number nor a text.
-    """
-    if not is_category:
-        numbers = as_numbers(items)
-        if numbers.dtype != object:
-            return numbers
-    texts = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):
-        if not (is_missing(item) or isinstance(item, (str, bool, int, float, np.generic))):
-            return type(item).__name__
-        texts[i] = text_of(item)
-    return texts
+
+def _arrow_column(series: Any) -> Any:
+    """Return a column of any library as an Arrow array."""
+    import narwhals as nw
+
+    if series.dtype == nw.Object:
+        return _arrow_items(series.to_list())
+    try:
+        return series.to_arrow()
+    except Exception:  # of the library: a type that Arrow does not have
+        return _arrow_items(series.to_list())
+
+
+def _vectors(array: np.ndarray[Any, Any]) -> Any:
+    """Return an array as an Arrow array; the rows of a 2-D array become vectors."""
+    pa = arrow()
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.ndim == 2 and array.shape[1] and array.dtype.kind in "fiub":
+        return pa.FixedSizeListArray.from_arrays(pa.array(native.ravel()), array.shape[1])
+    if array.ndim == 1 and array.dtype.kind in "fiubM":
+        return pa.array(native)
+    return _arrow_items(array.tolist())
+
+
+def _arrow_items(values: list[Any]) -> Any:
+    """Return values of any type as an Arrow array: as they are, or else as numbers or texts."""
+    pa = arrow()
+    found: Any = "set"
+    if not any(isinstance(value, (set, frozenset)) for value in values):  # Arrow would order them
+        try:
+            return pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            found = numbers_or_texts(np.fromiter(values, object, len(values)))
+    if isinstance(found, str):  # a type that no Arrow type stands for: only its name is kept
+        return pa.nulls(len(values), pa.struct([(found, pa.null())]))
+    return pa.array(found, from_pandas=True)

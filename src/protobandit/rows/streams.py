@@ -19,7 +19,7 @@ from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
-from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.preparation.tables import as_table
 from protobandit.rows.rows import Rows, is_sparse
 
@@ -119,8 +119,8 @@ class StreamReader:
         The stream, which is read from its first batch.
     takes_objects
         Whether rows need not be numbers.
-    is_prepared
-        Whether the rows will be prepared, so that batches are kept as `Columns`.
+    preparation
+        How the rows will be prepared, or None. Batches to be prepared are kept as `Columns`.
     columns
         The names of the columns of the source, in whose order the rows are read. If None, these
         are the names of the first batch that has names.
@@ -131,13 +131,13 @@ class StreamReader:
         stream: Stream,
         *,
         takes_objects: bool,
-        is_prepared: bool,
+        preparation: Any = None,
         columns: tuple[str, ...] | None = None,
     ) -> None:
         self.n_read = 0
         self._batches = enumerate(stream.batches())
         self._takes_objects = takes_objects
-        self._is_prepared = is_prepared
+        self._preparation = preparation
         self._columns, self._named = columns, "source"
         self._kind = ""  # of the first batch
         self._batch: Any = []  # the last one that was read, and the first row of it that was not
@@ -172,8 +172,14 @@ class StreamReader:
         return False
 
     def _rows(self, batch: Any, name: str) -> Any:
-        batch = open_if_path(batch, name=name, has_categories=self._is_prepared)
-        if self._is_prepared:
+        batch = as_opened(
+            batch,
+            name=name,
+            preparation=self._preparation,
+            like=self._columns,
+            takes_objects=self._takes_objects,
+        )
+        if self._preparation is not None:
             table = as_table(batch, name=name)
             if isinstance(table, Columns):  # and not a sparse matrix
                 return table

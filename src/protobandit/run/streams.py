@@ -6,14 +6,16 @@ from collections.abc import Sized
 from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.metrics.default_metric import chosen_metric, takes_objects
+from protobandit.metrics.metrics import Metric
 from protobandit.problem.constraints import as_feasibility
 from protobandit.problem.goals import as_goal
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
 from protobandit.rows.column_names import names_of
 from protobandit.rows.convert import as_rows
-from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.files.opening import as_opened
+from protobandit.rows.preparation.transformer import is_transformer
 from protobandit.rows.streams import (
     KEPT_ROWS,
     Stream,
@@ -48,17 +50,23 @@ def read_stream(
     Return the source too, opened if it was a path. Whatever can be refused is refused before
     anything is read: an iterator can be used once.
     """
-    measure = as_metric(metric)
     if weights is not None:
         raise InvalidInput(
             "weights are given for a Stream, whose rows all count alike. Leave weights out."
         )
+    if is_transformer(preparation):
+        raise InvalidInput(
+            "preparation is a transformer, which does not support a Stream. Pass "
+            "transformer.transform(source), a Stream of transformed batches, and no preparation."
+        )
+    source = as_opened(
+        source, name="source", preparation=preparation, takes_objects=takes_objects(metric)
+    )
+    measure, is_prepared = chosen_metric(metric, source, preparation), preparation is not None
     if measure.name == "precomputed":
         raise InvalidInput(
             "metric='precomputed' does not support a Stream as target. Pass another metric."
         )
-    is_prepared = preparation is not None
-    source = open_if_path(source, name="source", has_categories=is_prepared)
     n_source = _n_rows(source)
     feasibility, goal = as_feasibility(constraints, n_source), as_goal(k, until)
     needs = feasibility.needs if goal is None else feasibility.needs | {"until"}
@@ -67,7 +75,7 @@ def read_stream(
     reader = StreamReader(
         stream,
         takes_objects="objects" in measure.kinds,
-        is_prepared=is_prepared,
+        preparation=preparation,
         columns=None if is_prepared else names_of(source),
     )
     if stream.rows is None and chosen.draws_from_stream:

@@ -28,14 +28,16 @@ def run_process(
     encoding: str = "utf-8",
     stdout: Any = subprocess.PIPE,
     before: Callable[[], None] | None = None,
+    stdin: str | None = None,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
+    """Run the command line in a process of its own; ``stdin`` is its standard input."""
     return subprocess.run(
         [sys.executable, "-m", "protobandit", *arguments],
         cwd=cwd,
         env=environment(encoding, **more),
         encoding=encoding,
+        input=stdin,
         stdout=stdout,
         stderr=subprocess.PIPE,
         preexec_fn=before,

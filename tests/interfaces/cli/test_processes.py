@@ -352,3 +352,39 @@ def test_a_signal_writes_nothing_or_the_best_result_so_far(long, name):
     n_kept = len(outcome(long / "out")[0])
     assert 1 <= n_kept < 40
     assert "out.checkpoint" in file_names(long)
+
+
+# -- standard input -------------------------------------------------------------------------------
+
+
+def test_rows_from_standard_input(tmp_path):
+    content = "a,b\n1,2\n3,4\n9,9\n8,8\n"
+
+    def run(*arguments, given=content):
+        return run_process(*arguments, cwd=tmp_path, stdin=given)
+
+    done = run("select", "-", "-k", "2")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "rows.csv").write_text(content)
+    truth = run("select", "rows.csv", "-k", "2", "--out", "truth")
+    assert truth.returncode == 0
+    both = [
+        json.loads((tmp_path / folder / "selection.json").read_text())
+        for folder in ("rows-prototypes", "truth")
+    ]
+    assert both[0]["indices"] == both[1]["indices"]
+    assert both[0]["run"]["source"] == ["-"]
+    assigned = run("assign", "rows-prototypes", "-")
+    assert assigned.returncode == 0
+    assert len(assigned.stdout.splitlines()) == 5
+    again = run("report", "rows-prototypes")
+    assert again.returncode == 2
+    assert "made from standard input, which is not opened again" in only_line(again.stderr)
+    assert run("report", "rows-prototypes", "--source", "-").returncode == 0
+    for arguments, given, message in [
+        (("select", "-", "--target", "-", "-k", "2"), content, "standard input twice"),
+        (("select", "-", "-k", "2"), "", "standard input is empty"),
+    ]:
+        refused = run(*arguments, "--out", "other", given=given)
+        assert refused.returncode == 2
+        assert message in only_line(refused.stderr)

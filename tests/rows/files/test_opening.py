@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import protobandit as pb
 from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
-from protobandit.rows.files import table_rows
+from protobandit.rows.files import opening, table_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.memory_maps import Joined
 from rows.files import files
@@ -95,11 +95,12 @@ def test_select_opens_each_path_once(tmp_path, monkeypatch, preparation):
     np.save(target, files.NUMBERS[:20])
     paths = []
 
-    def counted(path, **options):
-        paths.append(path)
-        return open_rows(path, **options)
+    def counted(given, asked):
+        paths.extend(given)
+        return open_files(given, asked)
 
-    monkeypatch.setattr("protobandit.rows.files.opening.open_rows", counted)
+    open_files = opening._open_files
+    monkeypatch.setattr(opening, "_open_files", counted)
     chosen = pb.select(source, target, k=3, preparation=preparation)
     assert paths == [source, target]
     chosen.assign(target)
@@ -269,9 +270,9 @@ def test_one_text_per_line(tmp_path):
     assert found.rows == ["été", "", "c\u2028d", "last"]
     assert found.records([3, 0]) == {"text": ["last", "été"]}
     assert found.column("text").tolist() == found.rows
-    assert pb.select(path, k=2, metric="levenshtein").k == 2
+    assert pb.select(path, k=2).metric_name == "levenshtein"
     with pytest.raises(pb.InvalidInput, match="does not hold numbers"):
-        pb.select(path, k=2)
+        pb.select(path, k=2, metric="euclidean")
 
 
 # -- several files --------------------------------------------------------------------------------
@@ -318,7 +319,7 @@ def test_columns_of_several_files_may_be_in_any_order(tmp_path):
 def test_the_error_says_what_to_install(tmp_path, monkeypatch):
     path = files.write(tmp_path, "rows.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(pb.NotAvailable, match=r"protobandit\[files\]"):
+    with pytest.raises(pb.NotAvailable, match="Tables need pyarrow"):
         open_rows(path)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import os
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from protobandit import InvalidInput
 from protobandit.data import open_rows
 from protobandit.rows.files import text_tables
 from rows.files import files
@@ -165,6 +169,39 @@ def test_compressed_files_need_bounded_memory(tmp_path, name, line, printed):
     first, peak = done.stdout.splitlines()
     assert first.startswith(printed)
     assert float(peak) < 15
+
+
+COMPRESSORS = {
+    "rows.csv.gz": gzip.compress,
+    "rows.csv.bz2": bz2.compress,
+    "rows.csv.xz": lzma.compress,
+    "rows.csv.zst": lambda content: pa.compress(content, "zstd", asbytes=True),
+    "rows.tsv.bz2": lambda content: bz2.compress(content.replace(b",", b"\t")),
+}
+
+
+@pytest.mark.parametrize("most_held", [0, 1 << 20])
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_every_compression(tmp_path, monkeypatch, name, most_held):
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
+    path = tmp_path / name
+    path.write_bytes(COMPRESSORS[name](b"x,y,t\n1,2.5,a\n3,4,b\n"))
+    found = open_rows(path, without="t")
+    assert found.rows.tolist() == [[1, 2.5], [3, 4]]
+    assert found.column("t").tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("most_held", [0, 1 << 20])
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_compressed_files_that_were_cut(tmp_path, monkeypatch, name, most_held):
+    monkeypatch.setattr(text_tables, "_MOST_HELD", most_held)
+    rows = "".join(f"{i},{i * i % 97},a\n" for i in range(2000)).encode()
+    content = COMPRESSORS[name](b"x,y,t\n" + rows)
+    path = tmp_path / name
+    for n in (5, len(content) // 2, len(content) - 3):
+        path.write_bytes(content[:n])
+        with pytest.raises(InvalidInput, match=rf"{path.name} cannot be read as"):
+            open_rows(path, without="t")
 
 
 def test_the_suffix_of_compressed_files_may_be_in_capitals(tmp_path):

@@ -24,7 +24,7 @@ import protobandit as pb
 from protobandit import FittedPreparation, InvalidInput, Preparation
 from protobandit.data import open_rows
 from protobandit.rows.columns import Columns
-from protobandit.rows.frames import as_columns
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.preparation import column_statistics
 from protobandit.rows.preparation import preparation as fitting
 from protobandit.rows.preparation.prepared_rows import PreparedRows, prepare_sides
@@ -282,7 +282,7 @@ TABLES = {
     "pandas": lambda frame: frame,
     "polars": lambda frame: pl.from_pandas(frame),
     "arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
-    "columns": lambda frame: as_columns(frame),
+    "columns": lambda frame: as_opened(frame, name="rows", preparation=Preparation()).rows,
 }
 
 

@@ -278,7 +278,7 @@ def test_gains_are_not_bounds():
 def streamed(batches, chosen=(), d=D, n_first=2, scale=SCALE):
     """Return the coverage of a stream of rows of the table; the first ones are not sampled."""
     metric = Seen(d)
-    reader = StreamReader(Stream(batches), takes_objects=True, is_prepared=False)
+    reader = StreamReader(Stream(batches), takes_objects=True)
     first = reader.read(n_first)
     target = StreamRows(rows=first, fresh=None, n_read=n_first, reader=reader)
     oracle = Oracle(pose(list(range(d.shape[1])), target, k=1, metric=metric), n_jobs=1)
@@ -382,7 +382,7 @@ def n_failures(strategy, n_distinct):
     for seed in range(N_RUNS):
         rows = np.array(drawn(n_distinct, seed, 400), dtype=float)[:, None]
         batches = Stream(lambda rows=rows: itertools.repeat(rows))
-        reader = StreamReader(batches, takes_objects=True, is_prepared=False)
+        reader = StreamReader(batches, takes_objects=True)
         first = StreamRows(rows=reader.read(2), fresh=None, n_read=2, reader=reader)
         problem = pose(arms[:, None].astype(float), first, k=1, metric=metric)
         coverage = SampledCoverage.of(Oracle(problem, n_jobs=1), scale=1.0)

@@ -164,7 +164,9 @@ def complete_metric(incomplete: str) -> list[str]:
 
 _FORMATS = (
     f"Input files: {listed_suffixes()}, or a folder of them. A .txt file holds one text per line. "
-    f"Several files, or a quoted glob, are read as one set."
+    f"Text tables may be compressed (.gz, .bz2, .zst, .xz). Several files, a quoted glob, folders "
+    f"such as year=2024, or a .zip archive are read as one set. Also URLs (s3://, https://, "
+    f"zip://a.csv::b.zip), and - for standard input."
 )
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE", help=_FORMATS, show_default=False)]
 Rows = Annotated[list[str], typer.Argument(metavar="ROWS", help=_FORMATS, show_default=False)]

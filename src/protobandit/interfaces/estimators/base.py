@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn import base
-from sklearn.utils import _safe_indexing, validation
+from sklearn.utils import _safe_indexing, get_tags, validation
 
 from protobandit._select import select
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
-from protobandit.metrics.metrics import Metric, as_metric
+from protobandit.metrics.default_metric import chosen_metric
+from protobandit.metrics.metrics import Metric
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
+from protobandit.rows.containers import require_readable
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.sparse_format import checked_csr
@@ -121,13 +123,18 @@ class PrototypeEstimator(
 
     @property
     def _measure(self) -> Metric:
-        return as_metric(self.metric)
+        return self._measure_of(None)
+
+    def _measure_of(self, rows: Any) -> Metric:
+        return chosen_metric(self.metric, rows, self.preparation)
 
     @property
     def _allows_missing(self) -> bool:
         preparation = self.preparation  # any object; `select` raises if it is of another type
-        is_known = isinstance(preparation, (Preparation, FittedPreparation))
-        return is_known and preparation.fills_gaps
+        if isinstance(preparation, (Preparation, FittedPreparation)):
+            return preparation.fills_gaps
+        has_tags = hasattr(preparation, "__sklearn_tags__") and not isinstance(preparation, type)
+        return has_tags and get_tags(preparation).input_tags.allow_nan
 
     @property
     def _n_features_out(self) -> int:
@@ -146,7 +153,8 @@ class PrototypeEstimator(
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as an array, a CSR matrix or, for a user's metric, a list."""
-        measure = self._measure
+        require_readable(X, name="X")
+        measure = self._measure_of(X)
         if issparse(X):
             X = checked_csr(X, name="X")  # scikit-learn would convert it without a full check
         if "objects" in measure.kinds and not _is_table(X):

@@ -29,8 +29,9 @@ class PrototypeSelector(PrototypeEstimator):
         As in `protobandit.select`. With metric="precomputed", ``X`` is the square matrix of
         dissimilarities; with a callable, rows may be any objects that it accepts.
     preparation
-        How to prepare the rows (`protobandit.Preparation`); fitted on the target. Data frames may
-        then hold texts and missing values, if the preparation handles them.
+        How to prepare the rows: a `protobandit.Preparation`, or a transformer of scikit-learn;
+        fitted on the target. Data frames may then hold texts and missing values, if the
+        preparation handles them.
     constraints, until
         As in `protobandit.select`; ``constraints`` refer to the rows of ``X``.
     compute_labels
@@ -73,7 +74,7 @@ class PrototypeSelector(PrototypeEstimator):
         self,
         n_prototypes: int | float | str | None = 8,
         *,
-        metric: Any = "euclidean",
+        metric: Any = None,
         preparation: Any = None,
         method: Any = "auto",
         constraints: Any = None,

@@ -19,7 +19,8 @@ from protobandit.interfaces.jobs.read_options import (
     require_no_missing_values,
     weights_column,
 )
-from protobandit.metrics.metrics import metric
+from protobandit.metrics.default_metric import chosen_metric
+from protobandit.metrics.metrics import Metric, metric
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified
 from protobandit.problem.limits import Limits
@@ -107,9 +108,7 @@ class OpenedProblem:
             "target": self.target.rows if self.has_target else None,
             "k": arguments.k,
             "weights": self.weights,
-            "metric": metric(
-                arguments.metric or self._default_metric(), arguments.metric_parameters
-            ),
+            "metric": self._metric(),
             "method": self.method,
             "constraints": self._constraints(),
             "until": None if arguments.certified is None else Certified(arguments.certified),
@@ -119,11 +118,12 @@ class OpenedProblem:
             "preparation": arguments.preparation,
         }
 
-    def _default_metric(self) -> str:
-        if self.source.kind == "texts":
-            return "levenshtein"
-        preparation = self.arguments.preparation
-        return "manhattan" if preparation is not None and preparation.is_gower else "euclidean"
+    def _metric(self) -> Metric:
+        """Return the metric with its parameters; without a name, that of the kind of rows."""
+        arguments = self.arguments
+        given = arguments.metric
+        name = given or chosen_metric(None, self.source, arguments.preparation).name
+        return metric(name, arguments.metric_parameters)
 
     def _classes(self) -> Any:
         name = self.arguments.read_options.by

@@ -14,6 +14,7 @@ from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.formats import TABLE_FORMATS
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_rows
+from protobandit.rows.files.standard_input import STANDARD_INPUT, copy_of_standard_input
 
 Notify = Callable[[str], None]  # called with a sentence about the current step
 
@@ -74,6 +75,8 @@ class ReadOptions:
 
         Both are the same object if there are no target paths.
         """
+        if (*sources, *targets).count(STANDARD_INPUT) > 1:
+            raise InvalidInput("- names standard input twice, but it is read once. Pass one -.")
         described = (self.id, self.label, self.groups, self.by)
         source = self._open(
             sources,
@@ -133,8 +136,9 @@ class ReadOptions:
     ) -> Opened:
         if "" in paths:
             raise InvalidInput(f"{name}: a path is empty. Pass a file or a folder.")
+        given = [copy_of_standard_input(name) if path == STANDARD_INPUT else path for path in paths]
         return open_rows(
-            list(paths) if len(paths) > 1 else paths[0],
+            given if len(given) > 1 else given[0],
             name=name,
             columns=list(columns) or None,
             without=[column for column in required if column is not None],

@@ -15,6 +15,8 @@ from protobandit.interfaces.jobs.output_files import SELECTION, write_atomically
 from protobandit.interfaces.jobs.read_options import Notify, ReadOptions, weights_column
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.remote import is_url
+from protobandit.rows.files.standard_input import STANDARD_INPUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,9 +167,25 @@ class SavedResult:
         return ReopenedResult(selection, source, target)
 
 
+def _require_local(paths: Sequence[str], option: str) -> None:
+    """Raise if recorded paths are URLs, which another person may have written, or standard input.
+
+    A URL would send a request, possibly with credentials, to an address that nobody checked.
+    """
+    for path in paths:
+        if is_url(path) or path == STANDARD_INPUT:
+            what = "standard input" if path == STANDARD_INPUT else f"the URL {path}"
+            raise InvalidInput(
+                f"This selection was made from {what}, which is not opened again unasked. Pass "
+                f"{option} with the same rows, for example {option} {path}."
+            )
+
+
 def _open_sides(
     run: RunRecord, sources: Sequence[str], targets: Sequence[str], notify: Notify
 ) -> tuple[Opened, Opened]:
+    _require_local(() if sources else run.sources, "--source")
+    _require_local(() if targets else run.targets, "--target")
     try:
         return run.read_options.open_sides(
             sources or run.sources, targets or run.targets, seed=run.seed, notify=notify

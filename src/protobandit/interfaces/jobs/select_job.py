@@ -32,6 +32,8 @@ from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.spreadsheets import formula_columns, without_formulas
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
+from protobandit.rows.files.remote import without_secrets
+from protobandit.rows.files.standard_input import STANDARD_INPUT
 from protobandit.run.checkpoint.checkpoint import (
     Checkpoint,
     CheckpointRefused,
@@ -166,9 +168,9 @@ class SelectJob:
         options, source, rows = arguments.read_options, problem.source, selection.indices
         run = RunRecord(
             version=__version__,
-            command=self.command,
-            sources=arguments.sources,
-            targets=arguments.targets,
+            command=without_secrets(self.command),
+            sources=tuple(map(without_secrets, arguments.sources)),
+            targets=tuple(map(without_secrets, arguments.targets)),
             read_options=options,
             seed=arguments.seed,
             columns=feature_columns(source),
@@ -307,7 +309,7 @@ class SelectJob:
 
 def default_folder(source: str) -> Path:
     """Return NAME-prototypes in the current folder, with NAME taken from the source path."""
-    path = Path(source)
+    path = Path(without_secrets(source).partition("::")[0].removeprefix(STANDARD_INPUT))
     names = [path.stem, *(parent.name for parent in path.parents)]
     without_globs = (name for name in names if name and not set(name) & set("*?["))
     return Path(f"{next(without_globs, 'rows')}-prototypes")

@@ -68,6 +68,7 @@ class Layout:
 def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
     """Return the requested feature columns."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
+    kinds |= dict.fromkeys(set(asked.as_categories) & set(table.names), "text")
     wanted = _wanted(table.names, asked)
     others = [name for name in wanted if kinds[name] == "other"]
     texts = tuple(name for name in wanted if kinds[name] == "text")
@@ -84,8 +85,12 @@ def lay_out(table: FileTable, asked: ReadRequest) -> Layout:
 def _wanted(names: tuple[str, ...], asked: ReadRequest) -> list[str]:
     shown = f"{asked.name}: {asked.shown}"
     require_known(names, asked.without, shown)
+    known = set(names)
+    like = {name if name in known else name.rpartition("[")[0] for name in asked.like or ()}
+    if like and like <= known:
+        return [name for name in names if name in like]
     if asked.columns is None:
-        wanted = [name for name in names if name not in _ROW_NUMBERS]
+        wanted = [name for name in names if name not in _ROW_NUMBERS | set(asked.partitions)]
     else:
         wanted = list(dict.fromkeys(_matching(names, asked.columns, shown)))
     left = [name for name in wanted if name not in (*asked.without, *asked.perhaps)]

@@ -34,16 +34,23 @@ _DECODING_ERRORS = (
     zlib.error,
 )
 
+_PROGRAMMING_ERRORS = (AttributeError, NameError, AssertionError)
+
 
 @contextmanager
 def reading(path: Any, *, name: str, as_what: str) -> Iterator[None]:
-    """Raise every error of reading a file as one sentence that names the file."""
+    """Raise every error of reading a file as one sentence that names the file.
+
+    ``path`` is a `Path`, or a remote file.
+    """
     try:
         yield
     except ProtobanditError:
         raise
     except FileNotFoundError:
-        raise InvalidInput(missing_file(Path(path), name=name)) from None
+        if not isinstance(path, Path):
+            raise InvalidInput(f"{name}: {path} does not exist. Check the address.") from None
+        raise InvalidInput(missing_file(path, name=name)) from None
     except OSError as error:
         # Libraries raise OSError without a number for content that they cannot decode.
         if error.errno is None:
@@ -56,6 +63,11 @@ def reading(path: Any, *, name: str, as_what: str) -> Iterator[None]:
             f"read in parts."
         ) from None
     except _DECODING_ERRORS as error:
+        raise InvalidInput(_undecodable(path, name, as_what, error)) from None
+    except Exception as error:
+        if isinstance(path, (str, Path)) or isinstance(error, _PROGRAMMING_ERRORS):
+            raise
+        # Every remote file system has exceptions of its own.
         raise InvalidInput(_undecodable(path, name, as_what, error)) from None
 
 

@@ -65,7 +65,7 @@ def open_images(paths: Sequence[Path], asked: ReadRequest) -> Opened:
         key = list(shape)
         rows = cached(paths, key, shape=whole, dtype=headers.dtype, fill=fill, asked=asked)
     values = {
-        "file": np.array([str(path) for path in paths], dtype=object),
+        "file": np.array([asked.shown_file(path) for path in paths], dtype=object),
         "folder": np.array([path.parent.name for path in paths], dtype=object),
     }
     return Opened(

@@ -15,13 +15,19 @@ from protobandit.rows.columns import are_names, require_known
 from protobandit.rows.memory_maps import rows_at
 
 
-def _ignore(message: str) -> None:
+def ignore(message: str) -> None:
     """Do nothing with a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest:
-    """The checked options of `open_rows`; ``shown`` is the path in messages."""
+    """The checked options of `open_rows`; ``shown`` is the path in messages.
+
+    ``like`` are the feature columns of other rows: the other columns are ignored if all of these
+    exist. ``as_categories`` are columns that are categories whatever they hold. ``partitions`` are
+    columns that the names of folders hold, one value per file. ``copies`` are the remote files by
+    their local copies.
+    """
 
     shown: str
     name: str = "source"
@@ -29,14 +35,29 @@ class ReadRequest:
     without: tuple[str, ...] = ()
     perhaps: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    like: tuple[str, ...] | None = None
+    as_categories: tuple[str, ...] = ()
+    partitions: Mapping[str, Any] = field(default_factory=dict)
+    copies: Mapping[Path, Any] = field(default_factory=dict)
     categories: bool = False
+    obsm: str | None = None
     image_size: tuple[int, int] | None = None
     is_colour: bool = False
     sample: int | None = None
     assume_shuffled: bool = False
     cache: Path | None = None
     seed: int = 0
-    tell: Callable[[str], None] = _ignore
+    tell: Callable[[str], None] = ignore
+
+    def naming_originals(self, message: str) -> str:
+        """Return a message in which remote files have their own names."""
+        for local, file in self.copies.items():
+            message = message.replace(str(local), str(file))
+        return message
+
+    def shown_file(self, path: Path) -> str:
+        """Return the name of a file for the user: a copy has that of its original."""
+        return str(self.copies.get(path, path))
 
 
 class OtherColumns(Protocol):
@@ -71,7 +92,8 @@ class Opened:
     path
         The path as given; several paths joined by ", ".
     format
-        npy, npz, csr, csv, tsv, parquet, arrow, jsonl, images or text.
+        npy, npz, csr, csv, tsv, parquet, arrow, jsonl, images, text, frame,
+        anndata or xarray.
     rows
         Rows that `select` accepts: an array, a memory map, several memory maps as one, a CSR
         matrix, a list of texts, or `Columns`.

@@ -1,15 +1,15 @@
-"""Open files: a path, a pattern, a folder or a list of these becomes `Opened`.
+"""Open what users pass as rows: files, frames and containers of other libraries.
 
+A path, a pattern, a folder or a list of these becomes `Opened`.
 The format of each file follows from its suffix (`protobandit.rows.files.formats`).
 """
 
 from __future__ import annotations
 
-import glob
-import os
-import stat
 import warnings
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,17 +17,25 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
-from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.file_errors import missing_file, reading
-from protobandit.rows.files.formats import format_of, listed_suffixes
+from protobandit.foundation.errors import InvalidInput, ProtobanditError
+from protobandit.rows.columns import Columns
+from protobandit.rows.containers import as_contained
+from protobandit.rows.files.file_errors import reading
+from protobandit.rows.files.formats import FileFormat, format_of, listed_suffixes
 from protobandit.rows.files.images import open_images
+from protobandit.rows.files.locating import File, located
 from protobandit.rows.files.npy import open_npy, open_npz
-from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
-from protobandit.rows.files.table_rows import open_tables
-from protobandit.rows.files.tables import open_arrow, open_parquet
+from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest, ignore
+from protobandit.rows.files.partitions import partition_columns
+from protobandit.rows.files.remote import copied, remove_copies
+from protobandit.rows.files.table_rows import open_tables, opened_table
+from protobandit.rows.files.tables import FileTable, open_arrow, open_parquet
 from protobandit.rows.files.text_tables import open_delimited, open_json_lines
+from protobandit.rows.frames import column_table, frame_table, is_frame
+from protobandit.rows.memory_maps import Joined
+from protobandit.rows.rows import Rows, is_sparse
 
-Reader: TypeAlias = Callable[[Sequence[Path], ReadRequest], Opened]
+Reader: TypeAlias = Callable[[Sequence[Any], ReadRequest], Opened]
 
 
 def open_rows(
@@ -39,6 +47,7 @@ def open_rows(
     perhaps: Any = (),
     texts: Any = (),
     categories: bool = False,
+    obsm: str | None = None,
     image_size: Any = None,
     is_colour: bool = False,
     sample: int | None = None,
@@ -52,13 +61,16 @@ def open_rows(
     The format follows from the suffix: ``.npy``; ``.npz`` (arrays or a sparse matrix); ``.csv``;
     ``.tsv``, ``.tab``; ``.jsonl``, ``.ndjson``; ``.parquet``, ``.pq``; ``.arrow``, ``.feather``,
     ``.ipc``; ``.txt`` (one text per line); images such as ``.png`` and ``.jpg``. CSV, TSV and JSON
-    files may be compressed by gzip (``.csv.gz``).
+    files may be compressed (``.csv.gz``, ``.bz2``, ``.zst``, ``.xz``).
 
     Parameters
     ----------
     path
-        A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, or
-        a list of these. Several files make one set of rows.
+        A file, a folder of images or of files of one format, a pattern such as ``"part-*.npy"``, a
+        zip archive, a URL that fsspec opens, or a list of these. Several files make one set of
+        rows. Folders below with names such as ``year=2024`` are columns, which are features only
+        if ``columns`` names them. Or a DataFrame, an Arrow table, an AnnData object or an xarray
+        Dataset, of which some columns are wanted.
     name
         The name of the rows in messages, "source" or "target".
     columns
@@ -74,6 +86,8 @@ def open_rows(
         do not exist are ignored.
     categories
         Whether columns of texts are features too. The rows are then `Columns`.
+    obsm
+        The array of an AnnData object that holds the rows, such as "X_pca". None means ``X``.
     image_size
         Height and width of images, as one number or a pair. None keeps the size that all images
         have in common, or resizes them to 32 by 32.
@@ -106,100 +120,135 @@ def open_rows(
     ('npy', 3, 'numbers')
     """
     given = list(path) if isinstance(path, (list, tuple)) else [path]
-    if not given or not all(isinstance(each, (str, Path)) and str(each) for each in given):
-        raise InvalidInput(
-            f"{name}={path!r:.60} is not a path. Pass a path, a pattern, or a list of them."
-        )
+    are_paths = bool(given) and all(isinstance(each, (str, Path)) and str(each) for each in given)
     require_integer(sample, "sample", allows_none=True)
     require_integer(seed, "seed", at_least=0)
     asked = ReadRequest(
-        shown=", ".join(map(str, given)),
+        shown=", ".join(map(str, given)) if are_paths else _description(path),
         name=name,
         columns=None if columns is None else _names(columns),
         without=_names(without),
         perhaps=_names(perhaps),
         texts=_names(texts),
         categories=categories,
+        obsm=obsm,
         image_size=_as_size(image_size),
         is_colour=is_colour,
         sample=None if sample is None else int(sample),
         assume_shuffled=assume_shuffled,
         cache=None if cache is None else Path(cache),
         seed=int(seed),
-        **({} if tell is None else {"tell": tell}),
+        tell=tell or ignore,
     )
-    files = [file for each in given for file in _files(_expanded(each, name), name)]
+    if are_paths:
+        return _open_files(given, asked)
+    found = None if is_plain(path) or isinstance(path, str) else _opened(path, asked)
+    if isinstance(found, Opened):
+        return found
+    raise InvalidInput(
+        f"{name}={path!r:.60} is not a path. Pass a path, a pattern, or a list of them; or a frame "
+        f"with named columns."
+    )
+
+
+def as_opened(
+    data: Any,
+    *,
+    name: str,
+    preparation: Any = None,
+    has_categories: bool = False,
+    like: Sequence[str] | None = None,
+    takes_objects: bool = False,
+) -> Any:
+    """Return what the user passed as rows: files, frames and containers are opened.
+
+    Arrays, sparse matrices, lists and rows of this package are returned as they are.
+
+    Parameters
+    ----------
+    data
+        Anything that `select` accepts.
+    name
+        The name of the rows in messages.
+    preparation
+        The preparation of the rows, if any: columns of texts are then features too, and if it is
+        fitted, only its columns are read.
+    has_categories
+        Whether columns of texts are features also without a preparation.
+    like
+        The columns of the rows with which these are compared, or None. Other columns are ignored
+        if all of these exist.
+    takes_objects
+        Whether rows need not be numbers.
+    """
+    if is_plain(data):
+        return data
+    fitted = getattr(preparation, "features", None)
+    asked = ReadRequest(
+        shown=_description(data),
+        name=name,
+        like=tuple(like or fitted or ()) or None,
+        as_categories=tuple(getattr(preparation, "levels", ())),
+        categories=has_categories or preparation is not None,
+    )
+    return _opened(data, asked, takes_objects=takes_objects)
+
+
+def is_plain(data: Any) -> bool:
+    """Return whether rows need not be opened."""
+    if isinstance(data, (list, tuple)):
+        return not (data and isinstance(data[0], Mapping))
+    is_own = data is None or isinstance(data, (np.ndarray, Rows, Columns, Opened, Joined))
+    return is_own or is_sparse(data)
+
+
+def _opened(data: Any, asked: ReadRequest, *, takes_objects: bool = False) -> Any:
+    if isinstance(data, (str, Path)):
+        return _open_files([data], asked)
+    found: Any = as_contained(data, asked)
+    if found is data and is_frame(data):
+        words = {"shown": asked.shown, "name": asked.name}
+        found = frame_table(data, **words, takes_objects=takes_objects)
+    elif found is not data and isinstance(found, dict):
+        found = column_table(found, shown=asked.shown, name=asked.name)
+    if not isinstance(found, FileTable):
+        return found
+    is_one = found.form == "series"
+    return opened_table(found, replace(asked, columns=found.names) if is_one else asked)
+
+
+def _description(data: Any) -> str:
+    """Return how messages call what the user passed."""
+    if isinstance(data, (str, Path)):
+        return str(data)
+    if isinstance(data, (list, tuple)):
+        return "list of dicts"
+    return f"{type(data).__module__.partition('.')[0]} {type(data).__name__}"
+
+
+def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
+    found = [each for path in given for each in located(path, asked.name)]
+    form = _one_format([each.file for each in found], asked)
+    if form.is_table:
+        asked = replace(asked, partitions=partition_columns([each.below for each in found]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
-        return READERS[_one_format(files, asked)](files, asked)
+        files, asked = copied([each.file for each in found], form, asked)
+        opened = None
+        try:
+            opened = READERS[form.name](files, asked)
+        except ProtobanditError as error:
+            raise type(error)(asked.naming_originals(str(error))) from None
+        finally:
+            if opened is None:
+                remove_copies(asked.copies)
+    if asked.copies:
+        weakref.finalize(opened.other_columns, remove_copies, asked.copies)
+    return opened
 
 
-def open_if_path(data: Any, *, name: str, has_categories: bool = False) -> Any:
-    """Return the opened file if ``data`` is a path, else ``data`` itself.
-
-    ``has_categories`` is whether columns of texts are features too.
-    """
-    if not isinstance(data, (str, Path)):
-        return data
-    return open_rows(data, name=name, categories=has_categories)
-
-
-# -- paths ----------------------------------------------------------------------------------------
-
-
-def _expanded(given: str | Path, name: str) -> Path:
-    try:
-        return Path(given).expanduser()
-    except RuntimeError:
-        raise InvalidInput(
-            f"{name}: {given} begins with ~ but names an unknown user. Pass the full path."
-        ) from None
-
-
-def _files(path: Path, name: str) -> list[Path]:
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return _matches(path, name)
-    except ValueError:  # a zero byte
-        raise InvalidInput(f"{name}={str(path)!r:.60} is not a path. Check the path.") from None
-    except OSError as error:
-        shown, reason = f"{path!s:.200}", os.strerror(error.errno or 0)
-        raise InvalidInput(f"{name}: {shown} cannot be read: {reason}. Check the path.") from None
-    if stat.S_ISDIR(mode):
-        return _in_folder(path, name)
-    if not stat.S_ISREG(mode):
-        raise InvalidInput(f"{name}: {path} is not a regular file. Save it to a file first.")
-    return [path]
-
-
-def _matches(path: Path, name: str) -> list[Path]:
-    if not glob.has_magic(str(path)):
-        raise InvalidInput(missing_file(path, name=name))
-    found = sorted(Path(each) for each in glob.glob(str(path), recursive=True))
-    if not found:
-        raise InvalidInput(f"{name}: no file matches {path}. Check the pattern.")
-    return [file for each in found for file in _files(each, name)]
-
-
-def _in_folder(folder: Path, name: str) -> list[Path]:
-    """Return the images in a folder and its subfolders, or else its files of a known format."""
-    with reading(folder, name=name, as_what="a folder"):
-        below = sorted(each for each in folder.rglob("*") if each.is_file())
-    visible = [each for each in below if not each.name.startswith((".", "_"))]
-    formats = {each: found.name for each in visible if (found := format_of(each)) is not None}
-    images = [each for each, form in formats.items() if form == "images"]
-    others = [each for each in formats if each.parent == folder]
-    if images or others:
-        return images or others
-    raise InvalidInput(
-        f"{name}: {folder} is a folder without images or files of a known format. Pass a file, or "
-        f"a folder of {listed_suffixes()}."
-    )
-
-
-def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
-    first_files: dict[str, Path] = {}
+def _one_format(files: Sequence[File], asked: ReadRequest) -> FileFormat:
+    first_files: dict[FileFormat, File] = {}
     for file in files:
         form = format_of(file)
         if form is None:
@@ -207,7 +256,7 @@ def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
                 f"{asked.name}: {file} has the unknown suffix {file.suffix!r}. Pass one of "
                 f"{listed_suffixes()}."
             )
-        first_files.setdefault(form.name, file)
+        first_files.setdefault(form, file)
     if len(first_files) > 1:
         shown = " and ".join(str(file) for file in list(first_files.values())[:2])
         raise InvalidInput(

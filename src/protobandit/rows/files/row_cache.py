@@ -61,10 +61,11 @@ class _FileVersion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _WantedRows:
-    """Rows that a call needs: what they are, and how they are read."""
+    """Rows that a call needs: what they are, and how they are read from files."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    files: Sequence[Any]
     versions: Sequence[_FileVersion]
     read: Fill
     asked: ReadRequest
@@ -82,11 +83,17 @@ class _WantedRows:
     def read_into(self, out: np.ndarray[Any, Any]) -> None:
         """Read the rows from their files; raise if a file changes meanwhile."""
         self.read(out)
-        _require_unchanged(self.versions, self.asked)
+        now = _versions(self.files, self.asked)
+        for before, after in zip(self.versions, now, strict=True):
+            if before != after:
+                raise InvalidInput(
+                    f"{self.asked.name}: {before.path} changed while it was read. Run the call "
+                    f"again when the file is complete."
+                )
 
 
 def cached(
-    paths: Iterable[Path],
+    paths: Iterable[Any],
     key: Any,
     *,
     shape: tuple[int, ...],
@@ -99,10 +106,17 @@ def cached(
     ``key`` are the options that determine the rows. ``fill`` may be called twice. ``asked`` gives
     the cache folder, and the function that receives messages.
     """
-    versions = _versions(list(paths), asked)
     native = np.dtype(dtype).newbyteorder("=")
+    if asked.copies and math.prod(shape) * native.itemsize <= MOST_HELD:
+        held = np.empty(shape, dtype=native)  # the next call would not find the copies
+        fill(held)
+        return held
+    files = list(paths)
+    versions = _versions(files, asked)
     name = f"{_digest(versions, [key, list(shape), native.str])}{SUFFIX}"
-    rows = _WantedRows(shape=shape, dtype=native, versions=versions, read=fill, asked=asked)
+    rows = _WantedRows(
+        shape=shape, dtype=native, files=files, versions=versions, read=fill, asked=asked
+    )
     limit = size_limit()
     with ExitStack() as stack:
         try:
@@ -186,14 +200,14 @@ def _reason(error: OSError) -> str:
 # -- the files that rows are read from ------------------------------------------------------------
 
 
-def _versions(paths: Sequence[Path], asked: ReadRequest) -> list[_FileVersion]:
+def _versions(paths: Sequence[Any], asked: ReadRequest) -> list[_FileVersion]:
     found = []
     for path in paths:
         with reading(path, name=asked.name, as_what="rows"):
             status = path.stat()
         found.append(
             _FileVersion(
-                path=os.path.abspath(path),
+                path=os.path.abspath(path) if isinstance(path, Path) else str(path),
                 size=status.st_size,
                 modified=status.st_mtime_ns,
                 changed=status.st_ctime_ns,
@@ -201,16 +215,6 @@ def _versions(paths: Sequence[Path], asked: ReadRequest) -> list[_FileVersion]:
             )
         )
     return found
-
-
-def _require_unchanged(versions: Sequence[_FileVersion], asked: ReadRequest) -> None:
-    now = _versions([Path(version.path) for version in versions], asked)
-    for before, after in zip(versions, now, strict=True):
-        if before != after:
-            raise InvalidInput(
-                f"{asked.name}: {before.path} changed while it was read. Run the call again when "
-                f"the file is complete."
-            )
 
 
 def _digest(versions: Sequence[_FileVersion], key: Any) -> str:

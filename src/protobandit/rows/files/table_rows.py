@@ -44,7 +44,11 @@ def open_tables(
     paths: Sequence[Path], asked: ReadRequest, *, form: str, open_file: OpenTableFile
 ) -> Opened:
     """Open files of one tabular format."""
-    table = open_table(paths, asked, form=form, open_file=open_file)
+    return opened_table(open_table(paths, asked, form=form, open_file=open_file), asked)
+
+
+def opened_table(table: FileTable, asked: ReadRequest) -> Opened:
+    """Return the requested rows and columns of a table."""
     layout = lay_out(table, asked)
     sample = _drawn(table, asked)
     columns = TableColumns(table, sample, asked)
@@ -57,7 +61,7 @@ def open_tables(
         rows = Columns(numbers=rows, names=layout.features, categories=texts)
     return Opened(
         path=asked.shown,
-        format=form,
+        format=table.form,
         rows=rows,
         kind="texts" if is_text else "mixed" if layout.texts else "numbers",
         features=() if is_text else (*layout.features, *layout.texts),
@@ -128,13 +132,19 @@ def _remark(table: FileTable, sample: Sample, asked: ReadRequest) -> str:
 def _numbers(
     table: FileTable, layout: Layout, sample: Sample | None, asked: ReadRequest
 ) -> np.ndarray[Any, Any]:
+    if table.array is not None and sample is None:
+        position = {name: at for at, name in enumerate(table.names)}
+        order = [position[name] for name in layout.numbers]
+        is_whole = order == list(range(len(position)))
+        chosen: np.ndarray[Any, Any] = table.array if is_whole else table.array[:, order]
+        return chosen
     shape = (table.n_rows if sample is None else len(sample.ids), layout.n_features)
 
     def fill(out: np.ndarray[Any, Any]) -> None:
         _fill(table, layout, sample, asked, out)
 
     n_bytes = shape[0] * shape[1] * layout.dtype.itemsize
-    if n_bytes == 0 or (sample is None and n_bytes <= MOST_HELD):
+    if n_bytes == 0 or table.is_held or (sample is None and n_bytes <= MOST_HELD):
         held = np.empty(shape, dtype=layout.dtype)
         fill(held)
         return held

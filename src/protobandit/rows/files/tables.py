@@ -3,13 +3,14 @@
 A table is a sequence of pieces. A piece is a row group of a Parquet file, a record batch of an
 Arrow file, or a whole CSV or JSON file, and is read in batches independently of the others. The
 number of rows of each piece is known. So rows have numbers, and only pieces with wanted rows are
-read.
+read. A scanner of pyarrow.dataset neither numbers rows nor reads less than a row group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,9 +28,12 @@ Batches: TypeAlias = Iterator[Any]  # of pyarrow.RecordBatch
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a file; ``read(columns, batch_rows)`` yields its rows in batches."""
+    """A part of a file; ``read(columns, batch_rows)`` yields its rows in batches.
 
-    path: Path
+    ``path`` is a `Path`, or a remote file that is read in place.
+    """
+
+    path: Any
     n_rows: int
     read: Callable[[list[str], int], Batches]
 
@@ -47,17 +51,23 @@ class TableFile:
     has_groups: bool
 
 
-OpenTableFile: TypeAlias = Callable[[Path, ReadRequest], TableFile]
+OpenTableFile: TypeAlias = Callable[[Any, ReadRequest], TableFile]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileTable:
-    """One or several files of one format as a table; ``has_groups`` is as in `TableFile`."""
+    """One or several files of one format, or a frame, as a table.
+
+    ``has_groups`` is as in `TableFile`. ``is_held`` is whether the rows are in memory already.
+    ``array`` holds the columns, if all of them are numbers in one array.
+    """
 
     form: str
     schema: Any
     pieces: tuple[Piece, ...]
     has_groups: bool
+    is_held: bool = False
+    array: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +78,7 @@ class FileTable:
         return sum(piece.n_rows for piece in self.pieces)
 
     @property
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[Any]:
         return list(dict.fromkeys(piece.path for piece in self.pieces))
 
     def batches(
@@ -125,18 +135,19 @@ def _rows_of(batches: Batches, wanted: Ids | None) -> Iterator[tuple[slice, Any]
 
 
 def open_table(
-    paths: Sequence[Path], asked: ReadRequest, *, form: str, open_file: OpenTableFile
+    paths: Sequence[Any], asked: ReadRequest, *, form: str, open_file: OpenTableFile
 ) -> FileTable:
     """Open files of one format as one table."""
     arrow()
     name = asked.name
     files: list[TableFile] = []
     schema = None
-    for path in paths:
+    for at, path in enumerate(paths):
         with reading(path, name=name, as_what=form):
             if path.stat().st_size == 0:
                 raise InvalidInput(f"{name}: {path} is empty. Pass a file with rows.")
-            file = open_file(path, asked)
+            values = {column: some[at] for column, some in asked.partitions.items()}
+            file = _with_constants(open_file(path, asked), values)
             require_distinct(file.schema.names, f"{name}: {path}")
         files.append(file)
         schema = file.schema if schema is None else _joined(schema, file, paths[0], path, name)
@@ -154,7 +165,35 @@ def open_table(
     return table
 
 
-def _joined(schema: Any, file: TableFile, first: Path, path: Path, name: str) -> Any:
+def _with_constants(file: TableFile, values: Mapping[str, Any]) -> TableFile:
+    """Return a file with further columns that have one value each, as Arrow scalars."""
+    values = {name: value for name, value in values.items() if name not in file.schema.names}
+    if not values:
+        return file
+    pa = arrow()
+
+    def with_values(piece: Piece) -> Piece:
+        def read(columns: list[str], batch_rows: int) -> Batches:
+            own = [name for name in columns if name not in values]
+            for batch in piece.read(own or file.schema.names[:1], batch_rows):
+                n = batch.num_rows
+                arrays = [
+                    pa.repeat(values[name], n) if name in values else batch.column(name)
+                    for name in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, columns)
+
+        return replace(piece, read=read)
+
+    fields = [pa.field(name, value.type) for name, value in values.items()]
+    return replace(
+        file,
+        schema=pa.schema([*file.schema, *fields]),
+        pieces=[with_values(piece) for piece in file.pieces],
+    )
+
+
+def _joined(schema: Any, file: TableFile, first: Any, path: Any, name: str) -> Any:
     own = file.schema
     if set(schema.names) != set(own.names):
         column = sorted(set(schema.names) ^ set(own.names))[0]
@@ -167,24 +206,41 @@ def _joined(schema: Any, file: TableFile, first: Path, path: Path, name: str) ->
         return arrow().unify_schemas([schema, own], promote_options="permissive")
 
 
-def open_parquet(path: Path, asked: ReadRequest) -> TableFile:
+def held_table(table: Any) -> Callable[[list[str], int], Batches]:
+    """Return the function that reads a piece from a table in memory."""
+
+    def read(columns: list[str], batch_rows: int) -> Batches:
+        yield from table.select(columns).to_batches(batch_rows)
+
+    return read
+
+
+def open_parquet(path: Any, asked: ReadRequest) -> TableFile:
     """Open one Parquet file; its pieces are row groups."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with _opened_file(path) as opened, parquet.ParquetFile(opened) as file:
         metadata, schema = file.metadata, file.schema_arrow
 
     def piece(group: int) -> Piece:
         def read(columns: list[str], batch_rows: int) -> Batches:
             # By default pyarrow reads whole columns of a group, which may be the whole file.
             by_pages = {"buffer_size": 1 << 20, "pre_buffer": False}
-            with parquet.ParquetFile(path, metadata=metadata, **by_pages) as file:
+            with (
+                _opened_file(path) as opened,
+                parquet.ParquetFile(opened, metadata=metadata, **by_pages) as file,
+            ):
                 yield from file.iter_batches(batch_rows, row_groups=[group], columns=columns)
 
         return Piece(path, metadata.row_group(group).num_rows, read)
 
     pieces = [piece(group) for group in range(metadata.num_row_groups)]
     return TableFile(schema=schema, pieces=pieces, has_groups=True)
+
+
+def _opened_file(path: Any) -> Any:
+    """Return a local path, which pyarrow opens itself, or an opened remote file."""
+    return nullcontext(path) if isinstance(path, Path) else path.open()
 
 
 def open_arrow(path: Path, asked: ReadRequest) -> TableFile:

@@ -16,8 +16,9 @@ from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.arrow import arrow
+from protobandit.rows.files.formats import COMPRESSIONS
 from protobandit.rows.files.opened import ReadRequest
-from protobandit.rows.files.tables import Batches, Piece, TableFile
+from protobandit.rows.files.tables import Batches, Piece, TableFile, held_table
 from protobandit.rows.messages import shortened
 
 _MOST_HELD = 1 << 28  # bytes; larger files are not held in memory
@@ -26,7 +27,7 @@ _LONGEST_LINE = 1 << 26  # bytes of a JSON object
 
 
 def open_delimited(path: Path, asked: ReadRequest, *, delimiter: str) -> TableFile:
-    """Open one CSV or TSV file; a name that ends in ``.gz`` means that it is compressed."""
+    """Open one CSV or TSV file; a suffix such as ``.gz`` means that it is compressed."""
     from pyarrow import csv as arrow_csv
 
     first = _first_line(path, delimiter, asked.name)
@@ -208,17 +209,22 @@ def _require_objects(path: Path, name: str) -> None:
 # -- both -----------------------------------------------------------------------------------------
 
 
-def _is_gzipped(path: Path) -> bool:
-    return path.name.lower().endswith(".gz")
-
-
 def _stream(path: Path) -> Any:
-    return arrow().input_stream(str(path), compression="gzip" if _is_gzipped(path) else None)
+    return text_stream(path, path.suffix.lower())
+
+
+def text_stream(path: Path, suffix: str) -> Any:
+    """Return a file opened for reading; ``suffix`` says how it is compressed, if it is."""
+    if suffix == ".xz":
+        import lzma
+
+        return lzma.open(path)
+    return arrow().input_stream(str(path), compression=COMPRESSIONS.get(suffix))
 
 
 def _is_small(path: Path) -> bool:
     """Return whether the content of a file, decompressed, may be held in memory."""
-    if not _is_gzipped(path):
+    if path.suffix.lower() not in COMPRESSIONS:
         return path.stat().st_size <= _MOST_HELD
     n_bytes = 0
     with _stream(path) as file:
@@ -228,10 +234,7 @@ def _is_small(path: Path) -> bool:
 
 
 def _held(path: Path, table: Any) -> TableFile:
-    def read(columns: list[str], batch_rows: int) -> Batches:
-        yield from table.select(columns).to_batches(batch_rows)
-
-    pieces = [Piece(path, table.num_rows, read)]
+    pieces = [Piece(path, table.num_rows, held_table(table))]
     return TableFile(schema=table.schema, pieces=pieces, has_groups=False)
 
 

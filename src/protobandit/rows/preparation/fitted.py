@@ -103,9 +103,9 @@ class FittedPreparation:
             float32 if it represents the numbers of the rows exactly, else float64.
         """
         # Imported here, so that the file readers are loaded only on use.
-        from protobandit.rows.files.opening import open_if_path
+        from protobandit.rows.files.opening import as_opened
 
-        rows = open_if_path(rows, name="rows", has_categories=True)
+        rows = as_opened(rows, name="rows", preparation=self)
         table = self.table(rows, name="rows")
         if is_sparse(table):
             return transform_sparse(table, self.divisors, self.parameters["normalize"])
@@ -115,7 +115,7 @@ class FittedPreparation:
 
     def table(self, rows: Any, *, name: str) -> Any:
         """Return the columns of ``rows`` that it was fitted on, or a CSR matrix."""
-        table = as_table(rows, name=name, categories=self.levels, only=self.features)
+        table = as_table(rows, name=name, categories=() if self.is_named else self.levels)
         if not is_sparse(table):
             return fitted_columns(
                 table,

@@ -137,9 +137,9 @@ class Preparation:
             A seed, Generator or RandomState for the draw. None always draws the same rows.
         """
         # Imported here, so that the file readers are loaded only on use.
-        from protobandit.rows.files.opening import open_if_path
+        from protobandit.rows.files.opening import as_opened
 
-        table = as_table(open_if_path(rows, name="rows", has_categories=True), name="rows")
+        table = as_table(as_opened(rows, name="rows", preparation=self), name="rows")
         return self.fit_table(table, name="rows", random_state=random_state)
 
     def fit_table(self, table: Any, *, name: str, random_state: Any = None) -> FittedPreparation:

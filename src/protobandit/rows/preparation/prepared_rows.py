@@ -19,6 +19,7 @@ from protobandit.rows.preparation.encoding import unseen
 from protobandit.rows.preparation.fitted import FittedPreparation, transform_sparse
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.preparation.tables import as_table, is_in_memory
+from protobandit.rows.preparation.transformer import FittedTransformer, fit_transformer
 from protobandit.rows.rows import DenseRows, Rows, SparseRows, digest_of, is_sparse
 
 _MOST_CELLS_HELD = 10**8
@@ -73,7 +74,7 @@ class Sides:
 
     source: Rows
     target: Rows
-    preparation: FittedPreparation
+    preparation: FittedPreparation | FittedTransformer
     remark: str
 
 
@@ -94,8 +95,23 @@ def prepare_sides(source: Any, target: Any, preparation: Any) -> Sides:
     return Sides(source=sources, target=targets, preparation=fitted, remark=remark)
 
 
-def prepare_rows(fitted: FittedPreparation, rows: Any, *, name: str) -> Rows:
-    """Return rows prepared by a `FittedPreparation`; paths must have been opened."""
+def transform_sides(source: Any, target: Any, transformer: Any) -> Sides:
+    """Prepare both sides by a transformer of scikit-learn; if not fitted, it is by the target.
+
+    Rows are as the user passed them; without a target, the source is the target.
+    """
+    is_one = target is None
+    name = "source" if is_one else "target"
+    fitted = fit_transformer(transformer, source if is_one else target, name=name)
+    sources = fitted.rows(source, name="source")
+    targets = sources if is_one else fitted.rows(target, name="target")
+    return Sides(source=sources, target=targets, preparation=fitted, remark=str(fitted))
+
+
+def prepare_rows(fitted: FittedPreparation | FittedTransformer, rows: Any, *, name: str) -> Rows:
+    """Return rows prepared as others were; paths must have been opened, except by a transformer."""
+    if isinstance(fitted, FittedTransformer):
+        return fitted.rows(rows, name=name)
     table = fitted.table(rows, name=name)
     return _rows(table, fitted, name, fitted.dtype_of(table))[0]
 
@@ -108,7 +124,8 @@ def _fitted(preparation: Any, data: Any, name: str) -> tuple[FittedPreparation, 
         return preparation.fit_table(table, name=name), table
     raise InvalidInput(
         f"preparation={preparation!r:.40} is not a Preparation. Pass, for example, "
-        f"Preparation(standardize=True), or Selection.preparation of an earlier run."
+        f"Preparation(standardize=True), a transformer of scikit-learn, or Selection.preparation "
+        f"of an earlier run."
     )
 
 

@@ -11,10 +11,19 @@ from protobandit.foundation.array_types import Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
-from protobandit.rows.frames import as_columns
 from protobandit.rows.memory_maps import is_mapped, rows_at
 from protobandit.rows.messages import shortened
-from protobandit.rows.rows import DenseRows, Rows, SparseRows, is_sparse, sparse_rows
+from protobandit.rows.object_arrays import numbers_or_texts
+from protobandit.rows.rows import (
+    DenseRows,
+    Rows,
+    SparseRows,
+    is_sparse,
+    sparse_rows,
+    working_dtype,
+)
+
+_HELP = "Pass a 2-D array, a DataFrame, an Arrow table, or Columns."
 
 
 class RowsAsArray:
@@ -42,20 +51,19 @@ class _Reordered:
         return rows_at(self.numbers, where)[:, self.order]
 
 
-def as_table(
-    data: Any, *, name: str, categories: Collection[str] = (), only: Collection[str] | None = None
-) -> Any:
-    """Return `Columns`, or a CSR matrix; ``categories`` and ``only`` are as in `as_columns`.
+def as_table(data: Any, *, name: str, categories: Collection[str] = ()) -> Any:
+    """Return `Columns`, or a CSR matrix.
 
-    Paths must have been opened.
+    Paths and frames must have been opened. The columns ``categories`` of arrays are read as
+    categories whatever they hold; columns of texts always are.
     """
-    table = _table(data, name, categories, only)
+    table = _table(data, name, categories)
     if table.shape[0] == 0:
         raise InvalidInput(f"{name} has 0 rows. Pass at least one.")
     return table
 
 
-def _table(data: Any, name: str, categories: Collection[str], only: Collection[str] | None) -> Any:
+def _table(data: Any, name: str, categories: Collection[str]) -> Any:
     if isinstance(data, DenseRows):
         data = data.array
     elif isinstance(data, SparseRows):
@@ -73,7 +81,7 @@ def _table(data: Any, name: str, categories: Collection[str], only: Collection[s
     if _is_read_in_parts(data):
         names = tuple(map(str, range(data.shape[1])))
         return Columns(numbers=data, names=names, is_named=False)
-    return as_columns(data, name=name, categories=categories, only=only)
+    return data if isinstance(data, Columns) else _array_columns(data, name, categories)
 
 
 def _opened_table(opened: Opened, name: str) -> Any:
@@ -85,6 +93,51 @@ def _opened_table(opened: Opened, name: str) -> Any:
     if is_plain and width and len(opened.features) == width:
         return Columns(numbers=rows, names=opened.features, is_named=opened.has_names)
     return rows
+
+
+def _array_columns(data: Any, name: str, categories: Collection[str]) -> Columns:
+    """Return a 2-D array, or a list of rows, as columns that have positions for names."""
+    array = _as_array(data, name)
+    names = tuple(map(str, range(array.shape[1])))
+    if array.dtype.kind != "O" and not categories:
+        return Columns(numbers=array, names=names, is_named=False)
+    columns = {
+        column: numbers_or_texts(values, is_category=column in categories)
+        for column, values in zip(names, array.astype(object, copy=False).T, strict=True)
+    }
+    wrong = [f"{column!r} ({kind})" for column, kind in columns.items() if isinstance(kind, str)]
+    if wrong:
+        raise InvalidInput(
+            f"{name} has column(s) that are neither numbers nor texts: {shortened(wrong)}. Omit "
+            f"them, or convert them first."
+        )
+    arrays = {c: values for c, values in columns.items() if not isinstance(values, str)}
+    numbers = {c: values for c, values in arrays.items() if values.dtype != object}
+    table = np.empty((len(array), len(numbers)))
+    for at, values in enumerate(numbers.values()):
+        table[:, at] = values
+    texts = {c: values for c, values in arrays.items() if values.dtype == object}
+    return Columns(numbers=table, names=tuple(numbers), categories=texts, is_named=False)
+
+
+def _as_array(data: Any, name: str) -> np.ndarray[Any, Any]:
+    if not (isinstance(data, (list, tuple)) or hasattr(data, "__array__")):
+        raise InvalidInput(f"{name} is a {type(data).__name__}, not a table of columns. {_HELP}")
+    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
+        masked: Any = data.astype(working_dtype(data.dtype))
+        data = masked.filled(np.nan)
+    try:
+        array = data if isinstance(data, np.ndarray) else np.asarray(data)
+        if array.dtype.kind in "US":  # NumPy turns a list of numbers and texts into texts
+            array = np.array(data, dtype=object)
+    except ValueError:
+        raise InvalidInput(f"{name} holds rows of different lengths. {_HELP}") from None
+    if array.ndim != 2 or array.dtype.kind not in "fiubO":
+        raise InvalidInput(
+            f"{name} has shape {array.shape} and type {array.dtype}. Pass 2-D rows of numbers, or "
+            f"of numbers and texts."
+        )
+    return array
 
 
 def _is_read_in_parts(data: Any) -> bool:
