@@ -443,7 +443,7 @@ class Queries(SelectionRecord):
             takes_objects=takes_objects(self.metric),
         )
         if fitted is None:
-            return matched(opened, self.columns, name="rows", allows_more=True)
+            return matched(opened, self.columns, name="rows")
         return prepare_rows(fitted, opened, name="rows")
 
 
