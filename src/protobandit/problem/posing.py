@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.constraints import as_feasibility
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
 from protobandit.problem.ranges import in_range
+from protobandit.rows.column_choice import FRAME, ColumnChoice, OptionNames, described
 from protobandit.rows.column_names import matched, names_of
+from protobandit.rows.column_warnings import column_warnings, some_rows
+from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.frame_columns import compared
 from protobandit.rows.frames import as_numbers
+from protobandit.rows.preparation.fitted import FittedPreparation
+from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.preparation.prepared_rows import Sides, prepare_rows, prepare_sides
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
 
+# Metrics in which a column counts the more, the more it varies.
+_SCALES_MATTER = {"euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "cosine"}
 _LEAST_WEIGHT = 1e-30  # a largest weight below it, or above 1 / this, is scaled
 
 # What guarantees assume about a stream whose rows are drawn while the search runs.
@@ -48,8 +58,12 @@ def pose(
     constraints: Any = None,
     until: Any = None,
     preparation: Any = None,
+    uses: Mapping[str, str] | None = None,
 ) -> Problem:
-    """Check the arguments that the user passed and return the `Problem`."""
+    """Check the arguments that the user passed and return the `Problem`.
+
+    ``uses`` are columns of frames that are not compared, with their use.
+    """
     chosen = as_metric(metric)
     stream = target if isinstance(target, StreamRows) else None
     if stream is not None:
@@ -63,24 +77,28 @@ def pose(
             "target is a Stream, which only select() supports, without by= and without weights. "
             "Pass the rows of the stream instead."
         )
-    is_same, is_prepared = target is None or target is source, preparation is not None
-    source = open_if_path(source, name="source", has_categories=is_prepared)
-    target = source if is_same else open_if_path(target, name="target", has_categories=is_prepared)
+    is_same = target is None or target is source
+    source, target, choice = _with_compared_columns(
+        source, None if is_same else target, preparation, chosen, uses or {}
+    )
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
-    sides, columns = _prepared_sides(source, target, preparation, chosen), None
+    options = source.options if isinstance(source, Opened) else FRAME
+    sides = _prepared_sides(source, target, preparation, chosen)
+    raw = source
     if sides is not None:
-        source, target = sides.source, sides.target
+        source, target, raw = sides.source, sides.target, sides.table
         remarks.append(sides.remark)
-    elif chosen.name != "precomputed":
-        columns = names_of(source)
-        target = source if is_same else matched(target, columns, name="target")
     if chosen.name == "precomputed":
         sources, targets = _matrix_sides(source, target)
     else:
         sources, targets = _sides(source, target, chosen)
     sources, targets = in_range(sources, targets, chosen)
+    warnings: tuple[RunWarning, ...] = ()
+    if choice is not None:
+        remarks.append(described(choice))
+        warnings = _column_warnings(raw, sources, choice, chosen, preparation, options)
     feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
     count = _largest_k(k, feasibility, goal)
     _require_one_stop(feasibility, goal)
@@ -95,9 +113,90 @@ def pose(
         goal=goal,
         **({} if stream is None else _stream_fields(stream, sides, targets, chosen)),
         preparation=None if sides is None else sides.preparation,
-        columns=columns,
+        columns=None if choice is None else choice.compared,
+        columns_left_out={} if choice is None else choice.left_out,
+        warnings=(*warnings, *(() if stream is None else stream.warnings)),
         remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
     )
+
+
+def _with_compared_columns(
+    source: Any, target: Any, preparation: Any, metric: Metric, uses: Mapping[str, str]
+) -> tuple[Any, Any, ColumnChoice | None]:
+    """Open paths and return both sides with their compared columns; None as target is the source.
+
+    The target has the columns of the source, in their order. Only a preparation, which is fitted on
+    the target, uses the columns of the target.
+    """
+    has_categories, features = _column_needs(preparation)
+    is_any = metric.name == "precomputed" or ("objects" in metric.kinds and preparation is None)
+
+    def chosen(
+        rows: Any, name: str, only: tuple[str, ...] | None, others: str
+    ) -> tuple[Any, ColumnChoice | None]:
+        rows = open_if_path(rows, name=name, has_categories=has_categories, like=only)
+        if is_any and not isinstance(rows, Opened):
+            names = None if metric.name == "precomputed" else names_of(rows)
+            return rows, None if names is None else ColumnChoice(names, {})
+        return compared(
+            rows,
+            name=name,
+            has_categories=has_categories,
+            only=only,
+            others=others,
+            without=uses,
+        )
+
+    not_fitted = "not used by the preparation"
+    if target is None:
+        source, choice = chosen(source, "source", features, not_fitted)
+        return source, source, choice
+    if preparation is not None:
+        target, choice = chosen(target, "target", features, not_fitted)
+        names = None if choice is None else choice.compared
+        source, own = chosen(source, "source", names, "missing from target")
+        return source, target, own if choice is None else choice
+    source, choice = chosen(source, "source", None, "")
+    names = None if choice is None else choice.compared
+    target, _ = chosen(target, "target", names, "missing from source")
+    return source, matched(target, names, name="target"), choice
+
+
+def _column_needs(preparation: Any) -> tuple[bool, tuple[str, ...] | None]:
+    """Return whether texts are compared, and the features that a preparation was fitted on."""
+    if isinstance(preparation, FittedPreparation):
+        return bool(preparation.levels), preparation.features
+    is_plain = preparation is None or isinstance(preparation, Preparation)
+    return not is_plain or getattr(preparation, "categories", None) is not None, None
+
+
+def _column_warnings(
+    raw: Any,
+    sources: Rows,
+    choice: ColumnChoice,
+    metric: Metric,
+    preparation: Any,
+    options: OptionNames,
+) -> tuple[RunWarning, ...]:
+    """Return warnings about the compared columns of rows; ``raw`` is the source as it came in."""
+    sample = _sample(raw, sources, choice)
+    if sample is None:
+        return ()
+    is_scaled = metric.name not in _SCALES_MATTER or (
+        preparation is not None and preparation.has_equal_scales
+    )
+    return column_warnings(sample, choice.compared, is_scaled=is_scaled, options=options)
+
+
+def _sample(raw: Any, sources: Rows, choice: ColumnChoice) -> Columns | None:
+    """Return some rows as columns with names; None if they have no such columns."""
+    if isinstance(raw, Columns):
+        return raw.take(some_rows(len(raw)))
+    features = raw.features if isinstance(raw, Opened) else choice.compared
+    if sources.kind != "dense" or sources.n_columns != len(features):
+        return None
+    numbers = sources.take(some_rows(len(sources)))
+    return None if len(set(features)) < len(features) else Columns(numbers=numbers, names=features)
 
 
 def _stream_fields(
@@ -117,7 +216,6 @@ def _stream_fields(
         "fresh": None if fresh is None else convert(fresh),
         "stream": None if reader is None else OpenStream(reader, stream.rows, convert),
         "rows_read": stream.n_read,
-        "warnings": stream.warnings,
         "conditions": (rows_of_stream(len(targets)) if reader is None else DRAWS_OF_STREAM,),
     }
 

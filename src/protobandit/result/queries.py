@@ -431,7 +431,12 @@ class Queries(SelectionRecord):
         if self.problem is not None and rows is self.problem.target:
             return rows
         fitted = self.preparation
-        opened = open_if_path(rows, name="rows", has_categories=fitted is not None)
+        opened = open_if_path(
+            rows,
+            name="rows",
+            has_categories=fitted is not None and bool(fitted.levels),
+            like=self.columns if fitted is None else fitted.features,
+        )
         if fitted is None:
             return matched(opened, self.columns, name="rows")
         return prepare_rows(fitted, opened, name="rows")

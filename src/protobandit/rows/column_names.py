@@ -18,7 +18,7 @@ from protobandit.rows.messages import shortened
 def names_of(data: Any) -> tuple[str, ...] | None:
     """Return the names of the columns, or None if there are none."""
     if isinstance(data, Opened):
-        return data.features if data.has_names else None
+        return (data.columns or data.features) if data.has_names else None
     if isinstance(data, Columns):
         return data.names if data.is_named else None
     if is_from("pyarrow", data, "Table"):
@@ -33,24 +33,32 @@ def names_of(data: Any) -> tuple[str, ...] | None:
 def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str = "source") -> Any:
     """Return rows with their columns in the order of ``names``, the columns of ``other`` rows."""
     own = names_of(data)
+    if isinstance(data, Opened) and names is not None and set(names) == set(data.features):
+        own = data.features  # earlier releases saved the names of features
     if names is None or own is None or own == names or isinstance(data, Columns):
         return data
-    if set(own) != set(names):
+    if not set(own) >= set(names):
         raise InvalidInput(
             f"{name} has other columns than {other}: {_difference(own, names)}. Pass the same "
             f"columns, in any order. Columns of arrays are matched by position."
         )
-    order = [own.index(column) for column in names]
     if is_from("pandas", data, "DataFrame"):
-        return data.iloc[:, order]
+        return data.iloc[:, [own.index(column) for column in names]]
     if not isinstance(data, Opened):
-        return data.select([own[at] for at in order])
+        return data.select(list(names))
+    order = [
+        at
+        for column in names
+        for at, feature in enumerate(data.features)
+        if feature == column or (feature not in own and feature.rpartition("[")[0] == column)
+    ]
     if is_mapped(data.rows) or not isinstance(data.rows, np.ndarray):
         raise InvalidInput(
             f"{name} has the columns of {other} in another order and is too large to be reordered "
             f"in memory. Open it with data.open_rows(path, columns={list(names)})."
         )
-    return replace(data, rows=data.rows[:, order], features=names)
+    features = tuple(data.features[at] for at in order)
+    return replace(data, rows=data.rows[:, order], features=features, columns=names)
 
 
 def _difference(own: tuple[str, ...], names: tuple[str, ...]) -> str:

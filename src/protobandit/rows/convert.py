@@ -19,6 +19,7 @@ from protobandit.foundation.slices import cuts
 from protobandit.rows.column_names import names_of
 from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.frame_columns import compared
 from protobandit.rows.frames import as_numbers, frame_array, is_from
 from protobandit.rows.magnitudes import is_ordinary, largest_of
 from protobandit.rows.memory_maps import Joined, gather, is_mapped
@@ -50,6 +51,8 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     """
     if isinstance(data, Rows):
         return _not_empty(data, name)
+    if not takes_objects:
+        data, _ = compared(data, name=name)
     columns = names_of(data)
     if isinstance(data, Opened):
         data = data.rows

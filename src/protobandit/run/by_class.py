@@ -314,7 +314,7 @@ def _joined(
         guarantee=None if is_stopped else _guarantee(results),
         end=end,
         remarks=_remarks(classes, results),
-        warnings=_warnings(classes, results),
+        warnings=(*problem.warnings, *_warnings(classes, results)),
         extras=_extras(classes, results, order),
         labels=as_labels(labels),
     )

@@ -299,7 +299,10 @@ class _SearchRun:
             stream=None,
             rows_read=stream.n_read,
             conditions=(rows_of_stream(len(target)),),
-            warnings=(RunWarning(WarningKind.STREAM_ENDED, message),),
+            warnings=(
+                *self.problem.warnings,
+                RunWarning(WarningKind.STREAM_ENDED, message),
+            ),
         )
         if self.states is not None:
             self.states.keep()

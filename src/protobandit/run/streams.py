@@ -14,6 +14,7 @@ from protobandit.problem.posing import as_count
 from protobandit.rows.column_names import names_of
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.frame_columns import compared
 from protobandit.rows.streams import (
     KEPT_ROWS,
     Stream,
@@ -68,7 +69,7 @@ def read_stream(
         stream,
         takes_objects="objects" in measure.kinds,
         is_prepared=is_prepared,
-        columns=None if is_prepared else names_of(source),
+        columns=None if is_prepared else _columns(source, measure),
     )
     if stream.rows is None and chosen.draws_from_stream:
         return source, _first_stream_rows(reader, _FITTED_ROWS if is_prepared else _FIRST_ROWS)
@@ -83,6 +84,14 @@ def read_stream(
             f"Stream(rows=...) for another number)"
         )
     return source, take_stream_rows(reader, n_rows, ASSESSED_ROWS, reason=reason)
+
+
+def _columns(source: Any, metric: Metric) -> tuple[str, ...] | None:
+    """Return the compared columns of the source, if they have names."""
+    if "objects" in metric.kinds:
+        return names_of(source)
+    _, choice = compared(source, name="source")
+    return None if choice is None else choice.compared
 
 
 def _n_rows(source: Any) -> int:

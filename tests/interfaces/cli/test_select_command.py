@@ -611,8 +611,15 @@ def test_on_a_full_disk_the_checkpoint_stays_if(why, texts, tmp_path, monkeypatc
     else:
         texts += ["--method", "lazygreedy", "--max-seconds", "1e-9"]
     assert call(*texts) == 1
-    assert "No space left on device" in only_line(capsys.readouterr().err)
-    assert file_names(tmp_path) == ["out.checkpoint", "out.checkpoint.evaluations", "rows.txt"]
+    line = only_line(capsys.readouterr().err)
+    assert "No space left on device" in line
+    assert "The selection is kept in 'out.recovered.json'" in line
+    assert file_names(tmp_path) == [
+        "out.checkpoint",
+        "out.checkpoint.evaluations",
+        "out.recovered.json",
+        "rows.txt",
+    ]
 
 
 def test_the_default_folder_must_not_be_a_link(points, capsys):

@@ -38,8 +38,14 @@ OPTIONS = {
     INPUT: {
         "--target PATH": "Rows to represent, in the same formats; repeatable. Default: the source "
         "itself.",
-        "--columns GLOB": "Feature columns, as names or globs; repeatable. Default: all columns "
-        "except those named by other options.",
+        "--columns NAME,GLOB": "Columns to compare: names or globs, separated by commas; "
+        "repeatable. A name counts even if another option names it too. Default: the columns of "
+        "vectors if there are any, otherwise all columns except those named by other options.",
+        "--exclude NAME,GLOB": "Columns not to compare: names or globs, separated by commas; "
+        "repeatable.",
+        "--where CONDITION": "Use only rows of source and target with this condition on their "
+        "columns, such as \"year >= 2020 and kind in ('a', 'b')\". Comparisons, in, is null, and, "
+        "or, not, parentheses; other names than words between backticks.",
         "--id COL": "Column with row ids.",
         "--label COL": "Column with class labels.",
         "--weights COL": "Column of the target with row weights.",

@@ -153,9 +153,10 @@ def _run(job: SelectJob, *, is_quiet: bool) -> WrittenResult:
             problem = job.open(display.notify)
             with stopping_on_signals(job.interrupt if job.keeps_partial else None):
                 selection = job.search(problem, display.show)
-            result = job.certify(problem, selection, display.notify)
-            files = job.render(problem, result, display.notify)
-        with ignoring_signals():
+            with job.recovering(problem, selection):
+                result = job.certify(problem, selection, display.notify)
+                files = job.render(problem, result, display.notify)
+        with ignoring_signals(), job.recovering(problem, selection):
             return job.write(problem, result, files)
     except KeyboardInterrupt:
         raise ProtobanditError(job.interrupted_message) from None
@@ -186,6 +187,9 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "k": selection.k,
         "rows": written.n_source,
         "indices": selection.indices,
+        "file_rows": written.result.run.rows,
+        "columns": selection.columns,
+        "columns_left_out": selection.columns_left_out,
         "ids": written.result.run.ids,
         "cost": selection.cost,
         "cost_error": selection.cost_error,

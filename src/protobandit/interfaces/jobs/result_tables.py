@@ -20,8 +20,9 @@ RESERVED = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "label")
 def prototypes_table(selection: Selection, source: Opened, options: ReadOptions) -> Table:
     """Return rank, row, id, gain, mass, cost and label per prototype, and its source columns.
 
-    ``rank`` 1 is the best prototype; ``row`` is the row number in the source, from 0; ``cost`` is
-    the cost of all prototypes up to this one. There is a ``coefficient`` if the method gives one.
+    ``rank`` 1 is the best prototype; ``row`` is the row number in the source files, from 0;
+    ``cost`` is the cost of all prototypes up to this one. There is a ``coefficient`` if the method
+    gives one.
     """
     rows = selection.indices
     labels = values_at(source, options.label, rows)
@@ -29,7 +30,7 @@ def prototypes_table(selection: Selection, source: Opened, options: ReadOptions)
         labels = tuple(selection.prototype_labels)
     columns = {
         "rank": np.arange(1, selection.k + 1),
-        "row": rows,
+        "row": source.file_rows(rows),
         "id": values_at(source, options.id, rows),
         "gain": [None if np.isnan(gain) else gain for gain in selection.gains.tolist()],
         "mass": selection.mass,
@@ -52,7 +53,7 @@ def criticisms_table(
         return None
     columns = {
         "rank": np.arange(1, len(rows) + 1),
-        "row": rows if target.numbers is None else target.numbers[rows],
+        "row": target.file_rows(rows),
         "id": values_at(target, options.id, rows),
         "label": values_at(target, options.label or options.by, rows),
     }

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from protobandit._version import __version__
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import InvalidInput, ProtobanditError
 from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArguments, open_problem
 from protobandit.interfaces.jobs.output_files import (
     REPORT,
     SELECTION,
     DiskFull,
     require_writable_folder,
+    write_atomically,
     write_results,
 )
-from protobandit.interfaces.jobs.read_options import Notify, feature_columns, image_size_of
+from protobandit.interfaces.jobs.read_options import Notify, image_size_of
 from protobandit.interfaces.jobs.report_page import report_page
 from protobandit.interfaces.jobs.result_tables import (
     criticisms_table,
@@ -119,15 +125,17 @@ class SelectJob:
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
             raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
         self._require_usable_checkpoint()
-        return open_problem(self.arguments, notify)
+        problem = open_problem(self.arguments, notify)
+        self._require_writable_values(problem)
+        return problem
 
     def search(self, problem: OpenedProblem, progress: Callable[[Progress], Any]) -> Selection:
-        """Return the selection; its status includes the remarks of the files."""
+        """Return the selection."""
         seconds = self.checkpoint_seconds
         seconds = CHECKPOINT_SECONDS if seconds is None else seconds
         checkpoint = Checkpoint(self.checkpoint, seconds=seconds) if self._uses_checkpoint else None
         try:
-            selection = problem.select(
+            return problem.select(
                 progress=progress,
                 checkpoint=checkpoint,
                 interrupt=self.interrupt if self.keeps_partial else None,
@@ -137,9 +145,6 @@ class SelectJob:
             raise InvalidInput(
                 f"{str(error.path)!r} {error.what}. {advice}, or pass another --out."
             ) from None
-        remarks = [each.remark for each in (problem.source, problem.target) if each.remark]
-        status = " ".join([selection.status, *dict.fromkeys(remarks)])
-        return replace(selection, status=status)
 
     def certify(self, problem: OpenedProblem, selection: Selection, notify: Notify) -> SavedResult:
         """Add a certificate if requested, and the record of the run."""
@@ -151,20 +156,26 @@ class SelectJob:
                 selection = selection.certified(
                     random_state=arguments.seed, n_jobs=arguments.n_jobs
                 )
-        options, source, rows = arguments.read_options, problem.source, selection.indices
-        run = RunRecord(
+        run = self._record(problem, selection.indices)
+        return SavedResult(selection=selection, run=run)
+
+    def _record(self, problem: OpenedProblem, rows: Ids) -> RunRecord:
+        """Return where a selection of these source rows comes from."""
+        arguments, source = self.arguments, problem.source
+        options = arguments.read_options
+        return RunRecord(
             version=__version__,
             command=self.command,
             sources=arguments.sources,
             targets=arguments.targets,
             read_options=options,
             seed=arguments.seed,
-            columns=feature_columns(source),
+            columns=source.columns,
             image_size=image_size_of(source),
             ids=values_at(source, options.id, rows),
             labels=values_at(source, options.label, rows),
+            rows=None if source.numbers is None else tuple(source.numbers[rows].tolist()),
         )
-        return SavedResult(selection=selection, run=run)
 
     def render(
         self, problem: OpenedProblem, result: SavedResult, notify: Notify
@@ -228,6 +239,51 @@ class SelectJob:
                 for column, n in formula_columns(files[name]).items()
             },
         )
+
+    def _require_writable_values(self, problem: OpenedProblem) -> None:
+        """Write the first row to memory; raise if a column cannot be written."""
+        first, source = np.zeros(1, dtype=np.int64), problem.source
+        json.dumps(self._record(problem, first).to_document(), allow_nan=False)
+        table_bytes(source.records(first), self.table_format)
+
+    @contextmanager
+    def recovering(self, problem: OpenedProblem, selection: Selection) -> Iterator[None]:
+        """If something fails after the search, save the selection and name the file."""
+        try:
+            yield
+        except Exception as error:
+            kind = type(error) if isinstance(error, ProtobanditError) else ProtobanditError
+            path = self._recovered(problem, selection)
+            if path is None:
+                raise
+            raise kind(
+                f"{error} The selection is kept in {str(path)!r}, which `protobandit report` and "
+                f"`protobandit assign` read."
+            ) from error
+
+    def _recovered(self, problem: OpenedProblem, selection: Selection) -> Path | None:
+        """Save a selection beside its folder or, if that fails, in the folder of temporary files.
+
+        The ids and labels of the prototypes are left out: they may be what cannot be written.
+        """
+        arguments = self.arguments
+        run = RunRecord(
+            version=__version__,
+            command=self.command,
+            sources=arguments.sources,
+            targets=arguments.targets,
+            read_options=arguments.read_options,
+            seed=arguments.seed,
+            columns=problem.source.columns,
+            image_size=image_size_of(problem.source),
+        )
+        content = SavedResult(selection=selection, run=run).to_json().encode("utf-8")
+        name = f"{self.checkpoint.stem}.recovered.json"
+        for folder in (self.checkpoint.parent, Path(tempfile.gettempdir())):
+            with suppress(ProtobanditError):
+                write_atomically(folder / name, content)
+                return folder / name
+        return None
 
     def _require_usable_checkpoint(self) -> None:
         shown, exists = repr(str(self.checkpoint)), self.checkpoint.exists()

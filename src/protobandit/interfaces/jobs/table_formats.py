@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from protobandit.foundation.errors import NotAvailable
+from protobandit.rows.arrow import arrow
 
 Table = Mapping[str, Any]  # columns by name: lists or arrays of one length
 
@@ -36,14 +36,8 @@ def _csv_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
 
 
 def _parquet_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise NotAvailable(
-            "--format parquet requires pyarrow. Run pip install 'protobandit[files]', or pass "
-            "--format csv."
-        ) from None
+    pyarrow = arrow()
+    from pyarrow import parquet
 
     with ExitStack() as stack:
         writer = None

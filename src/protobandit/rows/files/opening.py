@@ -9,7 +9,7 @@ import glob
 import os
 import stat
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,8 +18,9 @@ import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.column_choice import FILE, OptionNames
 from protobandit.rows.files.file_errors import missing_file, reading
-from protobandit.rows.files.formats import format_of, listed_suffixes
+from protobandit.rows.files.formats import TABLE_FORMATS, format_of, listed_suffixes
 from protobandit.rows.files.images import open_images
 from protobandit.rows.files.npy import open_npy, open_npz
 from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
@@ -35,6 +36,8 @@ def open_rows(
     *,
     name: str = "source",
     columns: Any = None,
+    exclude: Any = (),
+    where: str | None = None,
     without: Any = (),
     perhaps: Any = (),
     texts: Any = (),
@@ -46,6 +49,8 @@ def open_rows(
     cache: Any = None,
     seed: int = 0,
     tell: Callable[[str], None] | None = None,
+    like: Any = None,
+    options: OptionNames = FILE,
 ) -> Opened:
     """Open files as rows that `select` accepts.
 
@@ -62,13 +67,21 @@ def open_rows(
     name
         The name of the rows in messages, "source" or "target".
     columns
-        The feature columns, by name or pattern. None means all columns except ``without`` and row
-        numbers written by pandas. If it selects a single column of texts, the rows are texts. For
-        an ``.npz`` file, the name of the array.
+        The compared columns, by name or pattern; a text may hold several, separated by commas.
+        None means the columns of vectors if there are any, else all columns; never ``without`` and
+        row numbers written by pandas. `Opened.left_out` says why a column is left out. If a single
+        column of texts is named, the rows are texts. For an ``.npz`` file, the name of the array.
+    exclude
+        Columns that are not compared, by name or pattern.
+    where
+        A condition on the columns of a table, such as ``"year >= 2020 and kind in ('a', 'b')"``;
+        other rows are left out. Comparisons, ``in``, ``is null``, ``and``, ``or``, ``not`` and
+        parentheses are supported; names that are not words stand between backticks.
     without
-        Columns that are not features: ids, labels, weights, groups.
+        Columns that are used otherwise: ids, labels, weights, groups. They are compared only if
+        ``columns`` has their names. A mapping gives the use of each column, for messages.
     perhaps
-        Columns that are not features and need not exist.
+        As ``without``, but the columns need not exist.
     texts
         Columns whose values are kept as written, such as ids: "007" does not become 7. Names that
         do not exist are ignored.
@@ -94,6 +107,11 @@ def open_rows(
         Seed of the sample.
     tell
         Function that is called with messages about slow steps.
+    like
+        The compared columns of other rows, which a table with names must have too. Used if
+        ``columns`` is None.
+    options
+        What messages call the options.
 
     Examples
     --------
@@ -116,8 +134,12 @@ def open_rows(
         shown=", ".join(map(str, given)),
         name=name,
         columns=None if columns is None else _names(columns),
-        without=_names(without),
-        perhaps=_names(perhaps),
+        like=None if like is None else _names(like),
+        exclude=_names(exclude),
+        without=_uses(without),
+        perhaps=_uses(perhaps),
+        where=where,
+        options=options,
         texts=_names(texts),
         categories=categories,
         image_size=_as_size(image_size),
@@ -131,17 +153,21 @@ def open_rows(
     files = [file for each in given for file in _files(_expanded(each, name), name)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
-        return READERS[_one_format(files, asked)](files, asked)
+        form = _one_format(files, asked)
+        _require_applicable(form, asked)
+        return READERS[form](files, asked)
 
 
-def open_if_path(data: Any, *, name: str, has_categories: bool = False) -> Any:
+def open_if_path(
+    data: Any, *, name: str, has_categories: bool = False, like: tuple[str, ...] | None = None
+) -> Any:
     """Return the opened file if ``data`` is a path, else ``data`` itself.
 
-    ``has_categories`` is whether columns of texts are features too.
+    ``has_categories`` is whether columns of texts are features too; ``like`` is as in `open_rows`.
     """
     if not isinstance(data, (str, Path)):
         return data
-    return open_rows(data, name=name, categories=has_categories)
+    return open_rows(data, name=name, categories=has_categories, like=like)
 
 
 # -- paths ----------------------------------------------------------------------------------------
@@ -221,6 +247,24 @@ def _one_format(files: Sequence[Path], asked: ReadRequest) -> str:
 
 def _names(given: Any) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def _uses(given: Any) -> dict[str, str]:
+    """Return by column what it is used for."""
+    if isinstance(given, Mapping):
+        return {str(name): str(use) for name, use in given.items()}
+    return dict.fromkeys(_names(given), "not a feature")
+
+
+def _require_applicable(form: str, asked: ReadRequest) -> None:
+    """Raise if an option needs a table with named columns and the files are none."""
+    for option, value in (("exclude", asked.exclude), ("where", asked.where)):
+        if value and form not in TABLE_FORMATS:
+            raise InvalidInput(
+                f"{asked.name}: {asked.shown} has no named columns, which "
+                f"{asked.options.prefix}{option} needs. Remove the option, or pass a table such as "
+                f".csv or .parquet."
+            )
 
 
 def _as_size(size: Any) -> tuple[int, int] | None:

@@ -83,6 +83,11 @@ class FittedPreparation:
         return bool(self.parameters["categories"] == "gower")
 
     @property
+    def has_equal_scales(self) -> bool:
+        """Return whether all columns of numbers have the same scale after preparation."""
+        return bool(self.parameters["standardize"]) or self.is_gower
+
+    @property
     def fills_gaps(self) -> bool:
         """Return whether missing values are allowed."""
         return self.parameters["impute"] is not None
@@ -105,7 +110,7 @@ class FittedPreparation:
         # Imported here, so that the file readers are loaded only on use.
         from protobandit.rows.files.opening import open_if_path
 
-        rows = open_if_path(rows, name="rows", has_categories=True)
+        rows = open_if_path(rows, name="rows", has_categories=bool(self.levels), like=self.features)
         table = self.table(rows, name="rows")
         if is_sparse(table):
             return transform_sparse(table, self.divisors, self.parameters["normalize"])

@@ -14,6 +14,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.generators import as_generator
 from protobandit.foundation.slices import cuts
 from protobandit.rows.columns import Columns, require_no_missing
+from protobandit.rows.frame_columns import compared
 from protobandit.rows.memory_maps import is_mapped
 from protobandit.rows.messages import shortened
 from protobandit.rows.preparation.column_statistics import (
@@ -62,8 +63,9 @@ class Preparation:
     Parameters
     ----------
     standardize
-        Scale every column to mean 0 and standard deviation 1. Constant columns become 0. Sparse
-        rows are scaled but not centred, so that they stay sparse.
+        Scale every column of numbers to mean 0 and standard deviation 1. Constant columns become 0.
+        Columns of 0 and 1 for categories are not scaled. Sparse rows are scaled but not centred, so
+        that they stay sparse.
     normalize
         Scale every row to length 1. Rows of zeros stay zeros.
     pca
@@ -120,6 +122,11 @@ class Preparation:
         return self.categories == "gower"
 
     @property
+    def has_equal_scales(self) -> bool:
+        """Return whether all columns of numbers have the same scale after preparation."""
+        return self.standardize or self.is_gower
+
+    @property
     def fills_gaps(self) -> bool:
         """Return whether missing values are allowed."""
         return self.impute is not None
@@ -139,7 +146,10 @@ class Preparation:
         # Imported here, so that the file readers are loaded only on use.
         from protobandit.rows.files.opening import open_if_path
 
-        table = as_table(open_if_path(rows, name="rows", has_categories=True), name="rows")
+        has_categories = self.categories is not None
+        rows = open_if_path(rows, name="rows", has_categories=has_categories)
+        rows, _ = compared(rows, name="rows", has_categories=has_categories)
+        table = as_table(rows, name="rows")
         return self.fit_table(table, name="rows", random_state=random_state)
 
     def fit_table(self, table: Any, *, name: str, random_state: Any = None) -> FittedPreparation:
@@ -263,12 +273,15 @@ def _with_gower_scale(fitted: FittedPreparation, blocks: Blocks) -> FittedPrepar
 
 
 def _standardized(fitted: FittedPreparation, sample: Columns, name: str) -> FittedPreparation:
+    """Scale the numbers only: a column of 0 and 1 of a rare category would become very wide."""
+
     def label(at: int) -> str:
         return sample.label(sample.features[min(at, len(sample.features) - 1)])
 
     found = moments(_blocks(fitted, sample, name))
-    divisors = standard_deviations(found, label, name=name)
-    return replace(fitted, offsets=found.mean, divisors=divisors)
+    offsets, divisors = found.mean, standard_deviations(found, label, name=name)
+    offsets[len(fitted.names) :], divisors[len(fitted.names) :] = 0.0, 1.0
+    return replace(fitted, offsets=offsets, divisors=divisors)
 
 
 def _fit_sparse(asked: Preparation, sample: Any, name: str) -> FittedPreparation:

@@ -11,6 +11,7 @@ from protobandit.foundation.array_types import Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.frame_columns import compared
 from protobandit.rows.frames import as_columns
 from protobandit.rows.memory_maps import is_mapped, rows_at
 from protobandit.rows.messages import shortened
@@ -68,6 +69,7 @@ def _table(data: Any, name: str, categories: Collection[str], only: Collection[s
         data = RowsAsArray(data)
     elif isinstance(data, Opened):
         data = _opened_table(data, name)
+    data, _ = compared(data, name=name, has_categories=True, only=only)
     if is_sparse(data):
         return sparse_rows(data, name=name).matrix
     if _is_read_in_parts(data):
