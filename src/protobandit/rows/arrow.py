@@ -171,6 +171,16 @@ def as_indices(ids: Ids) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])
 
 
+def taken(batch: Any, ids: Ids) -> Any:
+    """Return some rows of a record batch; pyarrow cannot take texts that are views."""
+    pa = arrow()
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    types = [plain.get(each.type, each.type) for each in batch.schema]
+    columns = [column.cast(to) for column, to in zip(batch.columns, types, strict=True)]
+    whole = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return whole.take(as_indices(ids))
+
+
 def _one_chunk(column: Any) -> Any:
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 

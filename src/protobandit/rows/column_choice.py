@@ -136,7 +136,7 @@ def choose_columns(
     allowed = {"number", "vector"} | ({"text"} if asked.has_categories or is_one_text else set())
     wrong = [each for each in columns if each.name in compared and each.kind not in allowed]
     if wrong:
-        _raise_not_numbers(wrong, asked, texts_of)
+        _raise_not_numbers(wrong, asked, texts_of, is_all=len(wrong) == len(compared))
     return ColumnChoice(
         tuple(compared), {name: left_out[name] for name in names if name in left_out}
     )
@@ -235,19 +235,26 @@ def _raise_none_left(
 ) -> NoReturn:
     if not names:
         raise InvalidInput(f"{asked.owner} has no columns. Pass a table with at least one.")
+    advice = f"Pass {asked.options.choose('columns', ['NAME'])} to name some."
+    if asked.exclude:
+        advice = f"Remove columns from {asked.options.prefix}exclude."
     raise InvalidInput(
-        f"{asked.owner} has no columns to compare: {shortened_reasons(left_out)}. Pass "
-        f"{asked.options.choose('columns', ['NAME'])} to name some."
+        f"{asked.owner} has no columns to compare: {shortened_reasons(left_out)}. {advice}"
     )
 
 
 def _raise_not_numbers(
-    wrong: Sequence[ColumnDescription], asked: ColumnRequest, texts_of: TextsOf
+    wrong: Sequence[ColumnDescription], asked: ColumnRequest, texts_of: TextsOf, *, is_all: bool
 ) -> NoReturn:
     shown = shortened((f"{each.name!r} ({each.type})" for each in wrong), 5)
     names, options = [each.name for each in wrong], asked.options
     if all(each.kind == "text" and are_categories(texts_of(each.name)) for each in wrong):
         advice = f"{options.categories} to compare them as categories"
+    elif is_all:
+        texts = [each.name for each in wrong if each.kind == "text"][:1]
+        advice = "a table with columns of numbers"
+        if texts and options is not FRAME:
+            advice = f"{options.choose('columns', texts)} to compare the texts of one column"
     elif len(names) > _MOST_NAMED:
         advice = f"{options.choose('columns', ['NAME'])} to name the columns to compare"
     else:

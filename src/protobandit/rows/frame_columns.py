@@ -62,7 +62,8 @@ def compared(
     a frame is returned unchanged.
     """
     if isinstance(data, Opened):
-        return data, ColumnChoice(data.columns, data.left_out) if data.has_names else None
+        is_named = are_names(data.columns)
+        return data, ColumnChoice(data.columns, data.left_out) if is_named else None
     if isinstance(data, Columns):
         return data, ColumnChoice(data.features, {}) if data.is_named else None
     library = _library_of(data)
@@ -96,7 +97,18 @@ def compared(
             if each in vectors
         }
         found = _expanded(library, data, names, choice, matrices, name)
-    return found, choice if are_names(names) else None
+    return found, choice if are_names(names) or choice.left_out else None
+
+
+def with_vectors_as_array(data: Any, *, name: str) -> Any:
+    """Return the vectors of a frame as an array; anything else is returned unchanged."""
+    library = _library_of(data)
+    if library is None:
+        return data
+    columns = (library.column(data, at) for at in range(len(library.names(data))))
+    if not any(library.describe(column)[0] == "vector" for column in columns):
+        return data
+    return compared(data, name=name)[0].to_numpy()
 
 
 def _expanded(

@@ -19,6 +19,7 @@ from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
+from protobandit.rows.frame_columns import with_vectors_as_array
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.sparse_format import checked_csr
@@ -128,6 +129,7 @@ class PrototypeEstimator(
             return list(X)
         if self.preparation is not None and hasattr(X, "columns"):  # it handles names and texts
             return validation.validate_data(self, X, reset=reset, skip_check_array=True)
+        X = with_vectors_as_array(X, name="X")
         return validation.validate_data(
             self,
             X,

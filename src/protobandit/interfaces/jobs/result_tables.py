@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,7 +65,14 @@ def criticisms_table(
 def values_at(opened: Opened, name: str | None, rows: Ids) -> tuple[Any, ...] | None:
     """Return the values of a column in some rows; None if the column is not named or not there."""
     column = optional_column(opened, name)  # a target need not have every column of the source
-    return None if column is None else tuple(column[rows].tolist())
+    return None if column is None else tuple(map(_written, column[rows].tolist()))
+
+
+def _written(value: Any) -> Any:
+    """Return a value that JSON can hold: no infinity, and None for NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
 
 
 def _with_file_columns(

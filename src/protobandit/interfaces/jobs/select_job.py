@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +35,7 @@ from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.spreadsheets import formula_columns, without_formulas
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
+from protobandit.rows.messages import reason_of
 from protobandit.run.checkpoint.checkpoint import (
     Checkpoint,
     CheckpointRefused,
@@ -243,8 +243,14 @@ class SelectJob:
     def _require_writable_values(self, problem: OpenedProblem) -> None:
         """Write the first row to memory; raise if a column cannot be written."""
         first, source = np.zeros(1, dtype=np.int64), problem.source
-        json.dumps(self._record(problem, first).to_document(), allow_nan=False)
-        table_bytes(source.records(first), self.table_format)
+        self._record(problem, first)
+        try:
+            table_bytes(source.records(first), self.table_format)
+        except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+            raise InvalidInput(
+                f"The columns of {source.path} cannot be written as {self.table_format}: "
+                f"{reason_of(error)}. Pass --format csv."
+            ) from None
 
     @contextmanager
     def recovering(self, problem: OpenedProblem, selection: Selection) -> Iterator[None]:
@@ -252,12 +258,14 @@ class SelectJob:
         try:
             yield
         except Exception as error:
-            kind = type(error) if isinstance(error, ProtobanditError) else ProtobanditError
+            kind, what = type(error), str(error)
+            if not isinstance(error, ProtobanditError):
+                kind, what = ProtobanditError, f"{kind.__name__}: {what}."
             path = self._recovered(problem, selection)
             if path is None:
                 raise
             raise kind(
-                f"{error} The selection is kept in {str(path)!r}, which `protobandit report` and "
+                f"{what} The selection is kept in {str(path)!r}, which `protobandit report` and "
                 f"`protobandit assign` read."
             ) from error
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import time
 from typing import Any, NoReturn
 
 from protobandit.foundation.errors import InvalidInput
@@ -220,14 +221,15 @@ class _Parser:
             self.fail("a list such as ('a', 'b') is expected after 'in'", self.token.at)
         if left.type is None:
             self.fail("a column is expected before 'in'", self.token.at)
-        values: list[Any] = []
-        while not values or self.accept(","):
+        found = None
+        while found is None or self.accept(","):
             at, item = self.token.at, self.value()
             if item.type is not None:
                 self.fail("only literals are allowed in a list", at)
-            values.append(self.fitted(item, left, at).literal)
+            one = self.compared(left, "==", item, at)
+            found = one if found is None else found | one
         self.expect(_CLOSING[opening])
-        return left.expression.isin(arrow().array(values, left.type))
+        return found
 
     def value(self) -> _Value:
         """Read a column or a literal."""
@@ -244,7 +246,11 @@ class _Parser:
             self.fail("a column or a value is expected", token.at)
         self.next += 1
         literal = token.value == "true" if token.kind == "keyword" else token.value
-        return _Value(compute.scalar(literal), literal, None, repr(literal))
+        try:
+            expression = compute.scalar(literal)
+        except OverflowError:  # more digits than an integer of 64 bits
+            expression = compute.scalar(float(literal))
+        return _Value(expression, literal, None, repr(literal))
 
     def column(self, token: _Token) -> _Value:
         from pyarrow import compute
@@ -279,19 +285,25 @@ class _Parser:
             advice = f"; write '{literal}'" if kind == "text" else ""
             self.fail(f"{other.shown} cannot be compared with {value.shown}{advice}", at)
         if kind == "number" and not is_boolean:  # a fraction may be compared with integers
+            if pa.types.is_decimal(dtype):
+                return replace(value, expression=compute.scalar(float(literal)))
             return value
         try:
-            scalar = pa.scalar(literal).cast(dtype)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            if pa.types.is_time(dtype):
+                scalar = pa.scalar(time.fromisoformat(literal), dtype)
+            else:
+                scalar = pa.scalar(literal).cast(dtype)
+        except (ValueError, TypeError, NotImplementedError) as error:
             self.fail(
                 f"{other.shown} cannot be compared with {value.shown}: {reason_of(error)}", at
             )
-        return _Value(compute.scalar(scalar), scalar.as_py(), None, value.shown)
+        return replace(value, expression=compute.scalar(scalar))
 
     def require_comparable(self, left: _Value, right: _Value, at: int) -> None:
         kinds = kind_of(left.type), kind_of(right.type)
+        is_boolean = [arrow().types.is_boolean(each.type) for each in (left, right)]
         is_same = kinds[0] == kinds[1] in ("number", "text") or left.type == right.type
-        if not is_same or "vector" in kinds:
+        if not is_same or "vector" in kinds or is_boolean[0] != is_boolean[1]:
             self.fail(f"{left.shown} cannot be compared with {right.shown}", at)
 
 

@@ -17,13 +17,14 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import arrow, as_indices, as_objects, as_values, is_vector
+from protobandit.rows.arrow import arrow, as_indices, as_objects, as_values, kind_of
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.feature_columns import Layout, lay_out
 from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.files.row_filter import parse_filter
 from protobandit.rows.files.tables import FileTable, OpenTableFile, open_table
+from protobandit.rows.messages import reason_of
 
 _ROW = "\0row"  # the column of row numbers beside those that a condition reads
 
@@ -92,7 +93,13 @@ def _matching_rows(table: FileTable, asked: ReadRequest) -> Ids:
     for cut, batch in table.batches(condition.columns, None, name=asked.name, batch_rows=1 << 16):
         rows = as_indices(np.arange(cut.start, cut.stop))
         numbered = pa.Table.from_batches([batch]).append_column(_ROW, rows)
-        found.append(as_values(numbered.filter(condition.expression).column(_ROW)))
+        try:
+            found.append(as_values(numbered.filter(condition.expression).column(_ROW)))
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise InvalidInput(
+                f"{owner} cannot be filtered by {option} {asked.where!r}: {reason_of(error)}. "
+                f"Compare columns of the same type."
+            ) from None
     matching = np.sort(np.concatenate(found))
     if not len(matching):
         raise InvalidInput(
@@ -236,7 +243,7 @@ class TableColumns:
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         dtype = self.table.schema.field(name).type
-        if is_vector(dtype):
+        if kind_of(dtype) == "vector":
             raise InvalidInput(
                 f"{self.asked.shown} holds vectors in column {name!r} ({dtype}). Name a column "
                 f"with one value per row."
@@ -254,7 +261,7 @@ class TableColumns:
         return placed
 
     def records(self, ids: Ids) -> dict[str, list[Any]]:
-        names = [field.name for field in self.table.schema if not is_vector(field.type)]
+        names = [field.name for field in self.table.schema if kind_of(field.type) != "vector"]
         if not names:
             return {}
         given = ids if self.sample is None else self.sample.in_order[ids]
