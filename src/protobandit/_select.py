@@ -9,7 +9,7 @@ from typing import Any
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits
-from protobandit.problem.posing import pose
+from protobandit.problem.posing import pose, with_classes
 from protobandit.result.selection import Selection
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
@@ -136,7 +136,16 @@ def select(
     )
     if by is not None:
         require_plain(constraints, until)
-        whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
+        source, target, by, uses = with_classes(source, target, by, preparation)
+        whole = pose(
+            source,
+            target,
+            k=1,
+            weights=weights,
+            metric=metric,
+            preparation=preparation,
+            uses=uses,
+        )
         return Selection.from_result(by_class(whole, by, k, method, settings))
     certified = until if isinstance(until, Certified) else None
     if certified is not None:

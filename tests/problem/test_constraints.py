@@ -366,7 +366,7 @@ INVALID = {
     "quota unknown": (
         Constraints(groups=GROUPS, at_least={"x": 1}),
         3,
-        r"at_least names the group 'x'.*\['a', 'b', 'c'\]",
+        r"at_least names the group 'x'.*'a', 'b', 'c'.",
     ),
     "quota negative": (Constraints(groups=GROUPS, at_least=-1), 3, r"at_least=-1 is not a number"),
     "quota not an integer": (
@@ -496,3 +496,11 @@ def test_quotas_that_restrict_nothing_are_one_group(quotas):
     assert feasibility.is_free
     assert not feasibility.groups.any()
     assert feasibility.names == ("all",)
+
+
+def test_lists_of_groups_are_cut_at_whole_items():
+    groups = [f"a long name of group {i:02}" for i in range(20)]
+    asked = Constraints(groups=groups, at_least={"other": 1})
+    with pytest.raises(InvalidInput) as caught:
+        pb.select(np.eye(20), k=3, constraints=asked)
+    assert str(caught.value).endswith("'a long name of group 07', … (20 in all). Use one of these.")

@@ -14,6 +14,7 @@ from protobandit.foundation.checks import is_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import numbered
 from protobandit.problem.feasibility import Feasibility
+from protobandit.rows.messages import shortened
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,7 +159,7 @@ def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids
         if label not in place:
             raise InvalidInput(
                 f"constraints: {name} names the group {label!r}, but groups only has "
-                f"{list(names)!r:.80}. Use one of these."
+                f"{shortened(map(repr, names))}. Use one of these."
             )
         out[place[label]] = _as_quota(value, f"{name}[{label!r}]")
     return out

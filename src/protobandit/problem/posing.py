@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric, as_metric
@@ -25,7 +26,7 @@ from protobandit.rows.columns import Columns
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_if_path
-from protobandit.rows.frame_columns import compared
+from protobandit.rows.frame_columns import column_values, compared
 from protobandit.rows.frames import as_numbers
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
@@ -65,6 +66,8 @@ def pose(
     ``uses`` are columns of frames that are not compared, with their use.
     """
     chosen = as_metric(metric)
+    if is_integer(target) or isinstance(target, (float, np.floating)):
+        raise InvalidInput(f"target={target} is a number, not rows. Pass k={target}.")
     stream = target if isinstance(target, StreamRows) else None
     if stream is not None:
         target = stream.rows
@@ -118,6 +121,34 @@ def pose(
         warnings=(*warnings, *(() if stream is None else stream.warnings)),
         remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
     )
+
+
+def with_classes(
+    source: Any, target: Any, by: Any, preparation: Any
+) -> tuple[Any, Any, Any, dict[str, str]]:
+    """Return both sides, the classes of their rows, and the use of the column that holds them.
+
+    If ``by`` is the name of a column, paths are opened and the classes are read from it.
+    """
+    if not isinstance(by, str):
+        return source, target, by, {}
+    uses = {by: "classes, by="}
+    has_categories, features = _column_needs(preparation)
+
+    def opened(rows: Any, name: str) -> Any:
+        return open_if_path(
+            rows, name=name, has_categories=has_categories, like=features, without=uses
+        )
+
+    is_one = target is None or target is source
+    source = opened(source, "source")
+    labels = column_values(source, by, name="source")
+    if is_one:
+        return source, None, labels, uses
+    given = target if isinstance(target, Target) else Target(target)
+    rows = opened(given.rows, "target")
+    both = labels, column_values(rows, by, name="target")
+    return source, Target(rows, weights=given.weights), both, uses
 
 
 def _with_compared_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from protobandit.problem.problem import Problem
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import open_if_path
+from protobandit.rows.frames import is_from
 from protobandit.rows.group_means import group_means
 from protobandit.rows.preparation.prepared_rows import prepare_rows
 from protobandit.rows.rows import Rows, is_sparse
@@ -77,8 +79,8 @@ class Queries(SelectionRecord):
         ----------
         rows
             Rows in the form of the source rows, before any preparation, which is applied here.
-            Columns of frames are matched by name. For a precomputed metric: dissimilarities of
-            shape (n, number of source rows).
+            Columns of frames are matched by name. A 1-D array of as many numbers as a row has is
+            one row. For a precomputed metric: dissimilarities of shape (n, number of source rows).
         n_jobs
             The number of threads; None or -1 uses all available cores.
 
@@ -432,7 +434,7 @@ class Queries(SelectionRecord):
             return rows
         fitted = self.preparation
         opened = open_if_path(
-            rows,
+            self._with_one_row(rows),
             name="rows",
             has_categories=fitted is not None and bool(fitted.levels),
             like=self.columns if fitted is None else fitted.features,
@@ -440,6 +442,19 @@ class Queries(SelectionRecord):
         if fitted is None:
             return matched(opened, self.columns, name="rows")
         return prepare_rows(fitted, opened, name="rows")
+
+    def _with_one_row(self, rows: Any) -> Any:
+        """Return a single row, such as an array or a pandas Series of its numbers, as rows."""
+        fitted, prototypes = self.preparation, self.prototypes
+        if not isinstance(prototypes, np.ndarray) or prototypes.ndim != 2:
+            return rows
+        if is_from("pandas", rows, "Series") and set(self.columns or "?") <= set(rows.index):
+            rows = [rows[column] for column in self.columns or ()]
+        is_flat = isinstance(rows, (list, tuple)) and all(isinstance(x, Number) for x in rows)
+        if not is_flat and not (isinstance(rows, np.ndarray) and rows.ndim == 1):
+            return rows
+        width = prototypes.shape[1] if fitted is None else len(fitted.names) + len(fitted.levels)
+        return np.asarray(rows)[None] if len(rows) == width > 1 else rows
 
 
 def _visit_blocks(oracle: Oracle, prototypes: Ids, visit: Callable[[Floats, slice], None]) -> None:

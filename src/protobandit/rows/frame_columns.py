@@ -13,7 +13,15 @@ import numpy as np
 
 from protobandit.foundation.checks import is_missing
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import as_matrix, kind_of, lengths_of, number_type, wrong_vector
+from protobandit.rows.arrow import (
+    as_matrix,
+    as_objects,
+    as_text,
+    kind_of,
+    lengths_of,
+    number_type,
+    wrong_vector,
+)
 from protobandit.rows.column_choice import (
     FRAME,
     ColumnChoice,
@@ -22,7 +30,7 @@ from protobandit.rows.column_choice import (
     choose_columns,
     owners_of,
 )
-from protobandit.rows.columns import Columns, are_names
+from protobandit.rows.columns import Columns, are_names, require_known
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.frames import as_columns, as_numbers, is_from
 from protobandit.rows.rows import working_dtype
@@ -34,8 +42,9 @@ _LOOKED_AT = 4096  # rows whose values say whether texts are categories
 class _Library:
     """How the frames of a library are read.
 
-    ``describe(column)`` returns its kind and its type; ``select(frame, positions, names)`` returns
-    some columns; ``arrow(column)`` returns vectors as a pyarrow array, or else as a list.
+    ``describe(column)`` returns its kind and its type; ``select(frame, positions)`` returns some
+    columns; ``vectors(column)`` returns vectors as a pyarrow array, or else as a list;
+    ``values(column, most)`` returns the first values, or all.
     """
 
     names: Callable[[Any], list[str]]
@@ -43,7 +52,7 @@ class _Library:
     describe: Callable[[Any], tuple[str, str]]
     select: Callable[[Any, Sequence[int]], Any]
     vectors: Callable[[Any], Any]
-    values: Callable[[Any], list[Any]]
+    values: Callable[[Any, int | None], list[Any]]
 
 
 def compared(
@@ -84,7 +93,7 @@ def compared(
             has_categories=has_categories,
             options=FRAME,
         ),
-        lambda column: library.values(columns[names.index(column)]),
+        lambda column: library.values(columns[names.index(column)], _LOOKED_AT),
     )
     found = data
     if choice.left_out or (only is not None and tuple(names) != choice.compared):
@@ -98,6 +107,24 @@ def compared(
         }
         found = _expanded(library, data, names, choice, matrices, name)
     return found, choice if are_names(names) or choice.left_out else None
+
+
+def column_values(data: Any, column: str, *, name: str) -> list[Any]:
+    """Return the labels in a column of a frame or of a file, one per row."""
+    if isinstance(data, Opened):
+        found: list[Any] = data.column(column).tolist()
+        return found
+    library = _library_of(data)
+    if library is None:
+        raise InvalidInput(
+            f"by={column!r} names a column, but {name} has no named columns. Pass one label per "
+            f"row, or a frame."
+        )
+    names = library.names(data)
+    require_known(names, (column,), name)
+    values = library.values(library.column(data, names.index(column)), None)
+    is_plain = (str, int, float, np.generic)
+    return [each if isinstance(each, is_plain) else as_text(each) for each in values]
 
 
 def with_vectors_as_array(data: Any, *, name: str) -> Any:
@@ -244,7 +271,7 @@ _ARROW = _Library(
     describe=_describe_arrow,
     select=lambda table, at: table.select(list(at)),
     vectors=lambda column: column.combine_chunks() if hasattr(column, "chunks") else column,
-    values=lambda column: column.slice(0, _LOOKED_AT).to_pylist(),
+    values=lambda column, most: as_objects(column.slice(0, most)),
 )
 _LIBRARIES: dict[tuple[str, str], _Library] = {
     ("pandas", "DataFrame"): _Library(
@@ -253,7 +280,7 @@ _LIBRARIES: dict[tuple[str, str], _Library] = {
         describe=_describe_pandas,
         select=lambda frame, at: frame.iloc[:, list(at)],
         vectors=_pandas_vectors,
-        values=lambda column: column.head(_LOOKED_AT).tolist(),
+        values=lambda column, most: column.iloc[:most].tolist(),
     ),
     ("polars", "DataFrame"): _Library(
         names=lambda frame: list(frame.columns),
@@ -261,7 +288,7 @@ _LIBRARIES: dict[tuple[str, str], _Library] = {
         describe=_describe_polars,
         select=lambda frame, at: frame.select([frame.columns[i] for i in at]),
         vectors=_polars_vectors,
-        values=lambda column: column.head(_LOOKED_AT).to_list(),
+        values=lambda column, most: column[:most].to_list(),
     ),
     ("pyarrow", "Table"): _ARROW,
     ("pyarrow", "RecordBatch"): _ARROW,

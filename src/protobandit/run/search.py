@@ -223,7 +223,7 @@ class _SearchRun:
                     raise Interrupted(self._nothing_found()) from None
                 self._close_stream(has_later_rows=False)
             self._settle()
-            self.control.report("judging the result")
+            self.control.report("measuring the cost")
             result = self._result(self._at_goal(self.objective))
         is_complete = self.control.stopped is None
         if self.states is not None and is_complete and self.settings.is_last:

@@ -158,6 +158,11 @@ def complete_method(incomplete: str) -> list[str]:
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
 
+def complete_effort(incomplete: str) -> list[str]:
+    """Return the names of efforts that start with these letters."""
+    return [name for name in ("fast", "balanced", "thorough") if name.startswith(incomplete)]
+
+
 def complete_metric(incomplete: str) -> list[str]:
     """Return the metrics that start with these letters."""
     from protobandit.metrics.metrics import METRICS, PARAMETERS

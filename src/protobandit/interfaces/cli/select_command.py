@@ -49,7 +49,9 @@ def select(
     by: Annotated[str | None, listed("--by")] = None,
     method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
     param: Annotated[list[str] | None, listed("--param")] = None,
-    effort: Annotated[str | None, listed("--effort")] = None,
+    effort: Annotated[
+        str | None, listed("--effort", autocompletion=options.complete_effort)
+    ] = None,
     certified: Annotated[str | None, listed("--certified")] = None,
     search: SearchOptions,
     checkpoint: Annotated[bool, listed("--checkpoint")] = False,

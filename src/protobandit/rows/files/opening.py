@@ -159,15 +159,21 @@ def open_rows(
 
 
 def open_if_path(
-    data: Any, *, name: str, has_categories: bool = False, like: tuple[str, ...] | None = None
+    data: Any,
+    *,
+    name: str,
+    has_categories: bool = False,
+    like: tuple[str, ...] | None = None,
+    without: Any = (),
 ) -> Any:
     """Return the opened file if ``data`` is a path, else ``data`` itself.
 
-    ``has_categories`` is whether columns of texts are features too; ``like`` is as in `open_rows`.
+    ``has_categories`` is whether columns of texts are features too; ``like`` and ``without`` are as
+    in `open_rows`.
     """
     if not isinstance(data, (str, Path)):
         return data
-    return open_rows(data, name=name, categories=has_categories, like=like)
+    return open_rows(data, name=name, categories=has_categories, like=like, without=without)
 
 
 # -- paths ----------------------------------------------------------------------------------------
