@@ -100,7 +100,7 @@ INVALID = [
     (
         "fixed is a mask",
         select(ROWS, constraints=pb.Constraints(fixed=[True, False])),
-        r"fixed=\[True, False\] are not row numbers",
+        r"fixed is a mask of shape \(2,\) for 12 source rows",
     ),
     (
         "costs are complex",

@@ -119,7 +119,7 @@ def pose(
         columns=None if choice is None else choice.compared,
         columns_left_out={} if choice is None else choice.left_out,
         warnings=(*warnings, *(() if stream is None else stream.warnings)),
-        remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
+        remark=" ".join(dict.fromkeys(part for part in (*remarks, feasibility.remark) if part)),
     )
 
 

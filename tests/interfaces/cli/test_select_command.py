@@ -837,3 +837,16 @@ def test_many_categories_are_warned_of(folder, capsys):
     printed = capsys.readouterr().out
     assert "many categories: 'name' (60) in 60 rows" in printed
     assert "pass --exclude name." in printed
+
+
+def test_a_quota_for_all_groups_with_exceptions(folder, capsys):
+    kinds = ["info"] * 20 + ["error"] * 10 + ["debug"] * 10 + ["rare"] * 2
+    lines = ["x,kind"] + [f"{i * i % 17},{kind}" for i, kind in enumerate(kinds)]
+    (folder / "log.csv").write_text("\n".join(lines))
+    options = ["--groups", "kind", "--at-least", 5, "--at-least", "debug=1", "--at-most", "debug=1"]
+    assert call("select", "log.csv", "-k", 15, *options) == 0
+    assert "selected completely: 'rare' (2 of 5)." in capsys.readouterr().out
+    found = [row["kind"] for row in table_rows(folder / "log-prototypes/prototypes.csv")]
+    assert found.count("debug") == 1
+    assert found.count("rare") == 2
+    assert min(found.count("info"), found.count("error")) >= 5

@@ -78,9 +78,9 @@ OPTIONS = {
         "0, or ids with --id. @FILE reads them from a file, one per line.",
         "--groups COL": "Column with the groups for --at-least and --at-most.",
         "--at-least N|GROUP=N": "Minimum number of selected rows per group, or of one group; "
-        "repeatable.",
+        "repeatable, for exceptions. Of a smaller group, N means all of its rows.",
         "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
-        "repeatable.",
+        "repeatable, for exceptions.",
         "--by COL": "Select separately for each value of this column; -k is the total number.",
     },
     SEARCH: {

@@ -38,8 +38,8 @@ class SelectArguments:
     No ``targets`` means that the source is also the target. ``k`` may be a fraction of the source
     rows or "auto". ``metric`` None chooses a metric by the kind of rows. ``fixed`` holds row
     numbers, or ids if the read options name a column of ids. ``at_least`` and ``at_most`` are one
-    number for all groups, or a number per group. ``certified`` is the ratio of `Certified`. The
-    rest is as in `protobandit.select`.
+    number for all groups, or a number per group (None for all others). ``certified`` is the ratio
+    of `Certified`. The rest is as in `protobandit.select`.
     """
 
     sources: tuple[str, ...]
@@ -52,8 +52,8 @@ class SelectArguments:
     method: str = "auto"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
-    at_least: int | Mapping[str, int] | None = None
-    at_most: int | Mapping[str, int] | None = None
+    at_least: int | Mapping[str | None, int] | None = None
+    at_most: int | Mapping[str | None, int] | None = None
     certified: float | None = None
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
