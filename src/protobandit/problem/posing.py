@@ -222,11 +222,11 @@ def _column_warnings(
 def _sample(raw: Any, sources: Rows, choice: ColumnChoice) -> Columns | None:
     """Return some rows as columns with names; None if they have no such columns."""
     if isinstance(raw, Columns):
-        return raw.take(some_rows(len(raw)))
+        return raw.take(some_rows(*raw.shape))
     features = raw.features if isinstance(raw, Opened) else choice.compared
     if sources.kind != "dense" or sources.n_columns != len(features):
         return None
-    numbers = sources.take(some_rows(len(sources)))
+    numbers = sources.take(some_rows(len(sources), len(features)))
     return None if len(set(features)) < len(features) else Columns(numbers=numbers, names=features)
 
 

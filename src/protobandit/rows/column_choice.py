@@ -6,7 +6,7 @@ the frames of every library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from shlex import quote
@@ -134,7 +134,7 @@ def choose_columns(
     kinds = {each.name: each.kind for each in columns}
     is_one_text = asked.columns is not None and [kinds[name] for name in compared] == ["text"]
     allowed = {"number", "vector"} | ({"text"} if asked.has_categories or is_one_text else set())
-    wrong = [each for each in columns if each.name in compared and each.kind not in allowed]
+    wrong = [each for each in columns if each.kind not in allowed and each.name not in left_out]
     if wrong:
         _raise_not_numbers(wrong, asked, texts_of, is_all=len(wrong) == len(compared))
     return ColumnChoice(
@@ -169,11 +169,14 @@ def _named(names: Sequence[str], asked: ColumnRequest) -> tuple[list[str], dict[
     A pattern does not name a column that has another role; its own name does.
     """
     assert asked.columns is not None
-    own = {part for word in asked.columns for part in _parts(word, names)}
+    known = set(names)
+    own = {part for word in asked.columns for part in _parts(word, known)}
     found = dict.fromkeys(matching(names, asked.columns, asked))
-    wanted = [name for name in found if name in own or name not in asked.roles]
+    wanted = {name: None for name in found if name in own or name not in asked.roles}
     otherwise = asked.others or f"not named by {asked.options.prefix}columns"
-    return wanted, {name: asked.roles.get(name, otherwise) for name in names if name not in wanted}
+    return list(wanted), {
+        name: asked.roles.get(name, otherwise) for name in names if name not in wanted
+    }
 
 
 def _beside_vectors(
@@ -199,8 +202,9 @@ def owners_of(features: Iterable[str], names: Sequence[str]) -> list[str] | None
 
     The numbers of vectors have names such as "v[0]".
     """
-    found = [each if each in names else each.rpartition("[")[0] for each in features]
-    return list(dict.fromkeys(found)) if set(found) <= set(names) else None
+    known = set(names)
+    found = [each if each in known else each.rpartition("[")[0] for each in features]
+    return list(dict.fromkeys(found)) if set(found) <= known else None
 
 
 def matching(names: Sequence[str], patterns: Sequence[str], asked: ColumnRequest) -> Iterator[str]:
@@ -208,10 +212,10 @@ def matching(names: Sequence[str], patterns: Sequence[str], asked: ColumnRequest
 
     A word with commas that is not itself a name is several names or patterns.
     """
+    known = set(names)
     for word in patterns:
-        for pattern in _parts(word, names):
-            is_name = pattern in names
-            found = [pattern] if is_name else [n for n in names if fnmatchcase(n, pattern)]
+        for pattern in _parts(word, known):
+            found = [pattern] if pattern in known else [n for n in names if fnmatchcase(n, pattern)]
             if not found:
                 raise InvalidInput(
                     f"{asked.owner} has no column {pattern!r}, and none that matches it as a "
@@ -220,7 +224,7 @@ def matching(names: Sequence[str], patterns: Sequence[str], asked: ColumnRequest
             yield from found
 
 
-def _parts(word: str, names: Sequence[str]) -> list[str]:
+def _parts(word: str, names: Collection[str]) -> list[str]:
     if word in names or "," not in word:
         return [word]
     parts = [part if part in names else part.strip() for part in word.split(",")]

@@ -43,15 +43,15 @@ def matched(data: Any, names: tuple[str, ...] | None, *, name: str, other: str =
             f"columns, in any order. Columns of arrays are matched by position."
         )
     if is_from("pandas", data, "DataFrame"):
-        return data.iloc[:, [own.index(column) for column in names]]
+        place = {column: at for at, column in enumerate(own)}
+        return data.iloc[:, [place[column] for column in names]]
     if not isinstance(data, Opened):
         return data.select(list(names))
-    order = [
-        at
-        for column in names
-        for at, feature in enumerate(data.features)
-        if feature == column or (feature not in own and feature.rpartition("[")[0] == column)
-    ]
+    known, places = set(own), dict[str, list[int]]()
+    for at, feature in enumerate(data.features):
+        column = feature if feature in known else feature.rpartition("[")[0]
+        places.setdefault(column, []).append(at)
+    order = [at for column in names for at in places[column]]
     if is_mapped(data.rows) or not isinstance(data.rows, np.ndarray):
         raise InvalidInput(
             f"{name} has the columns of {other} in another order and is too large to be reordered "

@@ -17,14 +17,18 @@ from protobandit.rows.columns import Columns
 from protobandit.rows.messages import shortened
 
 MOST_ROWS = 16_384
+_MOST_CELLS = 1 << 20
+_LEAST_LOOKED_AT = 256
 _LEAST_ROWS = 10  # in fewer rows, numbers are distinct by chance
+_MOST_NAMED = 8  # columns in the text of an option
 _UNEQUAL = 100.0  # largest standard deviation / smallest one
 _MOST_LEVELS = 100
 
 
-def some_rows(n: int) -> Ids:
-    """Return at most `MOST_ROWS` rows, spread evenly over all."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.int64))
+def some_rows(n: int, width: int) -> Ids:
+    """Return at most `MOST_ROWS` rows of this width, fewer of wide ones, spread evenly over all."""
+    most = min(MOST_ROWS, max(_LEAST_LOOKED_AT, _MOST_CELLS // max(width, 1)))
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def column_warnings(
@@ -48,18 +52,20 @@ def _ids(sample: Columns, columns: Sequence[str], options: OptionNames) -> Itera
     """Warn of whole numbers that are all distinct."""
     if len(sample) < _LEAST_ROWS:
         return
+    wanted = set(columns)
     found = [
         name
         for at, name in enumerate(sample.names)
-        if name in columns and _are_distinct_integers(sample.numbers[:, at])
+        if name in wanted and _are_distinct_integers(sample.numbers[:, at])
     ]
     if found and len(found) < len(columns):
         have = "holds" if len(found) == 1 else "hold"
         yield RunWarning(
             WarningKind.ID_COLUMN,
-            f"{shortened(map(repr, found))} {have} a different whole number in every row, like an "
-            f"id, and {'is' if len(found) == 1 else 'are'} compared. If rows should not be close "
-            f"because their ids are, pass {options.choose('exclude', found)}.",
+            f"{shortened(map(repr, found))} {have} a different whole number in each of the "
+            f"{len(sample):,} rows checked, like an id, and {'is' if len(found) == 1 else 'are'} "
+            f"compared. If rows should not be close because their ids are, pass "
+            f"{options.choose('exclude', found[:_MOST_NAMED])}.",
         )
 
 
@@ -126,5 +132,5 @@ def _many_categories(sample: Columns, options: OptionNames) -> Iterator[RunWarni
             WarningKind.MANY_CATEGORIES,
             f"Columns of texts have many categories: {shown} in {len(sample):,} rows. Most rows "
             f"differ in them. If they hold names or ids, pass "
-            f"{options.choose('exclude', list(many))}.",
+            f"{options.choose('exclude', list(many)[:_MOST_NAMED])}.",
         )

@@ -42,14 +42,14 @@ _LOOKED_AT = 4096  # rows whose values say whether texts are categories
 class _Library:
     """How the frames of a library are read.
 
-    ``describe(column)`` returns its kind and its type; ``select(frame, positions)`` returns some
+    ``kinds(frame)`` returns kind and type of each column; ``select(frame, positions)`` returns some
     columns; ``vectors(column)`` returns vectors as a pyarrow array, or else as a list;
     ``values(column, most)`` returns the first values, or all.
     """
 
     names: Callable[[Any], list[str]]
     column: Callable[[Any, int], Any]
-    describe: Callable[[Any], tuple[str, str]]
+    kinds: Callable[[Any], list[tuple[str, str]]]
     select: Callable[[Any, Sequence[int]], Any]
     vectors: Callable[[Any], Any]
     values: Callable[[Any, int | None], list[Any]]
@@ -81,8 +81,8 @@ def compared(
     names = library.names(data)
     if len(set(names)) < len(names):  # only positions tell such columns apart
         return data, None
-    columns = [library.column(data, at) for at in range(len(names))]
-    kinds = [library.describe(column) for column in columns]
+    place = {each: at for at, each in enumerate(names)}
+    kinds = library.kinds(data)
     choice = choose_columns(
         [ColumnDescription(each, *kind) for each, kind in zip(names, kinds, strict=True)],
         ColumnRequest(
@@ -93,19 +93,18 @@ def compared(
             has_categories=has_categories,
             options=FRAME,
         ),
-        lambda column: library.values(columns[names.index(column)], _LOOKED_AT),
+        lambda column: library.values(library.column(data, place[column]), _LOOKED_AT),
     )
     found = data
     if choice.left_out or (only is not None and tuple(names) != choice.compared):
-        found = library.select(data, [names.index(each) for each in choice.compared])
-    vectors = [each for each, kind in zip(names, kinds, strict=True) if kind[0] == "vector"]
-    if any(each in choice.compared for each in vectors):
+        found = library.select(data, [place[each] for each in choice.compared])
+    vectors = [each for each in choice.compared if kinds[place[each]][0] == "vector"]
+    if vectors:
         matrices = {
-            each: _matrix(library.vectors(columns[names.index(each)]), each, name)
-            for each in choice.compared
-            if each in vectors
+            each: _matrix(library.vectors(library.column(data, place[each])), each, name)
+            for each in vectors
         }
-        found = _expanded(library, data, names, choice, matrices, name)
+        found = _expanded(library, data, place, choice, matrices, name)
     return found, choice if are_names(names) or choice.left_out else None
 
 
@@ -132,8 +131,7 @@ def with_vectors_as_array(data: Any, *, name: str) -> Any:
     library = _library_of(data)
     if library is None:
         return data
-    columns = (library.column(data, at) for at in range(len(library.names(data))))
-    if not any(library.describe(column)[0] == "vector" for column in columns):
+    if not any(kind == "vector" for kind, _ in library.kinds(data)):
         return data
     return compared(data, name=name)[0].to_numpy()
 
@@ -141,14 +139,14 @@ def with_vectors_as_array(data: Any, *, name: str) -> Any:
 def _expanded(
     library: _Library,
     frame: Any,
-    names: Sequence[str],
+    place: Mapping[str, int],
     choice: ColumnChoice,
     matrices: dict[str, np.ndarray[Any, Any]],
     name: str,
 ) -> Columns:
     """Return the compared columns with one column per number of a vector."""
     others = [each for each in choice.compared if each not in matrices]
-    rest = library.select(frame, [names.index(each) for each in others])
+    rest = library.select(frame, [place[each] for each in others])
     table = as_columns(rest, name=name) if others else None
     parts, features = [], []
     for each in choice.compared:
@@ -203,8 +201,8 @@ def _library_of(data: Any) -> _Library | None:
     return None
 
 
-def _describe_pandas(column: Any) -> tuple[str, str]:
-    dtype, kind = column.dtype, getattr(column.dtype, "kind", "O")
+def _describe_pandas(frame: Any, at: int, dtype: Any) -> tuple[str, str]:
+    kind = getattr(dtype, "kind", "O")
     if kind in "fiub":
         return "number", str(dtype)
     if hasattr(dtype, "pyarrow_dtype"):
@@ -213,7 +211,7 @@ def _describe_pandas(column: Any) -> tuple[str, str]:
         return "text", str(dtype)
     if kind != "O":
         return "other", str(dtype)
-    return _describe_objects(column.to_numpy(dtype=object))
+    return _describe_objects(frame.iloc[:, at].to_numpy(dtype=object))
 
 
 def _describe_objects(values: Any) -> tuple[str, str]:
@@ -261,14 +259,10 @@ def _polars_vectors(column: Any) -> Any:
     return column.to_list() if str(column.dtype) == "Object" else column.to_arrow()
 
 
-def _describe_arrow(column: Any) -> tuple[str, str]:
-    return kind_of(column.type), str(column.type)
-
-
 _ARROW = _Library(
     names=lambda table: list(table.schema.names),
     column=lambda table, at: table.column(at),
-    describe=_describe_arrow,
+    kinds=lambda table: [(kind_of(each.type), str(each.type)) for each in table.schema],
     select=lambda table, at: table.select(list(at)),
     vectors=lambda column: column.combine_chunks() if hasattr(column, "chunks") else column,
     values=lambda column, most: as_objects(column.slice(0, most)),
@@ -277,7 +271,9 @@ _LIBRARIES: dict[tuple[str, str], _Library] = {
     ("pandas", "DataFrame"): _Library(
         names=lambda frame: list(map(str, frame.columns)),
         column=lambda frame, at: frame.iloc[:, at],
-        describe=_describe_pandas,
+        kinds=lambda frame: [
+            _describe_pandas(frame, at, dtype) for at, dtype in enumerate(frame.dtypes)
+        ],
         select=lambda frame, at: frame.iloc[:, list(at)],
         vectors=_pandas_vectors,
         values=lambda column, most: column.iloc[:most].tolist(),
@@ -285,7 +281,7 @@ _LIBRARIES: dict[tuple[str, str], _Library] = {
     ("polars", "DataFrame"): _Library(
         names=lambda frame: list(frame.columns),
         column=lambda frame, at: frame.to_series(at),
-        describe=_describe_polars,
+        kinds=lambda frame: [_describe_polars(column) for column in frame.iter_columns()],
         select=lambda frame, at: frame.select([frame.columns[i] for i in at]),
         vectors=_polars_vectors,
         values=lambda column, most: column[:most].to_list(),

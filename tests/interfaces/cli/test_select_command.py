@@ -712,7 +712,7 @@ def test_a_column_that_looks_like_ids_and_unequal_scales_are_warned_of(embedding
     options = ["--columns", "id,year"]
     assert call(*SELECT, *options) == 0
     printed = capsys.readouterr().out
-    assert "Warning: 'id' holds a different whole number in every row" in printed
+    assert "Warning: 'id' holds a different whole number in each of the 40 rows" in printed
     assert "pass --exclude id." in printed
     assert "so that 'year' hardly counts. Pass --standardize" in printed
     assert [each["kind"] for each in document(folder / "out")["warnings"]] == [
