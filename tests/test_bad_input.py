@@ -100,7 +100,7 @@ INVALID = [
     (
         "fixed is a mask",
         select(ROWS, constraints=pb.Constraints(fixed=[True, False])),
-        r"fixed=\[True, False\] are not row numbers",
+        r"fixed is a mask of shape \(2,\) for 12 source rows",
     ),
     (
         "costs are complex",
@@ -356,7 +356,7 @@ INVALID = [
     ("assign other columns", lambda: CHOSEN.assign(ROWS[:, :2]), r"rows do not fit.* 2 columns"),
     ("assign NaN", lambda: CHOSEN.assign(with_cell(np.nan)), r"rows do not fit.*nan at row 4"),
     ("assign no rows", lambda: CHOSEN.assign(ROWS[:0]), r"rows do not fit.* 0 rows"),
-    ("assign one row", lambda: CHOSEN.assign(ROWS[0]), r"rows do not fit.*1 dimension"),
+    ("assign one row", lambda: CHOSEN.assign(ROWS[0, :-1]), r"rows do not fit.*1 dimension"),
     ("assign sparse rows", lambda: CHOSEN.assign(sparse.csr_array(ROWS)), r"rows do not fit"),
     ("assign a string", lambda: OWN.assign("word"), r"rows do not fit.*word does not exist"),
     ("assign with n_jobs of zero", lambda: CHOSEN.assign(ROWS, n_jobs=0), r"n_jobs=0"),

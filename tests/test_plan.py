@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -203,3 +204,11 @@ def test_invalid_arguments_raise_as_in_select():
         pb.plan(brute.normal(40), k=50)
     with pytest.raises(pb.InvalidInput, match="method="):
         pb.plan(brute.normal(40), k=5, method="best")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.06, "60 ms"), (42.0, "42 s"), (4500.0, "75 min"), (1e6, "11.6 days")]
+)
+def test_long_times_are_not_given_in_seconds(seconds, words):
+    planned = replace(pb.plan(np.eye(4), k=2), seconds=seconds)
+    assert str(planned).endswith(f"MB, about {words}")

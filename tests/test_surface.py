@@ -43,6 +43,7 @@ NAMES = [
     "Stream",
     "Target",
     "block_metric",
+    "data",
     "methods",
     "metric",
     "plan",
@@ -91,6 +92,20 @@ def test_every_exported_name_exists_and_is_documented(name):
 def test_an_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="'protobandit' has no attribute 'Selektion'"):
         pb.Selektion  # noqa: B018
+
+
+def test_what_a_selection_has_is_named():
+    with pytest.raises(AttributeError, match=r"no attribute 'report'. Call selection.report\(\)"):
+        pb.report  # noqa: B018
+
+
+def test_readers_are_found_in_a_fresh_process():
+    code = "import protobandit as pb; print(pb.data.open_rows.__name__)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(pb.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("open_rows\n", "")
 
 
 def test_importing_the_package_loads_no_heavy_library():

@@ -77,11 +77,14 @@ _HOMES = {
     "Stream": "rows.streams",
     "Target": "problem.problem",
     "block_metric": "metrics.metrics",
+    "data": "data",
     "methods": "methods",
     "metric": "metrics.metrics",
     "plan": "_plan",
     "select": "_select",
 }
+# What people look for here, but a selection has.
+_OF_SELECTIONS = ("assign", "certify", "explain", "extended", "report")
 
 __all__ = [
     "METRICS",
@@ -115,6 +118,7 @@ __all__ = [
     "Stream",
     "Target",
     "block_metric",
+    "data",
     "methods",
     "metric",
     "plan",
@@ -125,7 +129,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'protobandit' has no attribute {name!r}")
+        advice = f". Call selection.{name}()" if name in _OF_SELECTIONS else ""
+        raise AttributeError(f"module 'protobandit' has no attribute {name!r}{advice}")
     module = import_module(f"protobandit.{home}")
     value = module if home == name else getattr(module, name)
     globals()[name] = value

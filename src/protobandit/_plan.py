@@ -10,8 +10,9 @@ from protobandit.foundation.threads import worker_count
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits, as_limits
-from protobandit.problem.posing import pose
+from protobandit.problem.posing import pose, with_classes
 from protobandit.problem.problem import Problem
+from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
@@ -74,7 +75,7 @@ class Plan:
     left_out: int
 
     def __str__(self) -> str:
-        time = "unknown time" if self.seconds is None else f"about {self.seconds:.2g} s"
+        time = "unknown time" if self.seconds is None else f"about {format_duration(self.seconds)}"
         count = f"{self.evaluations:,} evaluations"
         if self.most_evaluations is not None and self.most_evaluations > self.evaluations:
             count += f" (at most {self.most_evaluations:,})"
@@ -129,6 +130,8 @@ def plan(
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
+        source, target, by = with_classes(source, target, by, preparation)
+        rows |= {"source": source, "target": target}
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:

@@ -9,7 +9,7 @@ from typing import Any
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified, Coverage, MinGain
 from protobandit.problem.limits import Limits
-from protobandit.problem.posing import pose
+from protobandit.problem.posing import pose, with_classes
 from protobandit.result.selection import Selection
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
@@ -141,6 +141,7 @@ def select(
     )
     if by is not None:
         require_plain(constraints, until)
+        source, target, by = with_classes(source, target, by, preparation)
         whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
         return Selection.from_result(by_class(whole, by, k, method, settings))
     certified = until if isinstance(until, Certified) else None

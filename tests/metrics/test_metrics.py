@@ -583,13 +583,14 @@ def test_precomputed_numbers_are_checked(wrong):
 @pytest.mark.parametrize("unknown", ["euclid", 3, None, ["cosine"]])
 def test_unknown_metric(unknown):
     hint = (
-        r"is not known. Use one of braycurtis, .*euclidean.*mahalanobis.*, a callable f\(row, row"
+        r"is not known.* Use one of braycurtis, .*euclidean.*mahalanobis.*, a callable f\(row, row"
     )
     for function in (as_metric, metric):
         with pytest.raises(InvalidInput, match=hint) as caught:
             function(unknown)
         assert "block_metric(f)" in str(caught.value)
         assert f"metric={unknown!r}" in str(caught.value)
+        assert ("Did you mean 'euclidean'" in str(caught.value)) == (unknown == "euclid")
 
 
 @pytest.mark.parametrize(

@@ -366,7 +366,7 @@ INVALID = {
     "quota unknown": (
         Constraints(groups=GROUPS, at_least={"x": 1}),
         3,
-        r"at_least names the group 'x'.*\['a', 'b', 'c'\]",
+        r"at_least names the group 'x'.*'a', 'b', 'c'.",
     ),
     "quota negative": (Constraints(groups=GROUPS, at_least=-1), 3, r"at_least=-1 is not a number"),
     "quota not an integer": (
@@ -381,7 +381,7 @@ INVALID = {
         r"at_least requires 2 rows of group 'a' but at_most allows 1",
     ),
     "minimum above size": (
-        Constraints(groups=GROUPS, at_least=3),
+        Constraints(groups=GROUPS, at_least={"b": 3}),
         8,
         r"at_least requires 3 rows of group 'b', which has 2",
     ),
@@ -496,3 +496,38 @@ def test_quotas_that_restrict_nothing_are_one_group(quotas):
     assert feasibility.is_free
     assert not feasibility.groups.any()
     assert feasibility.names == ("all",)
+
+
+def test_lists_of_groups_are_cut_at_whole_items():
+    groups = [f"a long name of group {i:02}" for i in range(20)]
+    asked = Constraints(groups=groups, at_least={"other": 1})
+    with pytest.raises(InvalidInput) as caught:
+        pb.select(np.eye(20), k=3, constraints=asked)
+    assert str(caught.value).endswith("'a long name of group 07', … (20 in all). Use one of these.")
+
+
+def test_a_number_for_all_groups_has_exceptions_and_takes_all_rows_of_small_groups():
+    groups = ["a"] * 6 + ["b"] * 6 + ["small"] * 2
+    rows = brute.normal(14, 2)
+
+    def counts(k=8, **quotas):
+        found = pb.select(rows, k=k, constraints=Constraints(groups=groups, **quotas))
+        chosen = [groups[i] for i in found.indices]
+        return [chosen.count(name) for name in ("a", "b", "small")], found.status
+
+    (_, b, small), status = counts(at_least={None: 3, "a": 0})
+    assert (b >= 3, small) == (True, 2)
+    assert "selected completely: 'small' (2 of 3)." in status
+    found, status = counts(at_least={None: 1}, at_most={None: 2, "a": 4})
+    assert found == [4, 2, 2]
+    assert "completely" not in status
+    assert counts(at_least=3)[0][2] == 2
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array])
+def test_fixed_rows_as_a_mask(form):
+    mask = [i in (3, 5) for i in range(12)]
+    found = pb.select(brute.normal(12, 2), k=4, constraints=Constraints(fixed=form(mask)))
+    assert sorted(found.indices[:2].tolist()) == [3, 5]
+    with pytest.raises(InvalidInput, match=r"fixed is a mask of shape \(11,\) for 12 source rows"):
+        pb.select(brute.normal(12, 2), k=4, constraints=Constraints(fixed=form(mask[1:])))

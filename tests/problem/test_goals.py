@@ -45,7 +45,7 @@ def test_coverage_ends_with_the_first_prefix_that_reaches_the_share(method, seed
     ]
     expected = next(n for n, covered in enumerate(shares, start=1) if covered >= share - 1e-12)
     assert selection.indices.tolist() == order[:expected]
-    assert f"{shares[expected - 1]:.4g} of the target lies within" in selection.status
+    assert f"{100 * shares[expected - 1]:.4g} % of the target lies within" in selection.status
     assert "Stopped" not in selection.status
     np.testing.assert_allclose(
         selection.mass, brute.mass(d, problem["weights"], order[:expected]), atol=1e-12
@@ -67,7 +67,7 @@ def test_an_unreachable_share_raises_with_the_reachable_one(method, seed):
     best = weights[nearest <= radius].sum() / weights.sum()
     with pytest.raises(InvalidInput, match=r"cannot be reached") as caught:
         pb.select(**problem, until=Coverage(1.0, radius=radius), method=method)
-    assert f"{best:.4g} of the target within {radius:g}" in str(caught.value)
+    assert f"{100 * best:.4g} % of the target within {radius:g}" in str(caught.value)
     needed = float(nearest[weights > 0].max())
     assert f"radius >= {needed:.4g}" in str(caught.value)
     enough = pb.select(**problem, until=Coverage(1.0, radius=needed), method=method)
@@ -80,7 +80,7 @@ def test_a_share_can_be_unreachable_under_quotas():
     with pytest.raises(InvalidInput, match=r"cannot be reached"):
         pb.select(rows, until=Coverage(1.0, radius=1), constraints=only_two)
     closed, steps = Constraints(groups=list("aaaab"), at_most={"b": 0}), []
-    with pytest.raises(InvalidInput, match=r"cover 0.8 of the target"):
+    with pytest.raises(InvalidInput, match=r"cover 80 % of the target"):
         pb.select(rows, until=Coverage(1.0, radius=1), constraints=closed, callback=steps.append)
     assert steps == []
 
@@ -90,7 +90,7 @@ def test_k_is_an_upper_bound_for_a_goal():
     goal = Coverage(1.0, radius=1)
     capped = pb.select(rows, k=2, until=goal)
     assert capped.k == 2
-    assert "less than 1: k is too small" in capped.status
+    assert "less than 100 %: k is too small" in capped.status
     assert pb.select(rows, k=4, until=goal).k == 3
 
 

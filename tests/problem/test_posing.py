@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import protobandit as pb
 from protobandit import InvalidInput, Target, block_metric
 from protobandit.problem.posing import pose
 
@@ -266,3 +268,63 @@ def test_a_precomputed_matrix_has_one_row_per_target_row(target):
 def test_invalid_precomputed_matrices_raise(source, target, message):
     assert message in error_of(source, target, metric="precomputed")
     assert "exceeds the 7 source rows" in error_of(MATRIX, k=8, metric="precomputed")
+
+
+# -- guesses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [pb.select, pb.plan])
+@pytest.mark.parametrize("k", [10, 0.5, np.int64(3)])
+def test_k_in_the_place_of_the_target_is_explained(call, k):
+    with pytest.raises(InvalidInput, match=rf"target={k} is a number, not rows. Pass k={k}\."):
+        call(np.eye(12), k)
+
+
+MONTHS = ["may", "june"] * 10
+
+
+def monthly(library):
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    table = {"a": rows[:, 0], "month": MONTHS, "b": rows[:, 1]}
+    return pytest.importorskip(library).DataFrame(table), rows
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_classes_in_a_column_of_a_frame(library):
+    frame, rows = monthly(library)
+    found = pb.select(frame, k=4, by="month", random_state=0)
+    truth = pb.select(rows, k=4, by=MONTHS, random_state=0)
+    assert found.indices.tolist() == truth.indices.tolist()
+    assert found.prototype_labels.tolist() == truth.prototype_labels.tolist()
+    assert found.columns == ("a", "b")
+    assert found.columns_left_out == {"month": "classes, by="}
+    assert pb.plan(frame, k=4, by="month") == pb.plan(rows, k=4, by=MONTHS)
+    target = pb.select(frame, pb.Target(frame[:10], weights=range(1, 11)), k=4, by="month")
+    assert target.columns_left_out == {"month": "classes, by="}
+    assert len(target.problem.target) == 10
+
+
+def test_classes_in_a_column_of_a_file(tmp_path):
+    frame, rows = monthly("pandas")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    found = pb.select(tmp_path / "rows.csv", k=4, by="month", random_state=0)
+    assert (
+        found.indices.tolist() == pb.select(rows, k=4, by=MONTHS, random_state=0).indices.tolist()
+    )
+    assert found.columns == ("a", "b")
+
+
+def test_classes_that_are_dates_can_be_saved():
+    frame, _ = monthly("pandas")
+    frame["month"] = [datetime.date(2024, 1 + i % 2, 1) for i in range(20)]
+    found = pb.select(frame, k=4, by="month")
+    assert set(found.prototype_labels) == {"2024-01-01", "2024-02-01"}
+    assert pb.Selection.from_json(found.to_json()).prototype_labels is not None
+
+
+def test_classes_in_a_missing_column_are_explained():
+    frame, rows = monthly("pandas")
+    with pytest.raises(InvalidInput, match=r"source has no column 'mont'. Did you mean 'month'"):
+        pb.select(frame, k=4, by="mont")
+    with pytest.raises(InvalidInput, match="by='month' names a column, but source has no named"):
+        pb.select(rows, k=4, by="month")

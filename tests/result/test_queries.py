@@ -21,6 +21,33 @@ def selection(rows):
     return pb.select(rows, brute.normal(50, 3, seed=1), k=4, weights=np.arange(1, 51))
 
 
+@pytest.mark.parametrize("form", [np.array, list, tuple])
+def test_a_single_row_is_one_row(rows, selection, form):
+    one, alone = form(rows[7].tolist()), rows[7:8]
+    assert selection.assign(one).labels.tolist() == selection.assign(alone).labels.tolist()
+    np.testing.assert_array_equal(selection.distances(one), selection.distances(alone))
+    assert selection.explain(one).indices.shape == (1, 3)
+
+
+def test_a_single_row_of_a_frame_and_of_prepared_rows(rows):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    for preparation in (None, pb.Preparation(pca=2)):
+        chosen = pb.select(frame, k=4, preparation=preparation)
+        label = chosen.assign(frame).labels[7]
+        assert chosen.assign(rows[7]).labels.tolist() == [label]
+        assert chosen.assign(frame[["c", "a", "b"]].iloc[7]).labels.tolist() == [label]
+
+
+def test_other_rows_of_one_dimension_raise(selection):
+    for wrong in (np.arange(2.0), np.arange(30.0), []):
+        with pytest.raises(InvalidInput, match="rows do not fit this selection"):
+            selection.assign(wrong)
+    column = pb.select(np.arange(9.0)[:, None], k=2)
+    with pytest.raises(InvalidInput, match="1 dimension"):
+        column.assign(np.arange(3.0))
+
+
 @pytest.mark.parametrize("metric", sorted(set(pb.METRICS) & set(brute.DEFINITIONS)))
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_assign_and_explain_agree_with_the_definition(metric, n_jobs):

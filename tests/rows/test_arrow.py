@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import subprocess
 import sys
@@ -67,7 +68,35 @@ def test_values_keep_their_types():
     assert as_values(NUMBERS["integers with missing"]).dtype == np.float64
     assert as_values(pa.array(["a", None])).tolist() == ["a", None]
     assert as_values(pa.array(["b", "a", "b"]).dictionary_encode()).tolist() == ["b", "a", "b"]
-    assert as_values(pa.array([0], pa.date32())).dtype.kind == "M"
+
+
+DAY = datetime.date(2024, 2, 29)
+OTHERS = {
+    "date": (pa.array([DAY, None]), ["2024-02-29", None]),
+    "nanoseconds": (
+        pa.array([1, None], pa.timestamp("ns")),
+        ["1970-01-01 00:00:00.000000001", None],
+    ),
+    "a year without a date in Python": (
+        pa.array([3 * 10**11], pa.timestamp("s")),
+        ["11476-08-15 05:20:00"],
+    ),
+    "texts as bytes": (pa.array([b"a\xc3\xbc", b"\xff\x00"]), ["aü", "ff00"]),
+    "records": (pa.array([{"a": 1, "b": DAY}]), ['{"a": 1, "b": "2024-02-29"}']),
+    "lists of texts": (pa.array([["x", None]]), ['["x", null]']),
+}
+
+
+@pytest.mark.parametrize(("column", "texts"), OTHERS.values(), ids=OTHERS)
+def test_what_json_cannot_hold_becomes_a_text(column, texts):
+    assert as_values(column).tolist() == texts
+    assert as_values(column, as_written=True).tolist() == texts
+
+
+def test_decimals_are_numbers_or_keep_every_digit():
+    column = pa.array([Decimal("1.50"), None])
+    np.testing.assert_array_equal(as_values(column), [1.5, np.nan])
+    assert as_values(column, as_written=True).tolist() == ["1.50", None]
 
 
 def test_every_digit_of_an_id_is_kept():

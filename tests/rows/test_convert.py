@@ -315,10 +315,10 @@ WRONG = {
     "no columns": (np.empty((3, 0)), "no columns"),
     "no pandas columns": (pd.DataFrame(index=[1, 2]), "0 columns"),
     "no sparse columns": (sp.csr_array((3, 0)), "(3, 0)"),
-    "pandas texts": (TEXT, "not numbers: 'when' (timestamp["),
+    "pandas texts": (TEXT, "not numbers: 'name' (str), 'when' (datetime64"),
     "pandas category": (pd.DataFrame({"a": pd.Categorical([1, 2])}), "'a'"),
-    "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name' ("),
-    "many text columns": (pd.DataFrame([list("abcdefghi")]), ", … (9 in all)"),
+    "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name'"),
+    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'4' (str), … (9 in all)"),
 }
 
 

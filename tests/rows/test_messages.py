@@ -23,3 +23,9 @@ def test_the_reason_is_one_short_line():
     assert reason_of(ValueError("first line.\nsecond")) == "first line"
     assert reason_of(ValueError()) == "ValueError"
     assert len(reason_of(ValueError("x" * 500))) == 160
+
+
+def test_similar_names_are_found_whatever_their_capitals():
+    assert suggestion("Euclidean", ["euclidean", "seuclidean"]) == " Did you mean 'euclidean'?"
+    assert suggestion("age", ["Age"]) == " Did you mean 'Age'?"
+    assert suggestion(3, ["3"]) == ""

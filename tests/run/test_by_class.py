@@ -245,7 +245,7 @@ def test_labels_of_several_types_are_kept():
     ("options", "message"),
     [
         ({"by": LABELS[:3]}, r"by has 3 labels for 24 rows"),
-        ({"by": "cat"}, r"by='cat' is not a sequence"),
+        ({"by": "cat"}, r"by='cat' names a column, but source has no named"),
         ({"by": 5}, r"by=5 is not a sequence"),
         ({"target": TARGET}, r"labels of the source rows only.*Pass a pair"),
         ({"target": TARGET, "by": (LABELS, LABELS)}, r"by\[1\] has 24 labels for 30 rows"),

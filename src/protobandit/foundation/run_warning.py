@@ -13,6 +13,9 @@ class WarningKind(Enum):
     LIMITED_SEARCH = "limited search"  # a limit cut the search for far rows short
     ROWS_LEFT_OUT = "rows left out"  # source rows that took no part because of a limit
     SMALLER_PLAN = "smaller plan"  # a limit reduced the sample or the effort
+    ID_COLUMN = "id column"  # a compared column seems to hold ids
+    UNEQUAL_SCALES = "unequal scales"  # columns that vary little hardly count
+    MANY_CATEGORIES = "many categories"  # a column of texts seems to hold names or ids
     STREAM_ENDED = "stream ended"  # a stream had fewer rows than the search asked for
 
 

@@ -33,6 +33,7 @@ from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
 from protobandit.kernels.patches import squares_of_patches
 from protobandit.metrics.operands import Operand
+from protobandit.rows.messages import suggestion
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -533,10 +534,11 @@ def as_metric(measure: Any) -> Metric:
 
 
 def _unknown_message(name: Any) -> str:
-    known = ", ".join(sorted({*METRICS, *_MAKERS}))
+    known = sorted({*METRICS, *_MAKERS, *_ALIASES})
     return (
-        f"metric={name!r:.40} is not known. Use one of {known}, a callable f(row, row) -> number, "
-        f"or block_metric(f)."
+        f"metric={name!r:.40} is not known.{suggestion(name, known)} Use one of "
+        f"{', '.join(each for each in known if each not in _ALIASES)}, a callable f(row, row) -> "
+        f"number, or block_metric(f)."
     )
 
 

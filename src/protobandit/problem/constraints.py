@@ -14,6 +14,7 @@ from protobandit.foundation.checks import is_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import numbered
 from protobandit.problem.feasibility import Feasibility
+from protobandit.rows.messages import shortened
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,14 +24,16 @@ class Constraints:
     Parameters
     ----------
     fixed
-        Source rows that are always selected: their row numbers, or a `Selection`. They count
-        towards ``k`` and come first in the result.
+        Source rows that are always selected: their row numbers, a boolean mask of all source rows,
+        or a `Selection`. They count towards ``k`` and come first in the result.
     groups
         One label per source row, for ``at_least`` and ``at_most``.
     at_least, at_most
         The smallest and the largest number of rows per group: an int for all groups, or a mapping
-        from labels to ints; other groups are then not constrained. Greedy methods reach at least
-        half of the best feasible f (Fisher, Nemhauser, Wolsey 1978).
+        from labels to ints. The key None stands for all other groups, which are not constrained
+        without it. If ``at_least`` for all or all other groups exceeds the size of a group, all of
+        its rows are selected, and ``status`` says so. Greedy methods reach at least half of the
+        best feasible f (Fisher, Nemhauser, Wolsey 1978).
     costs, budget
         The cost of each source row (> 0), and the largest total cost of the prototypes. ``k`` is
         then an upper bound, or None. Rows are chosen by gain per cost. If the best single
@@ -87,10 +90,13 @@ class Constraints:
         """Return the `Feasibility` of ``n`` source rows under these constraints."""
         free = Feasibility.none(n)
         groups, names, least, most = free.groups, free.names, free.least, free.most
+        remark = ""
         if self.groups is not None:
             names, groups = numbered(self.groups, n, "groups")
             sizes = np.bincount(groups, minlength=len(names))
             least = _as_quotas(self.at_least, names, "at_least", otherwise=0 * sizes)
+            remark = _small_groups(self.at_least, names, least, sizes)
+            least = np.where(_has_own(self.at_least, names), least, np.minimum(least, sizes))
             most = _as_quotas(self.at_most, names, "at_most", otherwise=sizes)
             _require_consistent(names, least, most, sizes)
             most = np.minimum(most, sizes)
@@ -104,6 +110,7 @@ class Constraints:
             most=most,
             prices=None if self.costs is None else _as_costs(self.costs, n),
             budget=None if self.budget is None else _as_budget(self.budget),
+            remark=remark,
         )
 
 
@@ -121,6 +128,8 @@ def as_feasibility(constraints: Any, n: int) -> Feasibility:
 
 def _as_fixed(fixed: Any, n: int) -> Ids:
     given = getattr(fixed, "indices", fixed)
+    if getattr(given, "dtype", None) == np.bool_ or _is_mask(given):
+        given = _mask_rows(given, n)
     try:
         ids = np.array([_index(i) for i in given], dtype=np.int64)
     except (TypeError, OverflowError):
@@ -139,8 +148,21 @@ def _as_fixed(fixed: Any, n: int) -> Ids:
     return ids
 
 
+def _is_mask(given: Any) -> bool:
+    return isinstance(given, (list, tuple)) and bool(given) and all(type(x) is bool for x in given)
+
+
+def _mask_rows(mask: Any, n: int) -> Ids:
+    if np.shape(mask) != (n,):
+        raise InvalidInput(
+            f"constraints: fixed is a mask of shape {np.shape(mask)} for {n} source rows. Pass one "
+            f"flag per source row, or row numbers."
+        )
+    return np.flatnonzero(np.asarray(mask))
+
+
 def _index(value: Any) -> int:
-    """Return a row number as an int; raise TypeError for a flag of a mask."""
+    """Return a row number as an int; raise TypeError for a flag."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError
     return operator.index(value)
@@ -154,14 +176,33 @@ def _as_quotas(quotas: Any, names: tuple[Any, ...], name: str, *, otherwise: Ids
         return np.full(len(names), _as_quota(quotas, name), dtype=np.int64)
     out = otherwise.copy()
     place = {label: i for i, label in enumerate(names)}
+    if None in quotas:  # no label is None
+        out[:] = _as_quota(quotas[None], f"{name}[None]")
     for label, value in quotas.items():
+        if label is None:
+            continue
         if label not in place:
             raise InvalidInput(
                 f"constraints: {name} names the group {label!r}, but groups only has "
-                f"{list(names)!r:.80}. Use one of these."
+                f"{shortened(map(repr, names))}. Use one of these."
             )
         out[place[label]] = _as_quota(value, f"{name}[{label!r}]")
     return out
+
+
+def _has_own(quotas: Any, names: tuple[Any, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return for each group whether a number was given for it, and not for all groups."""
+    own = quotas if isinstance(quotas, Mapping) else ()
+    return np.array([label in own for label in names], dtype=np.bool_)
+
+
+def _small_groups(quotas: Any, names: tuple[Any, ...], least: Ids, sizes: Ids) -> str:
+    """Return a sentence on the groups that have fewer rows than asked for of all groups."""
+    small = np.flatnonzero((least > sizes) & ~_has_own(quotas, names))
+    if not len(small):
+        return ""
+    shown = shortened(f"{names[g]!r} ({sizes[g]:,} of {least[g]:,})" for g in small)
+    return f"Groups with fewer rows than at_least asks for are selected completely: {shown}."
 
 
 def _as_quota(value: Any, name: str) -> int:

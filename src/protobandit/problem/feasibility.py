@@ -35,7 +35,8 @@ class Feasibility:
     ``fixed`` are source rows that are chosen first and never replaced. ``groups`` are the group
     numbers of all source rows, and ``names`` the user's labels of the groups; there is one group if
     no quota restricts the choice, which searches rely on. ``least`` and ``most`` are at most the
-    size of the group. ``budget`` is the largest sum of ``prices``, or None.
+    size of the group. ``budget`` is the largest sum of ``prices``, or None. ``remark`` is what the
+    user should know, or "".
     """
 
     fixed: Ids
@@ -45,6 +46,7 @@ class Feasibility:
     most: Ids
     prices: Doubles | None = None
     budget: float | None = None
+    remark: str = ""
 
     @classmethod
     def none(cls, n: int) -> Feasibility:

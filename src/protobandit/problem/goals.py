@@ -22,6 +22,12 @@ from protobandit.foundation.errors import InvalidInput
 MOST_TRIED = 100  # prototypes of the curve from which k="auto" determines the knee
 
 
+def percentage(share: float) -> str:
+    """Return a share as a percentage; only a share of 1 is 100 %."""
+    text = f"{100 * share:.4g}"
+    return "more than 99.99 %" if text == "100" and share < 1 else f"{text} %"
+
+
 class Goal:
     """What ends a search; this one lets it run."""
 
@@ -80,9 +86,9 @@ class Coverage(Goal):
             enough = np.searchsorted(np.cumsum(weights[order]), self.share * weights.sum())
             radius = float(nearest[order[min(enough, len(order) - 1)]])
             raise InvalidInput(
-                f"until={self} cannot be reached: all source rows together cover {best:.4g} of the "
-                f"target within {self.radius:g}. Pass share <= {best:.4g}, or radius >= "
-                f"{radius:.4g}."
+                f"until={self} cannot be reached: all source rows together cover "
+                f"{percentage(best)} of the target within {self.radius:g}. Pass "
+                f"share <= {best:.4g}, or radius >= {radius:.4g}."
             )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.checks import is_integer
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.default_metric import chosen_metric, takes_objects
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.constraints import as_feasibility
@@ -17,7 +20,10 @@ from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
 from protobandit.problem.ranges import in_range
+from protobandit.rows.column_choice import FRAME, ColumnChoice, OptionNames, described
 from protobandit.rows.column_names import matched, names_of
+from protobandit.rows.column_warnings import column_warnings, some_rows
+from protobandit.rows.columns import Columns, are_names
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import as_opened
@@ -32,6 +38,8 @@ from protobandit.rows.preparation.transformer import is_transformer
 from protobandit.rows.rows import DenseRows, NumberedRows, ObjectRows, Rows
 from protobandit.rows.streams import OpenStream, Stream, StreamRows
 
+# Metrics in which a column counts the more, the more it varies.
+_SCALES_MATTER = {"euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "cosine"}
 _LEAST_WEIGHT = 1e-30  # a largest weight below it, or above 1 / this, is scaled
 
 # What guarantees assume about a stream whose rows are drawn while the search runs.
@@ -58,6 +66,8 @@ def pose(
 ) -> Problem:
     """Check the arguments that the user passed and return the `Problem`."""
     takes_any = takes_objects(metric)
+    if is_integer(target) or isinstance(target, (float, np.floating)):
+        raise InvalidInput(f"target={target} is a number, not rows. Pass k={target}.")
     stream = target if isinstance(target, StreamRows) else None
     if stream is not None:
         target = stream.rows
@@ -70,37 +80,38 @@ def pose(
             "target is a Stream, which only select() supports, without by= and without weights. "
             "Pass the rows of the stream instead."
         )
-    is_same = target is None or target is source
+    target = None if target is source else target
+    is_same = target is None
     sides: Sides | None = None
+    choice: ColumnChoice | None = None
     if is_transformer(preparation):
-        done = transform_sides(source, None if is_same else target, preparation)
+        done = transform_sides(source, target, preparation)
         sides, source, target = done, done.source, done.target
     else:
-        opening = {"preparation": preparation, "takes_objects": takes_any}
-        source = as_opened(source, name="source", **opening)
-        if not is_same:
-            like = None if preparation is not None else names_of(source)
-            target = as_opened(target, name="target", like=like, **opening)
+        source, target = _opened_sides(source, target, preparation, takes_any=takes_any)
+        choice = _choice(source, target, preparation)
     target, chosen = source if is_same else target, chosen_metric(metric, source, preparation)
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
-    columns = None
+    options = source.options if isinstance(source, Opened) else FRAME
+    raw = source
     _require_preparable(preparation, chosen)
     if sides is None and preparation is not None:
         sides = prepare_sides(source, target, preparation)
         _require_gower(sides, chosen)
     if sides is not None:
-        source, target = sides.source, sides.target
+        source, target, raw = sides.source, sides.target, sides.table
         remarks.append(sides.remark)
-    elif chosen.name != "precomputed":
-        columns = names_of(source)
-        target = source if is_same else matched(target, columns, name="target")
     if chosen.name == "precomputed":
         sources, targets = _matrix_sides(source, target)
     else:
         sources, targets = _sides(source, target, chosen)
     sources, targets = in_range(sources, targets, chosen)
+    warnings: tuple[RunWarning, ...] = ()
+    if choice is not None:
+        remarks.append(described(choice))
+        warnings = _column_warnings(raw, sources, choice, chosen, preparation, options)
     feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
     count = _largest_k(k, feasibility, goal)
     _require_one_stop(feasibility, goal)
@@ -115,9 +126,119 @@ def pose(
         goal=goal,
         **({} if stream is None else _stream_fields(stream, sides, targets, chosen)),
         preparation=None if sides is None else sides.preparation,
-        columns=columns,
-        remark=" ".join(dict.fromkeys(remark for remark in remarks if remark)),
+        columns=None if choice is None else choice.compared,
+        columns_left_out={} if choice is None else choice.left_out,
+        warnings=(*warnings, *(() if stream is None else stream.warnings)),
+        remark=" ".join(dict.fromkeys(part for part in (*remarks, feasibility.remark) if part)),
     )
+
+
+def with_classes(source: Any, target: Any, by: Any, preparation: Any) -> tuple[Any, Any, Any]:
+    """Return both sides and the classes of their rows.
+
+    If ``by`` is the name of a column, both sides are opened and the classes are read from it.
+    """
+    if not isinstance(by, str):
+        return source, target, by
+    is_same = target is None or target is source
+    given = target if isinstance(target, Target) else Target(target)
+    rows = None if is_same else given.rows
+    source, rows = _opened_sides(source, rows, preparation, uses={by: "classes, by="})
+    labels = _labels(source, by, name="source")
+    if is_same:
+        return source, None, labels
+    return source, Target(rows, weights=given.weights), (labels, _labels(rows, by, name="target"))
+
+
+def _labels(rows: Any, column: str, *, name: str) -> list[Any]:
+    if not isinstance(rows, Opened):
+        raise InvalidInput(
+            f"by={column!r} names a column, but {name} has no named columns. Pass one label per "
+            f"row, or a frame."
+        )
+    labels: list[Any] = rows.column(column).tolist()
+    return labels
+
+
+def _opened_sides(
+    source: Any,
+    target: Any,
+    preparation: Any,
+    *,
+    takes_any: bool = False,
+    uses: Mapping[str, str] | None = None,
+) -> tuple[Any, Any]:
+    """Open both sides; the target is None if it is the source.
+
+    The target gets the columns of the source, in their order. Only a preparation, which is fitted
+    on the target, uses the columns of the target. ``uses`` are columns that are not compared, with
+    their use.
+    """
+
+    def opened(rows: Any, name: str, like: tuple[str, ...] | None = None, others: str = "") -> Any:
+        return as_opened(
+            rows,
+            name=name,
+            preparation=preparation,
+            like=like,
+            others=others,
+            without=uses or (),
+            takes_objects=takes_any,
+        )
+
+    if target is None:
+        return opened(source, "source"), None
+    if preparation is not None:
+        target = opened(target, "target")
+        return opened(source, "source", names_of(target), "missing from target"), target
+    source = opened(source, "source")
+    names = names_of(source)
+    target = opened(target, "target", names, "missing from source")
+    return source, matched(target, names, name="target")
+
+
+def _choice(source: Any, target: Any, preparation: Any) -> ColumnChoice | None:
+    """Return the compared columns of opened rows, if they have names.
+
+    With a preparation, which is fitted on the target, these are the columns of the target.
+    """
+    sides = (source,) if target is None or preparation is None else (target, source)
+    for rows in sides:
+        if isinstance(rows, Columns) and rows.is_named:
+            return ColumnChoice(rows.features, {})
+        columns = rows.columns or rows.features if isinstance(rows, Opened) else ()
+        if are_names(columns) or (isinstance(rows, Opened) and rows.left_out):
+            return ColumnChoice(columns, rows.left_out)
+    return None
+
+
+def _column_warnings(
+    raw: Any,
+    sources: Rows,
+    choice: ColumnChoice,
+    metric: Metric,
+    preparation: Any,
+    options: OptionNames,
+) -> tuple[RunWarning, ...]:
+    """Return warnings about the compared columns of rows; ``raw`` is the source as it came in."""
+    sample = _sample(raw, sources, choice)
+    if sample is None:
+        return ()
+    is_scaled = metric.name not in _SCALES_MATTER or (
+        preparation is not None and preparation.has_equal_scales
+    )
+    return column_warnings(sample, choice.compared, is_scaled=is_scaled, options=options)
+
+
+def _sample(raw: Any, sources: Rows, choice: ColumnChoice) -> Columns | None:
+    """Return some rows as columns with names; None if they have no such columns."""
+    if isinstance(raw, Columns):
+        return raw.take(some_rows(*raw.shape))
+    features = raw.features if isinstance(raw, Opened) else choice.compared
+    if sources.kind != "dense" or sources.n_columns != len(features):
+        return None
+    numbers = sources.take(some_rows(len(sources), len(features)))
+    return None if len(set(features)) < len(features) else Columns(numbers=numbers, names=features)
 
 
 def _stream_fields(
@@ -137,7 +258,6 @@ def _stream_fields(
         "fresh": None if fresh is None else convert(fresh),
         "stream": None if reader is None else OpenStream(reader, stream.rows, convert),
         "rows_read": stream.n_read,
-        "warnings": stream.warnings,
         "conditions": (rows_of_stream(len(targets)) if reader is None else DRAWS_OF_STREAM,),
     }
 

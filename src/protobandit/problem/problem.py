@@ -6,7 +6,8 @@ what the user passes, is in `posing`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -117,7 +118,9 @@ class Problem:
     preparation
         The preparation that was applied to the rows, or None.
     columns
-        The names of the features, if they have names and no preparation was applied.
+        The names of the compared columns, if they have names.
+    columns_left_out
+        By column that is not compared, the reason.
     remark
         What the user should know about the rows.
     warnings
@@ -138,6 +141,7 @@ class Problem:
     rows_read: int | None = None
     preparation: RowPreparation | None = None
     columns: tuple[str, ...] | None = None
+    columns_left_out: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
     warnings: tuple[RunWarning, ...] = ()
     conditions: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from protobandit.problem.problem import Problem
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
 from protobandit.rows.files.opening import as_opened
+from protobandit.rows.frames import is_pandas_series
 from protobandit.rows.group_means import group_means
+from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.prepared_rows import prepare_rows
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.rows.rows import Rows, is_sparse
@@ -79,8 +82,9 @@ class Queries(SelectionRecord):
         ----------
         rows
             Rows in the form of the source rows, before any preparation, which is applied here.
-            Columns of frames are matched by name; other columns are left out. For a precomputed
-            metric: dissimilarities of shape (n, number of source rows).
+            Columns of frames are matched by name; other columns are left out. A 1-D array of as
+            many numbers as a row has is one row. For a precomputed metric: dissimilarities of shape
+            (n, number of source rows).
         n_jobs
             The number of threads; None or -1 uses all available cores.
 
@@ -436,7 +440,7 @@ class Queries(SelectionRecord):
         if isinstance(fitted, FittedTransformer):
             return fitted.rows(rows, name="rows")
         opened = as_opened(
-            rows,
+            self._with_one_row(rows, fitted),
             name="rows",
             preparation=fitted,
             like=self.columns,
@@ -445,6 +449,19 @@ class Queries(SelectionRecord):
         if fitted is None:
             return matched(opened, self.columns, name="rows")
         return prepare_rows(fitted, opened, name="rows")
+
+    def _with_one_row(self, rows: Any, fitted: FittedPreparation | None) -> Any:
+        """Return a single row, such as an array or a pandas Series of its numbers, as rows."""
+        prototypes = self.prototypes
+        if not isinstance(prototypes, np.ndarray) or prototypes.ndim != 2:
+            return rows
+        if is_pandas_series(rows) and set(self.columns or "?") <= set(rows.index):
+            rows = [rows[column] for column in self.columns or ()]
+        is_flat = isinstance(rows, (list, tuple)) and all(isinstance(x, Number) for x in rows)
+        if not is_flat and not (isinstance(rows, np.ndarray) and rows.ndim == 1):
+            return rows
+        width = prototypes.shape[1] if fitted is None else len(fitted.names) + len(fitted.levels)
+        return np.asarray(rows)[None] if len(rows) == width > 1 else rows
 
 
 def _visit_blocks(oracle: Oracle, prototypes: Ids, visit: Callable[[Floats, slice], None]) -> None:

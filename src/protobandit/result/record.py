@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class SelectionRecord:
     prototype_labels: Any = None
     preparation: FittedPreparation | FittedTransformer | None = None
     columns: tuple[str, ...] | None = None
+    columns_left_out: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[RunWarning, ...] = ()
     pulls: int = 0
     rows_read: int | None = None

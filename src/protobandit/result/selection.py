@@ -90,9 +90,10 @@ class Selection(Plots):
     preparation
         The preparation that rows go through before the metric reads them. `assign` and other
         queries apply it to new rows.
-    columns
-        The names of the source's columns, if they have names. `assign` and other queries match the
-        columns of frames by name.
+    columns, columns_left_out
+        The names of the compared columns, if they have names, and the reason for each column that
+        is not compared. A column of vectors is one column. `assign` and other queries find the
+        compared columns of frames and files by name.
     fingerprints
         Digests of source and target.
     problem
@@ -137,7 +138,7 @@ class Selection(Plots):
             evaluations_by_phase=result.evaluations_by_phase,
             lookups=result.lookups,
             guarantee=result.guarantee,
-            status=f"{result.status} {problem.remark}".rstrip(),
+            status=result.status,
             steps=result.steps,
             method=result.method,
             parameters=result.parameters,
@@ -152,6 +153,7 @@ class Selection(Plots):
             prototype_labels=result.labels,
             preparation=cast("FittedPreparation | FittedTransformer | None", problem.preparation),
             columns=problem.columns,
+            columns_left_out=problem.columns_left_out,
             passes=result.passes,
             certification=certification,
             end=result.end,

@@ -62,6 +62,7 @@ def dump(selection: Any) -> str:
         "prototypes": _dump_rows(selection.prototypes),
         "preparation": _optional(lambda each: each.to_document(), selection.preparation),
         "columns": selection.columns,
+        "columns_left_out": dict(selection.columns_left_out),
         "fingerprints": dict(selection.fingerprints),
         "curve": selection.curve,
         "spent": selection.spent,
@@ -109,6 +110,7 @@ def load(
             prototypes=_load_rows(document["prototypes"]),
             preparation=_load_preparation(document.get("preparation"), preparation),
             columns=_optional(_load_columns, document.get("columns")),
+            columns_left_out=_load_reasons(document.get("columns_left_out", {})),
             fingerprints=_load_fingerprints(document["fingerprints"]),
             curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
@@ -142,6 +144,12 @@ def _load_columns(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must be a list of names, got {names!r}")
     return tuple(names)
+
+
+def _load_reasons(stored: Any) -> dict[str, str]:
+    if not isinstance(stored, dict) or not all(isinstance(each, str) for each in stored.values()):
+        raise ValueError(f"columns_left_out must map names to reasons, got {stored!r:.40}")
+    return stored
 
 
 def _require_one_length(saved: SelectionRecord, k: int) -> None:

@@ -6,13 +6,14 @@ most of a second. Numbers are therefore read from the buffers.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.errors import NotAvailable
+from protobandit.foundation.errors import InvalidInput, NotAvailable
 
 _NUMBERS = ("integer", "floating", "boolean", "decimal", "null")
 _TEXTS = ("string", "large_string", "string_view", "dictionary")
@@ -81,8 +82,8 @@ def as_floats(column: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 def as_values(column: Any, *, as_written: bool = False) -> np.ndarray[Any, Any]:
     """Return a column as a NumPy array; texts are objects, with None for missing ones.
 
-    Integers become floats where some are missing. With ``as_written`` they become objects instead,
-    which keeps every digit.
+    Integers become floats where some are missing, and so do decimals. With ``as_written`` they
+    become objects instead, which keeps every digit. Dates, bytes, lists and records become texts.
     """
     types = arrow().types
     column = _one_chunk(column)
@@ -95,11 +96,32 @@ def as_values(column: Any, *, as_written: bool = False) -> np.ndarray[Any, Any]:
         return as_floats(column, np.dtype(np.float32)).astype(np.bool_)
     if (is_integer or types.is_floating(column.type)) and not column.null_count:
         return _buffered(column, number_type(column.type))
-    if is_integer or types.is_floating(column.type):
+    if kind_of(column.type) == "number" and not (types.is_decimal(column.type) and as_written):
         return as_floats(column, np.dtype(np.float64))
     if kind_of(column.type) == "text":
         return _objects(column)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.fromiter(map(as_text, as_objects(column)), dtype=object, count=len(column))
+
+
+def as_objects(column: Any) -> list[Any]:
+    """Return a column as Python objects; as texts where Python has no such dates or times."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        values = column.cast(arrow().string()).to_pylist()
+    return values
+
+
+def as_text(value: Any) -> str | None:
+    """Return dates, decimals, bytes, lists and records as a text for people; None stays None."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "replace")
+        return text if text.isprintable() and "\ufffd" not in text else value.hex()
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False, default=as_text)
+    return str(value)
 
 
 def lengths_of(vectors: Any) -> Ids:
@@ -111,11 +133,55 @@ def lengths_of(vectors: Any) -> Ids:
     return np.where(_is_valid(vectors), found, -1) if vectors.null_count else found
 
 
+def as_matrix(
+    vectors: Any, width: int, dtype: np.dtype[Any], *, column: str, shown: str, first: int = 0
+) -> np.ndarray[Any, Any]:
+    """Return vectors of one length as rows; raise if one is missing or has another length.
+
+    ``shown`` names the table and ``first`` is the number of the first row, for errors.
+    """
+    vectors = _one_chunk(vectors)
+    lengths = lengths_of(vectors)
+    wrong = np.flatnonzero(lengths != width)
+    if len(wrong):
+        raise InvalidInput(
+            wrong_vector(int(lengths[wrong[0]]), width, column, shown, first + int(wrong[0]))
+        )
+    return as_floats(vectors.flatten(), dtype).reshape(-1, width)
+
+
+def wrong_vector(length: int, width: int, column: str, shown: str, row: int) -> str:
+    """Return the message for a vector of another length than others; -1 means that it is missing.
+
+    A ``width`` of 0 means that the first vector is empty or missing.
+    """
+    held = "no vector" if length < 0 else f"a vector of {length} number(s)"
+    if not width:
+        return (
+            f"{shown} has no vector, or an empty one, in column {column!r} at row {row}. Drop such "
+            f"rows, or exclude the column."
+        )
+    return (
+        f"{shown} has {held} in column {column!r} at row {row}, where others have {width}. Make "
+        f"all vectors of a column the same length."
+    )
+
+
 def as_indices(ids: Ids) -> Any:
     """Return row numbers as an Arrow array."""
     pa = arrow()
     plain = np.ascontiguousarray(ids, dtype=np.int64)
     return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])
+
+
+def taken(batch: Any, ids: Ids) -> Any:
+    """Return some rows of a record batch; pyarrow cannot take texts that are views."""
+    pa = arrow()
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    types = [plain.get(each.type, each.type) for each in batch.schema]
+    columns = [column.cast(to) for column, to in zip(batch.columns, types, strict=True)]
+    whole = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return whole.take(as_indices(ids))
 
 
 def _one_chunk(column: Any) -> Any:

@@ -94,10 +94,12 @@ def _tensor(data: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _require_no_choice(asked: ReadRequest) -> None:
     """Raise if some columns or rows are requested, which these containers select themselves."""
-    if asked.columns is not None or asked.without or asked.sample is not None:
+    is_any = asked.columns is not None or asked.exclude or asked.without
+    if is_any or asked.where is not None or asked.sample is not None:
         raise InvalidInput(
-            f"{asked.name}: columns, without and sample do not apply to {asked.shown}. Select rows "
-            f"and columns before you pass it, for example {asked.name}[:, ['a', 'b']]."
+            f"{asked.name}: columns, exclude, without, where and sample do not apply to "
+            f"{asked.shown}. Select rows and columns before you pass it, for example "
+            f"{asked.name}[:, ['a', 'b']]."
         )
 
 
@@ -115,6 +117,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
                 f"{asked.name}.to_memory(), or data.open_rows({asked.name}, obsm=...)."
             )
         rows, features = data.X, tuple(map(str, data.var_names))
+        compared = features
     else:
         if asked.obsm not in data.obsm:
             raise InvalidInput(
@@ -123,6 +126,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         rows = data.obsm[asked.obsm]
         rows = rows.to_numpy() if hasattr(rows, "columns") else rows
         features = tuple(f"{asked.obsm}[{at}]" for at in range(rows.shape[1]))
+        compared = (asked.obsm,)
     require_readable(rows, name=f"{asked.name}.X")
     if not (is_sparse(rows) or isinstance(rows, np.ndarray)):
         rows = np.asarray(rows)
@@ -136,6 +140,8 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         features=features,
         n_total=int(rows.shape[0]),
         names=tuple(values),
+        columns=compared,
+        left_out=dict.fromkeys(columns, "a column of obs"),
         other_columns=ColumnsInMemory(values),
     )
 
@@ -161,6 +167,7 @@ def _data_array(data: Any, asked: ReadRequest) -> Any:
         kind="numbers",
         features=tuple(names),
         n_total=len(rows),
+        columns=tuple(names),
     )
 
 

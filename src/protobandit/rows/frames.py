@@ -32,6 +32,13 @@ def is_frame(data: Any) -> bool:
     return isinstance(found, (nw.DataFrame, nw.LazyFrame, nw.Series))
 
 
+def is_pandas_series(data: Any) -> bool:
+    """Return whether ``data`` is a Series of pandas, whose index may name the columns of a row."""
+    import narwhals as nw
+
+    return nw.dependencies.is_pandas_series(data)
+
+
 def frame_table(data: Any, *, shown: str, name: str, takes_objects: bool) -> FileTable | list[Any]:
     """Return a frame as a table; ``shown`` and ``name`` are as in `ReadRequest`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 _MOST_CHARACTERS = 160
 MISSING_ADVICE = (
@@ -18,9 +19,16 @@ def shortened(items: Iterable[str], most: int = 8) -> str:
     return ", ".join(shown[:most]) + rest
 
 
-def suggestion(wanted: str, known: Iterable[str]) -> str:
-    """Return a sentence with the known names most similar to ``wanted``, or an empty text."""
-    similar = get_close_matches(wanted, list(known), n=3)
+def suggestion(wanted: Any, known: Iterable[str]) -> str:
+    """Return a sentence with the known names most similar to ``wanted``, or an empty text.
+
+    Capitals do not matter.
+    """
+    if not isinstance(wanted, str):
+        return ""
+    names, word = {name.lower(): name for name in known}, wanted.lower()
+    found = [word] if word in names else get_close_matches(word, list(names), n=3)
+    similar = [names[name] for name in found]
     return f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
 

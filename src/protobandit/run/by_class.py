@@ -23,6 +23,7 @@ from protobandit.problem.guarantee import Guarantee, weakest
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count
 from protobandit.problem.problem import Problem
+from protobandit.rows.messages import shortened
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.checkpoint.identity import digest
 from protobandit.run.outcome import EndKind, RunEnd, SearchResult, Step
@@ -239,14 +240,15 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
     for label in k:
         if label not in place:
             raise InvalidInput(
-                f"k names the class {label!r}, but by= only has {list(names)!r:.80}. Use these."
+                f"k names the class {label!r}, but by= only has {shortened(map(repr, names))}. Use "
+                f"these."
             )
     counts = np.zeros(len(names), dtype=np.int64)
     for label, c in place.items():
         if label not in k and sizes[c]:
             raise InvalidInput(
                 f"k has no number for the class {label!r}. Pass one for each of "
-                f"{list(names)!r:.80}."
+                f"{shortened(map(repr, names))}."
             )
         value = k.get(label, 0)
         if not is_integer(value) or not min(1, sizes[c]) <= value <= sizes[c]:
@@ -316,7 +318,7 @@ def _joined(
         guarantee=None if is_stopped else _guarantee(results),
         end=end,
         remarks=_remarks(classes, results),
-        warnings=_warnings(classes, results),
+        warnings=(*problem.warnings, *_warnings(classes, results)),
         extras=_extras(classes, results, order),
         labels=as_labels(labels),
     )

@@ -13,7 +13,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import draw_rows
 from protobandit.oracle.tasks import Tile
 from protobandit.problem.goals import Coverage as CoverageGoal
-from protobandit.problem.goals import MinGain
+from protobandit.problem.goals import MinGain, percentage
 from protobandit.problem.problem import Problem
 from protobandit.run.knee import KneePoint, find_knee, prune, ranked
 from protobandit.search.objectives.coverage import ExactCoverage
@@ -72,8 +72,11 @@ def remark_on(problem: Problem, coverage: CoverageObjective) -> str:
     covered = goal.covered(coverage.nearest, coverage.weights)
     if problem.k == problem.feasibility.capacity:
         goal.require_reachable(coverage.nearest, coverage.weights)
-    missed = "" if covered >= goal.share else f", less than {goal.share:g}: k is too small"
-    return f"{covered:.4g} of the target lies within {goal.radius:g} of a prototype{missed}."
+    asked = f", less than {percentage(goal.share)}: k is too small"
+    missed = "" if covered >= goal.share else asked
+    return (
+        f"{percentage(covered)} of the target lies within {goal.radius:g} of a prototype{missed}."
+    )
 
 
 def _knee_remark(found: KneePoint, costs: Doubles) -> str:

@@ -132,7 +132,8 @@ class SearchResult:
     @property
     def status(self) -> str:
         """Return how the run ended, what else the user should know, and the warnings."""
-        sentences = (str(self.end), *self.remarks, *map(str, self.warnings))
+        remarks = (*self.remarks, self.problem.remark)
+        sentences = (str(self.end), *remarks, *map(str, self.warnings))
         return " ".join(part for part in sentences if part)
 
 

@@ -235,7 +235,7 @@ class _SearchRun:
                     raise Interrupted(self._nothing_found()) from None
                 self._close_stream(has_later_rows=False)
             self._settle()
-            self.control.report("judging the result")
+            self.control.report("measuring the cost")
             result = self._result(self._at_goal(self.objective))
         is_complete = self.control.stopped is None
         if self.states is not None and is_complete and self.settings.is_last:
@@ -311,7 +311,10 @@ class _SearchRun:
             stream=None,
             rows_read=stream.n_read,
             conditions=(rows_of_stream(len(target)),),
-            warnings=(RunWarning(WarningKind.STREAM_ENDED, message),),
+            warnings=(
+                *self.problem.warnings,
+                RunWarning(WarningKind.STREAM_ENDED, message),
+            ),
         )
         if self.states is not None:
             self.states.keep()

@@ -42,6 +42,14 @@ def test_json_with_several_seeds(points, capsys):
     assert greedy["evaluations"] == 1600
 
 
+def test_deterministic_methods_have_no_deviation(points, capsys):
+    options = ["--methods", "lazygreedy,random", "--seeds", 3, "-q"]
+    assert call("compare", "points.npy", "-k", 2, *options) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.split()}
+    assert "±" not in lines["lazygreedy"]
+    assert "±" in lines["random"]
+
+
 def test_a_failed_method_is_printed(points, capsys):
     options = ["--methods", "pam,lazygreedy", "--max-evaluations", 1000]
     assert call("compare", "points.npy", "-k", "auto", *options[:2]) == 0

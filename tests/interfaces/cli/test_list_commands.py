@@ -17,14 +17,15 @@ def test_methods_prints_every_method(capsys):
 
 
 def test_metrics_prints_every_metric(capsys):
-    rows = {line.split()[0]: line for line in printed_by(capsys, "metrics").splitlines() if line}
+    printed = printed_by(capsys, "metrics")
+    rows = {line.split()[0]: line for line in printed.splitlines() if line}
     for name, metric in METRICS.items():
         assert ", ".join(sorted(metric.kinds)) in rows[name]
     assert rows["cosine"].endswith(" 2")
-    assert "VI: the inverse covariance" in rows["mahalanobis"]
+    assert "VI: the inverse" in rows["mahalanobis"]
     assert "V: one positive variance" in rows["seuclidean"]
     assert rows["jaccard,"].startswith("jaccard, dice, ")
-    assert "which numbers are nonzero" in rows["jaccard,"]
+    assert "compare which numbers are nonzero" in " ".join(printed.split())
 
 
 def test_json(capsys):

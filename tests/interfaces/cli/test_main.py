@@ -56,6 +56,7 @@ def test_heavy_libraries_are_loaded_only_when_needed(code, heavy):
         ("protobandit compare a.npy --metric manh", ["manhattan"]),
         ("protobandit select --max-s", ["--max-seconds"]),
         ("protobandit select --impute me", ["mean", "median"]),
+        ("protobandit select --effort b", ["balanced"]),
     ],
 )
 def test_completion_of_commands_and_names(words, found, capsys, monkeypatch):
@@ -117,6 +118,27 @@ def test_the_options_of_select_are_in_panels(capsys):
     panels = ["Problem", "Input", "Preparation", "Search", "Limits and checkpoints", "Output"]
     places = [printed.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_shows_no_python_types_and_fits_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = printed_by(capsys, *filter(None, [command]), "--help")
+    assert not re.search(r"<\w+(\[\w+\])?>", printed)
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["methods", "metrics"])
+def test_tables_fit_80_columns(command, capsys):
+    assert max(map(len, printed_by(capsys, command).splitlines())) <= 80
+
+
+def test_the_hint_for_k(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.eye(3))
+    assert call("select", "a.npy", "--k", "2") == 2
+    line = only_line(capsys.readouterr().err)
+    assert line == "No such option: --k (write -k). See `protobandit select --help`."
 
 
 def test_help_in_a_narrow_encoding(tmp_path):

@@ -109,13 +109,20 @@ def test_invalid_parameter(text):
 
 @pytest.mark.parametrize(
     ("texts", "value"),
-    [(None, None), (["3"], 3), (["a=1", "b=c=0"], {"a": 1, "b=c": 0}), (["a=1"], {"a": 1})],
+    [
+        (None, None),
+        (["3"], 3),
+        (["a=1", "b=c=0"], {"a": 1, "b=c": 0}),
+        (["a=1"], {"a": 1}),
+        (["5", "debug=2"], {None: 5, "debug": 2}),
+        (["debug=2", "5"], {None: 5, "debug": 2}),
+    ],
 )
 def test_quotas(texts, value):
     assert parsing.parse_quotas(texts, "--at-most") == value
 
 
-@pytest.mark.parametrize("texts", [["3", "a=1"], ["-1"], ["a=x"], ["x"], ["=2"]])
+@pytest.mark.parametrize("texts", [["3", "4"], ["3", "4", "a=1"], ["-1"], ["a=x"], ["x"], ["=2"]])
 def test_invalid_quotas(texts):
     with pytest.raises(InvalidInput, match=r"^--at-most "):
         parsing.parse_quotas(texts, "--at-most")

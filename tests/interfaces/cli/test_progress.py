@@ -35,17 +35,17 @@ def progress(**fields):
 
 def test_long_line():
     assert long_line(progress()) == (
-        "racing: 3 of 20 prototypes, cost 1.25, 1,234,567 evaluations, about 30 s left"
+        "racing: 3 of 20 prototypes, cost 1.25, 1,234,567 distances, about 30 s left"
     )
     bare = progress(cost=math.nan, share=0.0, doing="")
-    assert long_line(bare) == "3 of 20 prototypes, 1,234,567 evaluations"
+    assert long_line(bare) == "3 of 20 prototypes, 1,234,567 distances"
 
 
 def test_short_line():
     shown = short_line(progress())
-    assert shown == "3 of 20, 30 s left, cost 1.25, 1.23M evaluations: racing"
+    assert shown == "3 of 20, 30 s left, cost 1.25, 1.23M distances: racing"
     bare = progress(cost=math.nan, share=0.0, doing="")
-    assert short_line(bare) == "3 of 20, 1.23M evaluations"
+    assert short_line(bare) == "3 of 20, 1.23M distances"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,7 @@ def test_the_remaining_time_is_not_estimated_too_early():
     assert seconds_left(progress(seconds=0.5)) is None
     assert seconds_left(progress(share=1.0)) is None
     assert seconds_left(progress(share=0.8)) == pytest.approx(2.5)
+    assert seconds_left(progress(share=0.999)) is None  # "0 s left" would stay
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_terminal_shows_a_bar_and_clears_it(width, n_bar, monkeypatch):
         display.bar.refresh()
     shown = screen.getvalue()
     assert "Reading [a] file" in shown
-    assert "3 of 20, 30 s left, cost 1.25, 1.23M evaluations" in shown
+    assert "3 of 20, 30 s left, cost 1.25, 1.23M distances" in shown
     frames = re.split(r"[\r\n]+", re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown))
     assert {len(re.findall("[━╸╺]", frame)) for frame in frames if "left" in frame} == {n_bar}
     assert shown.rstrip().endswith("\x1b[2K")  # the line is cleared

@@ -1,11 +1,16 @@
 """``protobandit select``."""
 
 import csv
+import datetime
+import decimal
 import json
 import shutil
 import signal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import faults
@@ -611,8 +616,15 @@ def test_on_a_full_disk_the_checkpoint_stays_if(why, texts, tmp_path, monkeypatc
     else:
         texts += ["--method", "lazygreedy", "--max-seconds", "1e-9"]
     assert call(*texts) == 1
-    assert "No space left on device" in only_line(capsys.readouterr().err)
-    assert file_names(tmp_path) == ["out.checkpoint", "out.checkpoint.evaluations", "rows.txt"]
+    line = only_line(capsys.readouterr().err)
+    assert "No space left on device" in line
+    assert "The selection is kept in 'out.recovered.json'" in line
+    assert file_names(tmp_path) == [
+        "out.checkpoint",
+        "out.checkpoint.evaluations",
+        "out.recovered.json",
+        "rows.txt",
+    ]
 
 
 def test_the_default_folder_must_not_be_a_link(points, capsys):
@@ -655,3 +667,219 @@ def test_the_file_of_labelled_rows_is_checked_before_the_search(flowers, capsys)
     assert call("select", "flowers.csv", *options, "flowers.csv") == 2
     assert "--force" in only_line(capsys.readouterr().err)
     assert not flowers.with_name("out").exists()
+
+
+# -- columns and rows that take part --------------------------------------------------------------
+
+
+@pytest.fixture
+def embeddings(folder):
+    """Write 40 vectors with an id, a text, a date, a number and a list of texts beside them."""
+    rows = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    table = pa.table(
+        {
+            "id": np.arange(40) * 100,
+            "text": [f"text {i}" for i in range(40)],
+            "day": [datetime.date(2024, 1, 1) + datetime.timedelta(i) for i in range(40)],
+            "year": [2000 + i // 10 for i in range(40)],
+            "tags": [["a", str(i)] for i in range(40)],
+            "price": [decimal.Decimal(i) / 4 for i in range(40)],
+            "raw": [bytes([i, 255]) for i in range(40)],
+            "v": pa.array(rows.tolist(), pa.list_(pa.float32(), 3)),
+        }
+    )
+    pyarrow.parquet.write_table(table, folder / "rows.parquet")
+    return rows
+
+
+OTHERS = ["id", "text", "day", "year", "tags", "price", "raw"]
+SELECT = ["select", "rows.parquet", "-k", 3, "--out", "out", "--force"]
+
+
+def test_vectors_are_compared_alone_and_the_rest_is_reported(embeddings, folder, capsys):
+    assert call(*SELECT, "--report") == 0
+    truth = pb.select(embeddings, k=3, random_state=0)
+    stored = document(folder / "out")
+    assert stored["indices"] == truth.indices.tolist()
+    assert stored["cost"] == pytest.approx(truth.cost)
+    assert stored["columns"] == ["v"]
+    assert stored["columns_left_out"]["id"] == "a number beside the vectors of 'v'"
+    assert stored["columns_left_out"]["day"] == "date32[day] beside the vectors of 'v'"
+    assert list(stored["columns_left_out"]) == OTHERS
+    assert "Compared columns: 'v'. Left out: 'id' (a number beside" in stored["status"]
+    assert "Compared columns: 'v'. Left out: 'id' (a number beside" in capsys.readouterr().out
+    page = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert "<dt>Columns</dt><dd>v</dd>" in page
+    assert "<dt>Left out</dt><dd>id (a number beside the vectors of &#x27;v&#x27;), text" in page
+    assert call(*SELECT, "--json", "-q") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["columns"] == ["v"]
+    assert printed["columns_left_out"] == stored["columns_left_out"]
+
+
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [
+        (["--columns", "year,v"], ["year", "v"]),
+        (["--columns", "v", "--columns", "ye*"], ["v", "year"]),
+        (["--exclude", "v,text,day,tags,raw,price"], ["id", "year"]),
+        (["--id", "id", "--exclude", "v,text", "--exclude", "[dtr]*,price"], ["year"]),
+        (["--id", "id", "--columns", "id,year"], ["id", "year"]),
+        (["--label", "year", "--columns", "v,year"], ["v", "year"]),
+        (["--groups", "year", "--at-most", "1", "--columns", "year,id"], ["year", "id"]),
+    ],
+)
+def test_columns_and_exclude(embeddings, folder, options, columns):
+    assert call(*SELECT, *options, "-q") == 0
+    stored = document(folder / "out")
+    assert stored["columns"] == columns == stored["run"]["columns"]
+    assert set(stored["columns_left_out"]) == {"v", *OTHERS} - {*columns}
+    assert call("assign", "out", "rows.parquet", "--out", "near.csv", "--force") == 0
+    rows = table_rows(folder / "near.csv")
+    own = [rows[i] for i in stored["indices"]]
+    assert [row["distance"] for row in own] == ["0.0"] * 3
+    assert call("report", "out") == 0
+
+
+def test_a_column_that_looks_like_ids_and_unequal_scales_are_warned_of(embeddings, folder, capsys):
+    options = ["--columns", "id,year"]
+    assert call(*SELECT, *options) == 0
+    printed = capsys.readouterr().out
+    assert "Warning: 'id' holds a different whole number in each of the 40 rows" in printed
+    assert "pass --exclude id." in printed
+    assert "so that 'year' hardly counts. Pass --standardize" in printed
+    assert [each["kind"] for each in document(folder / "out")["warnings"]] == [
+        "id column",
+        "unequal scales",
+    ]
+    assert call(*SELECT, *options, "--standardize", "--exclude", "id") == 0
+    assert "Warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["day", "price", "raw", "tags", "text", "year"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_ids_and_labels_of_any_type(embeddings, folder, name, form):
+    options = ["--id", name, "--label", name, "--columns", "v", "--format", form, "--report", "-q"]
+    assert call(*SELECT, *options) == 0
+    stored = document(folder / "out")
+    row = stored["indices"][0]
+    texts = {
+        "day": str(datetime.date(2024, 1, 1) + datetime.timedelta(row)),
+        "price": f"{row / 4:.2f}",
+        "raw": bytes([row, 255]).hex(),
+        "tags": f'["a", "{row}"]',
+        "text": f"text {row}",
+    }
+    assert stored["run"]["ids"][0] == texts.get(name, 2000 + row // 10)
+    assert call("report", "out", "--force") == 0
+    assert call("assign", "out", "rows.parquet", "--out", "near.csv", "--force") == 0
+
+
+def test_labels_that_are_missing_or_infinite(folder):
+    lines = ["x,y"] + [f"{i},{'inf' if i == 4 else i % 3 if i % 2 else ''}" for i in range(8)]
+    (folder / "a.csv").write_text("\n".join(lines))
+    assert call("select", "a.csv", "-k", 8, "--label", "y", "--columns", "x", "-q") == 0
+    stored = document(folder / "a-prototypes")
+    labels = dict(zip(stored["indices"], stored["run"]["labels"], strict=True))
+    assert (labels[0], labels[1], labels[4]) == (None, 1.0, "inf")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--id", "v", "--columns", "year"], "holds vectors in column 'v'"),
+        (["--label", "v", "--columns", "v"], "holds vectors in column 'v'"),
+        (["--columns", "text,v"], "not numbers: 'text' (string). Pass --exclude text to leave"),
+        (["--columns", "nope"], "has no column 'nope', and none that matches it as a pattern"),
+        (["--exclude", "*"], "has no columns to compare: 'id' (named by --exclude)"),
+        (["--where", "year = 1999"], "has no row for which --where 'year = 1999' is true"),
+        (["--where", "year >"], "--where 'year >' cannot be read: a column or a value is expected"),
+        (["--where", "year>2001", "--fixed", "3"], "--fixed 3 is not among the 20 rows"),
+    ],
+)
+def test_what_cannot_be_selected_or_written_raises_before_the_search(
+    embeddings, folder, capsys, monkeypatch, options, message
+):
+    monkeypatch.setattr("protobandit.interfaces.jobs.opened_problem.select", None)
+    assert call(*SELECT, *options) == 2
+    assert message in only_line(capsys.readouterr().err)
+    assert file_names(folder) == ["rows.parquet"]
+
+
+def test_a_type_that_parquet_does_not_have_raises_before_the_search(folder, capsys, monkeypatch):
+    spans = pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval())
+    pyarrow.feather.write_feather(pa.table({"x": [1, 2, 3, 9], "span": spans}), "rows.arrow")
+    options = ["select", "rows.arrow", "-k", 2, "--columns", "x", "--out", "out", "-q"]
+    assert call(*options, "--format", "csv") == 0
+    monkeypatch.setattr("protobandit.interfaces.jobs.opened_problem.select", None)
+    assert call(*options, "--format", "parquet", "--force") == 2
+    assert "cannot be written as parquet: Unhandled type" in only_line(capsys.readouterr().err)
+
+
+def test_rows_with_a_condition_keep_their_numbers_in_the_file(embeddings, folder, capsys):
+    options = ["--where", "year in (2001, 2003) and text is not null", "--fixed", "33"]
+    assert call(*SELECT, *options) == 0
+    assert (
+        "The source has 20 of the 40 rows of rows.parquet with year in" in capsys.readouterr().out
+    )
+    rows = table_rows(folder / "out/prototypes.csv")
+    assert rows[0]["row"] == "33"
+    assert all(row["source_id"] == str(100 * int(row["row"])) for row in rows)
+    stored = document(folder / "out")
+    assert stored["run"]["rows"] == [int(row["row"]) for row in rows]
+    assert stored["run"]["reading"] == {"where": options[1]}
+    assert call("assign", "out", "rows.parquet", "--out", "near.csv") == 0
+    near = table_rows(folder / "near.csv")
+    assert len(near) == 40
+    assert near[33]["prototype"] == "33"
+    assert call("report", "out") == 0
+    assert call("certify", "out") == 0
+
+
+def test_the_target_is_filtered_too(embeddings, folder):
+    options = ["--target", "rows.parquet", "--where", "year = 2002", "--sample-rows", "5"]
+    assert call(*SELECT, *options, "--cache", "cache", "-q") == 0
+    stored = document(folder / "out")
+    assert "The target is a sample of 5 of 10 of the 40 rows of rows.parquet" in stored["status"]
+
+
+def test_a_result_that_cannot_be_written_is_kept(embeddings, folder, monkeypatch, capsys):
+    def fail(*arguments):
+        raise TypeError("no such type")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(select_job, "prototypes_table", fail)
+        assert call(*SELECT, "-q") == 1
+    line = only_line(capsys.readouterr().err)
+    assert line.startswith("TypeError: no such type. The selection is kept in 'out.recovered.json'")
+    assert file_names(folder) == ["out.recovered.json", "rows.parquet"]
+    assert call("assign", "out.recovered.json", "rows.parquet", "--out", "near.csv") == 0
+    assert call("report", "out.recovered.json", "--out", "page.html") == 0
+    assert len(table_rows(folder / "near.csv")) == 40
+
+
+def test_many_categories_are_warned_of(folder, capsys):
+    lines = ["x,name,city"] + [f"{i % 7},name {i},{'ab'[i % 2]}" for i in range(60)]
+    (folder / "a.csv").write_text("\n".join(lines))
+    assert call("select", "a.csv", "-k", 2) == 2
+    message = "not numbers: 'name' (string), 'city' (string). Pass --exclude name,city to leave"
+    assert message in only_line(capsys.readouterr().err)
+    assert call("select", "a.csv", "-k", 2, "--exclude", "name") == 2
+    assert "Pass --categories one-hot to compare" in only_line(capsys.readouterr().err)
+    assert call("select", "a.csv", "-k", 2, "--categories", "one-hot") == 0
+    printed = capsys.readouterr().out
+    assert "many categories: 'name' (60) in 60 rows" in printed
+    assert "pass --exclude name." in printed
+
+
+def test_a_quota_for_all_groups_with_exceptions(folder, capsys):
+    kinds = ["info"] * 20 + ["error"] * 10 + ["debug"] * 10 + ["rare"] * 2
+    lines = ["x,kind"] + [f"{i * i % 17},{kind}" for i, kind in enumerate(kinds)]
+    (folder / "log.csv").write_text("\n".join(lines))
+    options = ["--groups", "kind", "--at-least", 5, "--at-least", "debug=1", "--at-most", "debug=1"]
+    assert call("select", "log.csv", "-k", 15, *options) == 0
+    assert "selected completely: 'rare' (2 of 5)." in capsys.readouterr().out
+    found = [row["kind"] for row in table_rows(folder / "log-prototypes/prototypes.csv")]
+    assert found.count("debug") == 1
+    assert found.count("rare") == 2
+    assert min(found.count("info"), found.count("error")) >= 5

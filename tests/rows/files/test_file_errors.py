@@ -169,7 +169,7 @@ CASES = {
     "csv: the same name twice": (text("x,y,x\n1,2,3\n"), "has the column 'x' more than once"),
     "csv: texts": (
         text("x,t\n1,a\n"),
-        r"'t' \(string\).*open_rows\(path, columns=.*without=.*Preparation\(categories='one-hot'\)",
+        r"not numbers: 't' \(string\). Pass data.open_rows\(path, exclude=\['t'\]\) to leave",
     ),
     "csv: dates": (text("x,t\n1,2024-01-01\n"), r"not numbers: 't' \(date32"),
     "csv: not UTF-8": (text(b"x,t\n1,\xff\xfe\n"), "rows.csv"),
@@ -285,9 +285,9 @@ def test_many_columns_are_not_all_listed(tmp_path):
     assert "… (500 in all)" in message
 
 
-def test_a_file_without_feature_columns_raises(tmp_path):
+def test_a_file_without_columns_to_compare_raises(tmp_path):
     path = files.write(tmp_path, "rows.csv")
-    assert "has no feature columns" in error_of(path, columns="x", without=["x"])
+    assert "has no columns to compare: 'id' (named by exclude)" in error_of(path, exclude="*")
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "sparse.npz"])

@@ -160,8 +160,8 @@ def test_all_steps_equal_a_pipeline_of_scikit_learn():
     texts = SimpleImputer(strategy="most_frequent", missing_values=None).fit_transform(
         frame[["colour", "city"]].astype(object).where(frame[["colour", "city"]].notna(), None)
     )
-    encoded = np.hstack([numbers, OneHotEncoder(sparse_output=False).fit_transform(texts)])
-    scaled = StandardScaler().fit_transform(encoded)
+    encoded = OneHotEncoder(sparse_output=False).fit_transform(texts)
+    scaled = np.hstack([StandardScaler().fit_transform(numbers), encoded])
     expected = normalize(PCA(3, svd_solver="full").fit_transform(scaled))
     signs = np.sign((prepared * expected).sum(axis=0))
     np.testing.assert_allclose(prepared, expected * signs, atol=1e-9)
@@ -847,7 +847,7 @@ def test_numpy_numbers_are_accepted(value):
 MANY = pd.DataFrame({"id": [f"row {i}" for i in range(5000)], "x": np.arange(5000.0)})
 BAD_CALLS = {
     "not one": (FRAME, "standardize", "euclidean", r"preparation='standardize' is not a Prep"),
-    "texts": (FRAME, Preparation(), "euclidean", r"source has columns of texts: 'colour', 'city'"),
+    "texts": (FRAME, Preparation(), "euclidean", r"not numbers: 'colour' \(str\), 'city'"),
     "metric": (FRAME, Preparation(categories="gower"), "euclidean", r"metric='euclidean'. Pass me"),
     "matrix": (np.eye(3), Preparation(), "precomputed", r"no rows to prepare"),
     "components": (NUMBERS, Preparation(pca=7), "euclidean", r"pca=7 exceeds the 6 components"),

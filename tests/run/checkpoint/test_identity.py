@@ -114,9 +114,9 @@ CONSTRAINTS = {
 
 
 def test_every_constraint_is_part_of_the_identity():
-    """Quotas, prices and the budget too: only the names of groups may differ."""
+    """Quotas, prices and the budget too: only the names of groups and the remark may differ."""
     first = PROBLEM.feasibility
-    assert {field.name for field in fields(first)} == {*CONSTRAINTS, "names"}
+    assert {field.name for field in fields(first)} == {*CONSTRAINTS, "names", "remark"}
     found = [identity()["constraints"]]
     for name, value in CONSTRAINTS.items():
         feasibility = replace(first, **{name: value})

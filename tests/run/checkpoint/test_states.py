@@ -182,7 +182,7 @@ def test_a_race_resumes_from_the_last_state_that_fits(most, tmp_path, monkeypatc
     whole, stop = outcome(pb.select(**RACE)), pb.Interrupt()
 
     def late(progress):
-        if progress.doing.startswith("rung 3"):
+        if progress.doing.startswith("round 3"):
             stop.set()
 
     resumed({**RACE, "interrupt": stop, "progress": late}, tmp_path / "search")

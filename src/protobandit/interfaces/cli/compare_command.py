@@ -87,7 +87,7 @@ def _table(comparison: Comparison) -> Table:
 def _cells(score: MethodScore, *, is_best: bool) -> list[str]:
     if score.cost is None:
         return ["", "", "", "", visible(f"failed: {score.failure}")]
-    deviation = "" if score.cost_deviation is None else f" ± {score.cost_deviation:.2g}"
+    deviation = f" ± {score.cost_deviation:.2g}" if score.cost_deviation else ""
     return [
         f"{score.prototypes:,.6g}",
         f"{score.cost:.6g}{deviation}",

@@ -72,11 +72,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @cache
 def _command() -> Any:
-    return typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    for command in (group, *group.commands.values()):
+        _hide_types(command)
+    return group
+
+
+def _hide_types(command: Any) -> None:
+    """Let the help show no Python types, such as <list[str]>, beside names that say enough."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None
+        elif parameter.metavar is None:
+            parameter.metavar = ""
+    find = command.get_help_option
+
+    def without_type(context: Any) -> Any:
+        option = find(context)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+    command.get_help_option = without_type
 
 
 def _usage_message(error: Any) -> str:
     message = error.format_message().replace(": Value error, ", ": ").rstrip(".")
+    if getattr(error, "option_name", None) == "--k":
+        message = "No such option: --k (write -k)"
     context = getattr(error, "ctx", None)
     path = "protobandit" if context is None else context.command_path
     return f"{message}. See `{path} --help`."

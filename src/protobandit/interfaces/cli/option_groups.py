@@ -31,6 +31,8 @@ class ProblemOptions:
     k: Annotated[str, listed("-k")]
     target: Annotated[list[str] | None, listed("--target")] = None
     columns: Annotated[list[str] | None, listed("--columns")] = None
+    exclude: Annotated[list[str] | None, listed("--exclude")] = None
+    where: Annotated[str | None, listed("--where")] = None
     id: Annotated[str | None, listed("--id")] = None
     label: Annotated[str | None, listed("--label")] = None
     weights: Annotated[str | None, listed("--weights")] = None
@@ -53,6 +55,8 @@ class ProblemOptions:
 
         return ReadOptions(
             columns=tuple(self.columns or ()),
+            exclude=tuple(self.exclude or ()),
+            where=self.where,
             id=self.id,
             label=self.label,
             weights=self.weights,

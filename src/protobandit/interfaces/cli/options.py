@@ -38,8 +38,14 @@ OPTIONS = {
     INPUT: {
         "--target PATH": "Rows to represent, in the same formats; repeatable. Default: the source "
         "itself.",
-        "--columns GLOB": "Feature columns, as names or globs; repeatable. Default: all columns "
-        "except those named by other options.",
+        "--columns NAME,GLOB": "Columns to compare: names or globs, separated by commas; "
+        "repeatable. A name counts even if another option names it too. Default: the columns of "
+        "vectors if there are any, otherwise all columns except those named by other options.",
+        "--exclude NAME,GLOB": "Columns not to compare: names or globs, separated by commas; "
+        "repeatable.",
+        "--where CONDITION": "Use only rows of source and target with this condition on their "
+        "columns, such as \"year >= 2020 and kind in ('a', 'b')\". Comparisons, in, is null, and, "
+        "or, not, parentheses; other names than words between backticks.",
         "--id COL": "Column with row ids.",
         "--label COL": "Column with class labels.",
         "--weights COL": "Column of the target with row weights.",
@@ -72,9 +78,9 @@ OPTIONS = {
         "0, or ids with --id. @FILE reads them from a file, one per line.",
         "--groups COL": "Column with the groups for --at-least and --at-most.",
         "--at-least N|GROUP=N": "Minimum number of selected rows per group, or of one group; "
-        "repeatable.",
+        "repeatable, for exceptions. Of a smaller group, N means all of its rows.",
         "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
-        "repeatable.",
+        "repeatable, for exceptions.",
         "--by COL": "Select separately for each value of this column; -k is the total number.",
     },
     SEARCH: {
@@ -153,6 +159,11 @@ def complete_method(incomplete: str) -> list[str]:
     from protobandit.search.methods.table import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+
+
+def complete_effort(incomplete: str) -> list[str]:
+    """Return the names of efforts that start with these letters."""
+    return [name for name in ("fast", "balanced", "thorough") if name.startswith(incomplete)]
 
 
 def complete_metric(incomplete: str) -> list[str]:

@@ -16,7 +16,7 @@ from protobandit.foundation.visible_text import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
-_PIPE_WIDTH = 120  # columns, if stdout is not a terminal
+_PIPE_WIDTH = 80  # columns, if stdout is not a terminal
 
 
 def print_text(text: str) -> bool:

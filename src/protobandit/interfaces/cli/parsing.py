@@ -144,21 +144,30 @@ def parse_parameters(texts: Sequence[str] | None, option: str) -> dict[str, Any]
     return {key: parse_value(value) for key, _, value in pairs}
 
 
-def parse_quotas(texts: Sequence[str] | None, option: str) -> int | dict[str, int] | None:
-    """Return one number for all groups, or a number per named group."""
+def parse_quotas(texts: Sequence[str] | None, option: str) -> int | dict[str | None, int] | None:
+    """Return one number for all groups, or a number per named group; None stands for the others."""
     if not texts:
         return None
-    if len(texts) == 1 and "=" not in texts[0]:
-        return _count(texts[0], option)
-    pairs = [text.rpartition("=") for text in texts]
-    for text, (group, equals, _) in zip(texts, pairs, strict=True):
-        if not (group and equals):
+    defaults = [text for text in texts if "=" not in text]
+    if len(defaults) > 1:
+        raise InvalidInput(
+            f"{option} has several numbers for all groups: {', '.join(defaults)}. Pass one, and "
+            f"GROUP=NUMBER for exceptions."
+        )
+    if len(texts) == len(defaults):
+        return _count(defaults[0], option)
+    pairs = [text.rpartition("=") for text in texts if "=" in text]
+    for group, _, number in pairs:
+        if not group:
             raise InvalidInput(
-                f"{option} {text!r} is not GROUP=NUMBER. Pass one number for all groups, or "
+                f"{option} '={number}' is not GROUP=NUMBER. Pass one number for all groups, or "
                 f"GROUP=NUMBER for each group."
             )
     _require_unique([group for group, _, _ in pairs], option)
-    return {group: _count(number, option) for group, _, number in pairs}
+    found: dict[str | None, int] = {group: _count(number, option) for group, _, number in pairs}
+    if defaults:
+        found[None] = _count(defaults[0], option)
+    return found
 
 
 def parse_names(text: str | None, option: str) -> tuple[str, ...]:

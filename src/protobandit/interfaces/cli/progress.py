@@ -92,7 +92,7 @@ def long_line(progress: Progress) -> str:
     parts = [f"{progress.n_picked:,} of {progress.k:,} prototypes"]
     if progress.cost == progress.cost:
         parts.append(f"cost {progress.cost:.6g}")
-    parts.append(f"{progress.evaluations:,} evaluations")
+    parts.append(f"{progress.evaluations:,} distances")
     left = seconds_left(progress)
     if left is not None:
         parts.append(f"about {format_duration(left)} left")
@@ -105,7 +105,7 @@ def short_line(progress: Progress) -> str:
     >>> from protobandit import Progress
     >>> short_line(Progress(n_picked=3, k=20, cost=1.25, evaluations=1234567, planned=None,
     ...                     seconds=10.0, share=0.25, doing="racing"))
-    '3 of 20, 30 s left, cost 1.25, 1.23M evaluations: racing'
+    '3 of 20, 30 s left, cost 1.25, 1.23M distances: racing'
     """
     left = seconds_left(progress)
     parts = [f"{progress.n_picked:,} of {progress.k:,}"]
@@ -113,7 +113,7 @@ def short_line(progress: Progress) -> str:
         parts.append(f"{format_duration(left)} left")
     if progress.cost == progress.cost:
         parts.append(f"cost {progress.cost:.4g}")
-    parts.append(f"{format_count(progress.evaluations)} evaluations")
+    parts.append(f"{format_count(progress.evaluations)} distances")
     return f"{', '.join(parts)}: {progress.doing}" if progress.doing else ", ".join(parts)
 
 
@@ -126,10 +126,14 @@ def format_count(number: int) -> str:
 
 
 def seconds_left(progress: Progress) -> float | None:
-    """Return the remaining time at the current speed, or None if it cannot be estimated yet."""
+    """Return the remaining time at the current speed, or None if it cannot be estimated.
+
+    At the end, a search may take longer than planned: less than a second is no estimate.
+    """
     if not 0 < progress.share < 1 or progress.seconds < _SECONDS_BEFORE_ESTIMATE:
         return None
-    return progress.seconds * (1 / progress.share - 1)
+    left = progress.seconds * (1 / progress.share - 1)
+    return left if left >= 1 else None
 
 
 def format_duration(seconds: float) -> str:

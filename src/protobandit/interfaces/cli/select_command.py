@@ -49,7 +49,9 @@ def select(
     by: Annotated[str | None, listed("--by")] = None,
     method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
     param: Annotated[list[str] | None, listed("--param")] = None,
-    effort: Annotated[str | None, listed("--effort")] = None,
+    effort: Annotated[
+        str | None, listed("--effort", autocompletion=options.complete_effort)
+    ] = None,
     certified: Annotated[str | None, listed("--certified")] = None,
     search: SearchOptions,
     checkpoint: Annotated[bool, listed("--checkpoint")] = False,
@@ -155,9 +157,10 @@ def _run(job: SelectJob, *, is_quiet: bool) -> WrittenResult:
             problem = job.open(display.notify)
             with stopping_on_signals(job.interrupt if job.keeps_partial else None):
                 selection = job.search(problem, display.show)
-            result = job.certify(problem, selection, display.notify)
-            files = job.render(problem, result, display.notify)
-        with ignoring_signals():
+            with job.recovering(problem, selection):
+                result = job.certify(problem, selection, display.notify)
+                files = job.render(problem, result, display.notify)
+        with ignoring_signals(), job.recovering(problem, selection):
             written = job.write(problem, result, files)
         with progress_display(is_quiet=is_quiet) as display:
             job.label(problem, result, display.notify)
@@ -193,6 +196,9 @@ def _summary_as_json(written: WrittenResult) -> dict[str, Any]:
         "k": selection.k,
         "rows": written.n_source,
         "indices": selection.indices,
+        "file_rows": written.result.run.rows,
+        "columns": selection.columns,
+        "columns_left_out": selection.columns_left_out,
         "ids": written.result.run.ids,
         "cost": selection.cost,
         "cost_error": selection.cost_error,

@@ -21,6 +21,9 @@ from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
 from protobandit.rows.containers import require_readable
+from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.opening import as_opened, is_plain
+from protobandit.rows.frames import is_frame
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.sparse_format import checked_csr
@@ -163,6 +166,7 @@ class PrototypeEstimator(
             return list(X)
         if self.preparation is not None and hasattr(X, "columns"):  # it handles names and texts
             return validation.validate_data(self, X, reset=reset, skip_check_array=True)
+        X = _with_vectors_as_array(X)
         return validation.validate_data(
             self,
             X,
@@ -330,3 +334,12 @@ def _renumbered(selection: Selection, kept: Ids, whole: Problem) -> Selection:
         fingerprints={side: getattr(whole, side).fingerprint() for side in selection.fingerprints},
         problem=whole,
     )
+
+
+def _with_vectors_as_array(X: Any) -> Any:
+    """Return the vectors of a frame as an array; anything else is returned unchanged."""
+    if is_plain(X) or not is_frame(X):
+        return X
+    opened = as_opened(X, name="X")
+    has_vectors = isinstance(opened, Opened) and opened.columns != opened.features
+    return opened.rows if has_vectors else X

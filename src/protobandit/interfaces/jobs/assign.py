@@ -59,6 +59,7 @@ def assign_rows(
         paths, columns=result.columns, image_size=run.image_size, seed=run.seed, notify=notify
     )
     ids = optional_column(opened, run.read_options.id)
+    prototypes = selection.indices if run.rows is None else np.array(run.rows)
     n = len(opened)
 
     def assign_block(rows: slice) -> Table:
@@ -69,7 +70,7 @@ def assign_rows(
             "row": np.arange(rows.start, rows.stop),
             "id": None if ids is None else ids[rows],
             "rank": labels + 1,
-            "prototype": selection.indices[labels],
+            "prototype": prototypes[labels],
             "prototype_id": _of_nearest(run.ids, labels),
             "prototype_label": _of_nearest(run.labels, labels),
             "distance": distances,

@@ -12,7 +12,6 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.output_files import SELECTION, write_results
 from protobandit.interfaces.jobs.read_options import (
     Notify,
-    feature_columns,
     image_size_of,
     optional_column,
     rows_at,
@@ -139,10 +138,11 @@ class UpdateJob:
             targets=tuple(targets),
             read_options=options,
             seed=run.seed,
-            columns=feature_columns(source),
+            columns=source.columns,
             image_size=image_size_of(source),
             ids=values_at(source, options.id, rows),
             labels=values_at(source, options.label, rows),
+            rows=None if source.numbers is None else tuple(source.numbers[rows].tolist()),
         )
         return SavedResult(selection=selection, run=record), source
 

@@ -39,8 +39,8 @@ class SelectArguments:
     No ``targets`` means that the source is also the target. ``k`` may be a fraction of the source
     rows or "auto". ``metric`` None chooses a metric by the kind of rows. ``fixed`` holds row
     numbers, or ids if the read options name a column of ids. ``at_least`` and ``at_most`` are one
-    number for all groups, or a number per group. ``certified`` is the ratio of `Certified`. The
-    rest is as in `protobandit.select`.
+    number for all groups, or a number per group (None for all others). ``certified`` is the ratio
+    of `Certified`. The rest is as in `protobandit.select`.
     """
 
     sources: tuple[str, ...]
@@ -53,8 +53,8 @@ class SelectArguments:
     method: str = "auto"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
-    at_least: int | Mapping[str, int] | None = None
-    at_most: int | Mapping[str, int] | None = None
+    at_least: int | Mapping[str | None, int] | None = None
+    at_most: int | Mapping[str | None, int] | None = None
     certified: float | None = None
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
@@ -104,8 +104,8 @@ class OpenedProblem:
         """Return the keyword arguments that `select` and `plan` share."""
         arguments = self.arguments
         return {
-            "source": self.source.rows,
-            "target": self.target.rows if self.has_target else None,
+            "source": self.source,
+            "target": self.target if self.has_target else None,
             "k": arguments.k,
             "weights": self.weights,
             "metric": self._metric(),
@@ -150,7 +150,7 @@ class OpenedProblem:
     def _fixed_rows(self) -> list[int]:
         name, fixed = self.arguments.read_options.id, self.arguments.fixed
         if name is None:
-            return [_row_number(text, len(self.source)) for text in fixed]
+            return [_row_number(text, self.source) for text in fixed]
         ids = [str(each) for each in self.source.column(name)]
         rows, counts = {each: row for row, each in enumerate(ids)}, Counter(ids)
         for text in fixed:
@@ -202,11 +202,21 @@ def method_with(name: str, parameters: Mapping[str, Any]) -> Any:
     return type(method)(**parameters)
 
 
-def _row_number(text: str, n: int) -> int:
+def _row_number(text: str, source: Opened) -> int:
+    """Return the position of a row of the file among the rows that were read."""
     try:
-        return int(text)
+        row = int(text)
     except ValueError:
         raise InvalidInput(
-            f"--fixed {text!r} is not a row number. Pass numbers from 0 to {n - 1}, or --id COL to "
-            f"name rows by their ids."
+            f"--fixed {text!r} is not a row number. Pass numbers from 0 to {source.n_total - 1}, "
+            f"or --id COL to name rows by their ids."
         ) from None
+    if source.numbers is None:
+        return row
+    at = np.flatnonzero(source.numbers == row)
+    if not len(at):
+        raise InvalidInput(
+            f"--fixed {row} is not among the {len(source):,} rows that --where leaves. Pass other "
+            f"rows, or change --where."
+        )
+    return int(at[0])

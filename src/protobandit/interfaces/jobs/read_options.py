@@ -10,12 +10,21 @@ import numpy as np
 
 from protobandit.foundation.array_types import Where
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.column_choice import COMMAND_LINE
 from protobandit.rows.columns import Columns, require_no_missing
 from protobandit.rows.files.formats import TABLE_FORMATS
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import open_rows
 from protobandit.rows.files.standard_input import STANDARD_INPUT, copy_of_standard_input
 
+# What the columns that options name are used for.
+_USES = {
+    "id": "row ids",
+    "label": "class labels",
+    "weights": "weights",
+    "groups": "groups",
+    "by": "classes",
+}
 Notify = Callable[[str], None]  # called with a sentence about the current step
 
 
@@ -23,13 +32,16 @@ Notify = Callable[[str], None]  # called with a sentence about the current step
 class ReadOptions:
     """Options for reading files.
 
-    ``columns`` are names or globs of the feature columns; empty means all columns except ``id``,
-    ``label``, ``weights``, ``groups`` and ``by``, which describe a row and are never features.
-    ``has_categories`` is whether text columns are features too. ``sample`` is the number of rows
-    sampled from a target table, and ``cache`` the folder that keeps the sample.
+    ``columns`` and ``exclude`` are names or globs of columns that are compared or not; without
+    ``columns``, `choose_columns` decides. ``id``, ``label``, ``weights``, ``groups`` and ``by``
+    describe a row and are compared only if ``columns`` has their names. ``where`` is a condition on
+    rows. ``has_categories`` is whether text columns are features too. ``sample`` is the number of
+    rows sampled from a target table, and ``cache`` the folder that keeps the sample.
     """
 
     columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    where: str | None = None
     id: str | None = None
     label: str | None = None
     weights: str | None = None
@@ -56,7 +68,7 @@ class ReadOptions:
             paths,
             name="rows",
             required=(),
-            optional=(self.id, self.label, self.weights, self.groups, self.by),
+            optional=tuple(_USES),
             columns=self._columns_for(paths, columns),
             image_size=image_size,
             seed=seed,
@@ -77,13 +89,15 @@ class ReadOptions:
         """
         if (*sources, *targets).count(STANDARD_INPUT) > 1:
             raise InvalidInput("- names standard input twice, but it is read once. Pass one -.")
-        described = (self.id, self.label, self.groups, self.by)
+        described = ("id", "label", "groups", "by")
         source = self._open(
             sources,
             name="source",
-            required=described if targets else (*described, self.weights),
-            optional=(self.weights,),
+            required=described if targets else (*described, "weights"),
+            optional=("weights",),
             columns=self.columns,
+            exclude=self.exclude,
+            where=self.where,
             image_size=self.image_size,
             seed=seed,
             notify=notify,
@@ -93,9 +107,10 @@ class ReadOptions:
         target = self._open(
             targets,
             name="target",
-            required=(self.weights, self.by),
-            optional=(self.id, self.label, self.groups),
-            columns=self._columns_for(targets, feature_columns(source)),
+            required=("weights", "by"),
+            optional=("id", "label", "groups"),
+            columns=self._columns_for(targets, source.columns),
+            where=self.where,
             image_size=image_size_of(source),
             sample=self.sample,
             assume_shuffled=self.assume_shuffled,
@@ -113,7 +128,8 @@ class ReadOptions:
         """Return the options that `to_document` wrote; unknown names are ignored."""
         known = {field.name for field in fields(ReadOptions)}
         values = {name: value for name, value in stored.items() if name in known}
-        return ReadOptions(**{**values, "columns": tuple(stored.get("columns", ()))})
+        lists = {name: tuple(stored.get(name, ())) for name in ("columns", "exclude")}
+        return ReadOptions(**{**values, **lists})
 
     def _columns_for(self, paths: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
         """Return the feature columns to ask for; .npy files have no column names."""
@@ -125,12 +141,14 @@ class ReadOptions:
         paths: Sequence[str],
         *,
         name: str,
-        required: Sequence[str | None],
-        optional: Sequence[str | None],
+        required: Sequence[str],
+        optional: Sequence[str],
         columns: Sequence[str],
         image_size: int | tuple[int, ...] | None,
         seed: int,
         notify: Notify | None,
+        exclude: Sequence[str] = (),
+        where: str | None = None,
         sample: int | None = None,
         assume_shuffled: bool = False,
     ) -> Opened:
@@ -141,8 +159,11 @@ class ReadOptions:
             given if len(given) > 1 else given[0],
             name=name,
             columns=list(columns) or None,
-            without=[column for column in required if column is not None],
-            perhaps=[column for column in optional if column is not None],
+            exclude=exclude,
+            where=where,
+            without=self._uses(required),
+            perhaps=self._uses(optional),
+            options=COMMAND_LINE,
             texts=() if self.id is None else self.id,
             categories=self.has_categories,
             image_size=image_size,
@@ -154,19 +175,17 @@ class ReadOptions:
             tell=notify,
         )
 
+    def _uses(self, names: Sequence[str]) -> dict[str, str]:
+        """Return by column what it is used for instead of being compared."""
+        columns = {name: getattr(self, name) for name in names}
+        return {
+            column: f"{_USES[name]}, --{name}"
+            for name, column in columns.items()
+            if column is not None
+        }
+
 
 # -- open rows ------------------------------------------------------------------------------------
-
-
-def feature_columns(opened: Opened) -> tuple[str, ...]:
-    """Return the feature columns of a table; empty if the columns have no names."""
-    if opened.format not in TABLE_FORMATS:
-        return ()
-    found = (
-        name if name in opened.names else name.rpartition("[")[0]  # an element of a vector column
-        for name in opened.features
-    )
-    return tuple(dict.fromkeys(found))
 
 
 def image_size_of(opened: Opened) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,9 +21,9 @@ RESERVED = ("rank", "row", "id", "gain", "mass", "cost", "coefficient", "fixed",
 def prototypes_table(selection: Selection, source: Opened, options: ReadOptions) -> Table:
     """Return rank, row, id, gain, mass, cost and label per prototype, and its source columns.
 
-    ``rank`` 1 is the best prototype; ``row`` is the row number in the source, from 0; ``cost`` is
-    the cost of all prototypes up to this one. There is a ``coefficient`` if the method gives one,
-    and ``fixed`` marks the rows that had to be selected, if there are any.
+    ``rank`` 1 is the best prototype; ``row`` is the row number in the source files, from 0;
+    ``cost`` is the cost of all prototypes up to this one. There is a ``coefficient`` if the method
+    gives one, and ``fixed`` marks the rows that had to be selected, if there are any.
     """
     rows = selection.indices
     labels = values_at(source, options.label, rows)
@@ -30,7 +31,7 @@ def prototypes_table(selection: Selection, source: Opened, options: ReadOptions)
         labels = tuple(selection.prototype_labels)
     columns = {
         "rank": np.arange(1, selection.k + 1),
-        "row": rows,
+        "row": source.file_rows(rows),
         "id": values_at(source, options.id, rows),
         "gain": [None if np.isnan(gain) else gain for gain in selection.gains.tolist()],
         "mass": selection.mass,
@@ -54,7 +55,7 @@ def criticisms_table(
         return None
     columns = {
         "rank": np.arange(1, len(rows) + 1),
-        "row": rows if target.numbers is None else target.numbers[rows],
+        "row": target.file_rows(rows),
         "id": values_at(target, options.id, rows),
         "label": values_at(target, options.label or options.by, rows),
     }
@@ -72,7 +73,14 @@ def _fixed(selection: Selection) -> list[str] | None:
 def values_at(opened: Opened, name: str | None, rows: Ids) -> tuple[Any, ...] | None:
     """Return the values of a column in some rows; None if the column is not named or not there."""
     column = optional_column(opened, name)  # a target need not have every column of the source
-    return None if column is None else tuple(column[rows].tolist())
+    return None if column is None else tuple(map(_written, column[rows].tolist()))
+
+
+def _written(value: Any) -> Any:
+    """Return a value that JSON can hold: no infinity, and None for NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
 
 
 def _with_file_columns(

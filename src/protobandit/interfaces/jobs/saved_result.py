@@ -26,7 +26,7 @@ class RunRecord:
     ``command`` is as typed, and paths are as given; there are no ``targets`` if the source was also
     the target. ``columns`` are the feature columns, if they have names; ``image_size`` is the
     height and width of images. ``ids`` and ``labels`` are those of the prototypes, best first, or
-    None.
+    None; so are ``rows``, the numbers of their rows in the files if a condition left rows out.
     """
 
     version: str = ""
@@ -39,6 +39,7 @@ class RunRecord:
     image_size: tuple[int, ...] | None = None
     ids: tuple[Any, ...] | None = None
     labels: tuple[Any, ...] | None = None
+    rows: tuple[int, ...] | None = None
 
     def to_document(self) -> dict[str, Any]:
         """Return the record as JSON can hold it; it holds no time, so equal runs give equal files.
@@ -56,6 +57,7 @@ class RunRecord:
             "image_size": self.image_size,
             "ids": self.ids,
             "labels": self.labels,
+            "rows": self.rows,
         }
 
     @staticmethod
@@ -72,6 +74,7 @@ class RunRecord:
             image_size=_tuple_or_none(stored["image_size"]),
             ids=_tuple_or_none(stored["ids"]),
             labels=_tuple_or_none(stored["labels"]),
+            rows=_tuple_or_none(stored.get("rows")),
         )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from protobandit._version import __version__
-from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import InvalidInput, ProtobanditError
 from protobandit.interfaces.jobs.labelled_rows import format_of, write_labelled
 from protobandit.interfaces.jobs.opened_problem import OpenedProblem, SelectArguments, open_problem
 from protobandit.interfaces.jobs.output_files import (
@@ -19,9 +23,10 @@ from protobandit.interfaces.jobs.output_files import (
     DiskFull,
     require_writable_file,
     require_writable_folder,
+    write_atomically,
     write_results,
 )
-from protobandit.interfaces.jobs.read_options import Notify, feature_columns, image_size_of
+from protobandit.interfaces.jobs.read_options import Notify, image_size_of
 from protobandit.interfaces.jobs.report_page import report_page
 from protobandit.interfaces.jobs.result_tables import (
     criticisms_table,
@@ -32,8 +37,10 @@ from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.spreadsheets import formula_columns, without_formulas
 from protobandit.interfaces.jobs.table_formats import table_bytes
 from protobandit.result.selection import Selection
+from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.remote import without_secrets
 from protobandit.rows.files.standard_input import STANDARD_INPUT
+from protobandit.rows.messages import reason_of
 from protobandit.run.checkpoint.checkpoint import (
     Checkpoint,
     CheckpointRefused,
@@ -129,15 +136,17 @@ class SelectJob:
             format_of(self.labelled)
             require_writable_file(self.labelled, force=self.force)
         self._require_usable_checkpoint()
-        return open_problem(self.arguments, notify)
+        problem = open_problem(self.arguments, notify)
+        self._require_writable_values(problem)
+        return problem
 
     def search(self, problem: OpenedProblem, progress: Callable[[Progress], Any]) -> Selection:
-        """Return the selection; its status includes the remarks of the files."""
+        """Return the selection."""
         seconds = self.checkpoint_seconds
         seconds = CHECKPOINT_SECONDS if seconds is None else seconds
         checkpoint = Checkpoint(self.checkpoint, seconds=seconds) if self._uses_checkpoint else None
         try:
-            selection = problem.select(
+            return problem.select(
                 progress=progress,
                 checkpoint=checkpoint,
                 interrupt=self.interrupt if self.keeps_partial else None,
@@ -147,9 +156,6 @@ class SelectJob:
             raise InvalidInput(
                 f"{str(error.path)!r} {error.what}. {advice}, or pass another --out."
             ) from None
-        remarks = [each.remark for each in (problem.source, problem.target) if each.remark]
-        status = " ".join([selection.status, *dict.fromkeys(remarks)])
-        return replace(selection, status=status)
 
     def certify(self, problem: OpenedProblem, selection: Selection, notify: Notify) -> SavedResult:
         """Add a certificate if requested, and the record of the run."""
@@ -165,20 +171,31 @@ class SelectJob:
             notify("Computing the reference for new rows …")
             with self._skipped_on_ctrl_c():
                 selection = selection.with_reference(n_jobs=arguments.n_jobs)
-        options, source, rows = arguments.read_options, problem.source, selection.indices
-        run = RunRecord(
+        run = self._record(problem, selection.indices)
+        return SavedResult(selection=selection, run=run)
+
+    def _record(self, problem: OpenedProblem, rows: Ids) -> RunRecord:
+        """Return where a selection of these source rows comes from."""
+        options, source = self.arguments.read_options, problem.source
+        return replace(
+            self._record_without_values(source),
+            ids=values_at(source, options.id, rows),
+            labels=values_at(source, options.label, rows),
+            rows=None if source.numbers is None else tuple(source.numbers[rows].tolist()),
+        )
+
+    def _record_without_values(self, source: Opened) -> RunRecord:
+        arguments = self.arguments
+        return RunRecord(
             version=__version__,
             command=without_secrets(self.command),
             sources=tuple(map(without_secrets, arguments.sources)),
             targets=tuple(map(without_secrets, arguments.targets)),
-            read_options=options,
+            read_options=arguments.read_options,
             seed=arguments.seed,
-            columns=feature_columns(source),
+            columns=source.columns,
             image_size=image_size_of(source),
-            ids=values_at(source, options.id, rows),
-            labels=values_at(source, options.label, rows),
         )
-        return SavedResult(selection=selection, run=run)
 
     def render(
         self, problem: OpenedProblem, result: SavedResult, notify: Notify
@@ -268,6 +285,49 @@ class SelectJob:
         is_expensive = isinstance(metric, str) or metric.is_expensive
         is_limited = limits.seconds is not None or limits.evaluations is not None
         return not (is_expensive or is_limited or self.interrupt.is_set())
+
+    def _require_writable_values(self, problem: OpenedProblem) -> None:
+        """Write the first row to memory; raise if a column cannot be written."""
+        first, source = np.zeros(1, dtype=np.int64), problem.source
+        self._record(problem, first)
+        try:
+            table_bytes(source.records(first), self.table_format)
+        except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+            raise InvalidInput(
+                f"The columns of {source.path} cannot be written as {self.table_format}: "
+                f"{reason_of(error)}. Pass --format csv."
+            ) from None
+
+    @contextmanager
+    def recovering(self, problem: OpenedProblem, selection: Selection) -> Iterator[None]:
+        """If something fails after the search, save the selection and name the file."""
+        try:
+            yield
+        except Exception as error:
+            kind, what = type(error), str(error)
+            if not isinstance(error, ProtobanditError):
+                kind, what = ProtobanditError, f"{kind.__name__}: {what}."
+            path = self._recovered(problem, selection)
+            if path is None:
+                raise
+            raise kind(
+                f"{what} The selection is kept in {str(path)!r}, which `protobandit report` and "
+                f"`protobandit assign` read."
+            ) from error
+
+    def _recovered(self, problem: OpenedProblem, selection: Selection) -> Path | None:
+        """Save a selection beside its folder or, if that fails, in the folder of temporary files.
+
+        The ids and labels of the prototypes are left out: they may be what cannot be written.
+        """
+        run = self._record_without_values(problem.source)
+        content = SavedResult(selection=selection, run=run).to_json().encode("utf-8")
+        name = f"{self.checkpoint.stem}.recovered.json"
+        for folder in (self.checkpoint.parent, Path(tempfile.gettempdir())):
+            with suppress(ProtobanditError):
+                write_atomically(folder / name, content)
+                return folder / name
+        return None
 
     def _require_usable_checkpoint(self) -> None:
         shown, exists = repr(str(self.checkpoint)), self.checkpoint.exists()

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from protobandit.foundation.errors import NotAvailable
+from protobandit.rows.arrow import arrow, as_text
 
 Table = Mapping[str, Any]  # columns by name: lists or arrays of one length
 
@@ -36,14 +36,8 @@ def _csv_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
 
 
 def _parquet_bytes(blocks: Iterable[Table], file: IO[bytes]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise NotAvailable(
-            "--format parquet requires pyarrow. Run pip install 'protobandit[files]', or pass "
-            "--format csv."
-        ) from None
+    pyarrow = arrow()
+    from pyarrow import parquet
 
     with ExitStack() as stack:
         writer = None
@@ -83,4 +77,10 @@ def _cells(values: Any) -> Sequence[Any]:
         # str() of a float32 has as many digits as the number; a float64 of it would have more.
         is_narrow = values.dtype == np.float32
         values = values.astype(str).tolist() if is_narrow else values.tolist()
-    return ["" if value is None or value != value else value for value in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (bytes, list, dict)):
+        return as_text(value)
+    return "" if value is None or value != value else value

@@ -177,6 +177,8 @@ def _details(summary: SelectionSummary) -> str:
         "Target rows": f"{summary.n_target:,}",
         "Method": summary.method,
         "Metric": summary.metric,
+        "Columns": summary.columns,
+        "Left out": summary.columns_left_out,
         "Preparation": summary.preparation,
         "Classes": summary.classes,
         "Spent": summary.spent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from protobandit.result.queries import Queries
 from protobandit.result.report.safe_text import clean, integral_as_int, shortened
 
 _MOST_VALUE = 200  # characters
+_MOST_COLUMNS = 40
 # The confidence of a certificate, by its kind.
 _CONFIDENCE = {
     "exact": "for certain",
@@ -37,6 +38,8 @@ class SelectionSummary:
     method: str
     metric: str
     preparation: str
+    columns: str
+    columns_left_out: str
     classes: str
     spent: str
     status: str
@@ -78,6 +81,10 @@ def summarize(
         method=clean(selection.method),
         metric=_metric(selection.metric),
         preparation=_text(selection.preparation),
+        columns=_listed(selection.columns or ()),
+        columns_left_out=_listed(
+            f"{name} ({reason})" for name, reason in selection.columns_left_out.items()
+        ),
         classes=_classes(selection.prototype_labels),
         spent=_spent(selection),
         status=clean(selection.status),
@@ -95,6 +102,13 @@ def summarize(
 
 def _text(value: object) -> str:
     return "" if value is None else clean(value)
+
+
+def _listed(items: Iterable[str]) -> str:
+    """Return the first columns, and the number of all if there are more."""
+    texts = list(items)
+    rest = f", … ({len(texts):,} in all)" if len(texts) > _MOST_COLUMNS else ""
+    return clean(", ".join(texts[:_MOST_COLUMNS]) + rest)
 
 
 def _metric(metric: Metric | str) -> str:

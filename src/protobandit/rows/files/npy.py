@@ -203,7 +203,7 @@ def open_npz(paths: Sequence[Path], asked: ReadRequest) -> Opened:
                 f"which do not fit into memory. Remove the largest ones."
             )
         other_columns = {other: _loaded(archive, members[other]) for other in others}
-    require_known(tuple(other_columns), asked.without, f"{asked.name}: {asked.shown}")
+    require_known(tuple(other_columns), tuple(asked.without), f"{asked.name}: {asked.shown}")
     return _opened(rows, "npz", asked, other_columns=other_columns)
 
 

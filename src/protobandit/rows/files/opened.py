@@ -11,6 +11,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.column_choice import FILE, OptionNames
 from protobandit.rows.columns import are_names, require_known
 from protobandit.rows.memory_maps import rows_at
 
@@ -23,19 +24,24 @@ def ignore(message: str) -> None:
 class ReadRequest:
     """The checked options of `open_rows`; ``shown`` is the path in messages.
 
-    ``like`` are the feature columns of other rows: the other columns are ignored if all of these
-    exist. ``as_categories`` are columns that are categories whatever they hold. ``partitions`` are
-    columns that the names of folders hold, one value per file. ``copies`` are the remote files by
-    their local copies.
+    ``like`` are the feature columns of other rows: if all of these exist, the other columns are
+    left out for the reason ``others``. ``without`` and ``perhaps`` map columns to what they are
+    used for. ``options`` are the names of options in messages. ``as_categories`` are columns that
+    are categories whatever they hold. ``partitions`` are columns that the names of folders hold,
+    one value per file. ``copies`` are the remote files by their local copies.
     """
 
     shown: str
     name: str = "source"
     columns: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
-    perhaps: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
     like: tuple[str, ...] | None = None
+    others: str = ""
+    exclude: tuple[str, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
+    perhaps: Mapping[str, str] = field(default_factory=dict)
+    where: str | None = None
+    options: OptionNames = FILE
+    texts: tuple[str, ...] = ()
     as_categories: tuple[str, ...] = ()
     partitions: Mapping[str, Any] = field(default_factory=dict)
     copies: Mapping[Path, Any] = field(default_factory=dict)
@@ -106,6 +112,9 @@ class Opened:
         (height, width) or (height, width, 3) of images, else None.
     n_total
         Number of rows in the files; more than ``len`` if the rows are a sample.
+    columns, left_out
+        The compared columns of a table, and the reason for each column that is not compared. A
+        column of vectors is one column with several features.
     remark
         A sentence for the status, or "".
     names
@@ -113,7 +122,9 @@ class Opened:
     other_columns
         Reads the columns for `column` and `records`.
     numbers
-        For a sample, the number in the files of each row; else None.
+        For a sample or with ``where``, the number in the files of each row; else None.
+    options
+        What messages call the options with which it was opened.
     """
 
     path: str
@@ -123,10 +134,13 @@ class Opened:
     features: tuple[str, ...]
     n_total: int
     names: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     image_shape: tuple[int, ...] | None = None
     remark: str = ""
     other_columns: OtherColumns = field(default_factory=ColumnsInMemory, repr=False)
     numbers: Ids | None = field(default=None, repr=False)
+    options: OptionNames = field(default=FILE, repr=False)
 
     @property
     def has_names(self) -> bool:
@@ -136,6 +150,10 @@ class Opened:
     def __len__(self) -> int:
         shape = getattr(self.rows, "shape", None)
         return len(self.rows) if shape is None else int(shape[0])
+
+    def file_rows(self, rows: Ids) -> Ids:
+        """Return the numbers in the files of some rows."""
+        return rows if self.numbers is None else self.numbers[rows]
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """Return a column with one value per row: weights, ids, labels or groups."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from protobandit.foundation.checks import is_integer, require_integer
 from protobandit.foundation.errors import InvalidInput, ProtobanditError
+from protobandit.rows.column_choice import FILE, FRAME, OptionNames
 from protobandit.rows.columns import Columns
 from protobandit.rows.containers import as_contained
 from protobandit.rows.files.file_errors import reading
@@ -43,6 +44,8 @@ def open_rows(
     *,
     name: str = "source",
     columns: Any = None,
+    exclude: Any = (),
+    where: str | None = None,
     without: Any = (),
     perhaps: Any = (),
     texts: Any = (),
@@ -55,6 +58,8 @@ def open_rows(
     cache: Any = None,
     seed: int = 0,
     tell: Callable[[str], None] | None = None,
+    like: Any = None,
+    options: OptionNames = FILE,
 ) -> Opened:
     """Open files as rows that `select` accepts.
 
@@ -74,13 +79,21 @@ def open_rows(
     name
         The name of the rows in messages, "source" or "target".
     columns
-        The feature columns, by name or pattern. None means all columns except ``without`` and row
-        numbers written by pandas. If it selects a single column of texts, the rows are texts. For
-        an ``.npz`` file, the name of the array.
+        The compared columns, by name or pattern; a text may hold several, separated by commas.
+        None means the columns of vectors if there are any, else all columns; never ``without`` and
+        row numbers written by pandas. `Opened.left_out` says why a column is left out. If a single
+        column of texts is named, the rows are texts. For an ``.npz`` file, the name of the array.
+    exclude
+        Columns that are not compared, by name or pattern.
+    where
+        A condition on the columns of a table, such as ``"year >= 2020 and kind in ('a', 'b')"``;
+        other rows are left out. Comparisons, ``in``, ``is null``, ``and``, ``or``, ``not`` and
+        parentheses are supported; names that are not words stand between backticks.
     without
-        Columns that are not features: ids, labels, weights, groups.
+        Columns that are used otherwise: ids, labels, weights, groups. They are compared only if
+        ``columns`` has their names. A mapping gives the use of each column, for messages.
     perhaps
-        Columns that are not features and need not exist.
+        As ``without``, but the columns need not exist.
     texts
         Columns whose values are kept as written, such as ids: "007" does not become 7. Names that
         do not exist are ignored.
@@ -108,6 +121,11 @@ def open_rows(
         Seed of the sample.
     tell
         Function that is called with messages about slow steps.
+    like
+        The compared columns of other rows, which a table with names must have too. Used if
+        ``columns`` is None.
+    options
+        What messages call the options.
 
     Examples
     --------
@@ -127,8 +145,12 @@ def open_rows(
         shown=", ".join(map(str, given)) if are_paths else _description(path),
         name=name,
         columns=None if columns is None else _names(columns),
-        without=_names(without),
-        perhaps=_names(perhaps),
+        like=None if like is None else _names(like),
+        exclude=_names(exclude),
+        without=_uses(without),
+        perhaps=_uses(perhaps),
+        where=where,
+        options=options,
         texts=_names(texts),
         categories=categories,
         obsm=obsm,
@@ -158,6 +180,8 @@ def as_opened(
     preparation: Any = None,
     has_categories: bool = False,
     like: Sequence[str] | None = None,
+    others: str = "",
+    without: Any = (),
     takes_objects: bool = False,
 ) -> Any:
     """Return what the user passed as rows: files, frames and containers are opened.
@@ -171,27 +195,40 @@ def as_opened(
     name
         The name of the rows in messages.
     preparation
-        The preparation of the rows, if any: columns of texts are then features too, and if it is
-        fitted, only its columns are read.
+        The preparation of the rows, if any. It says whether columns of texts are features too, and
+        if it is fitted, only its columns are read.
     has_categories
         Whether columns of texts are features also without a preparation.
     like
-        The columns of the rows with which these are compared, or None. Other columns are ignored
+        The columns of the rows with which these are compared, or None. Other columns are left out
         if all of these exist.
+    others
+        The reason why other columns than ``like`` are left out.
+    without
+        As in `open_rows`.
     takes_objects
         Whether rows need not be numbers.
     """
     if is_plain(data):
         return data
-    fitted = getattr(preparation, "features", None)
+    fitted = None if like else getattr(preparation, "features", None)
     asked = ReadRequest(
         shown=_description(data),
         name=name,
         like=tuple(like or fitted or ()) or None,
+        others=others or ("" if fitted is None else "not used by the preparation"),
+        without=_uses(without),
+        options=FILE if isinstance(data, (str, Path)) else FRAME,
         as_categories=tuple(getattr(preparation, "levels", ())),
-        categories=has_categories or preparation is not None,
+        categories=has_categories or _reads_texts(preparation),
     )
     return _opened(data, asked, takes_objects=takes_objects)
+
+
+def _reads_texts(preparation: Any) -> bool:
+    """Return whether a preparation, fitted or not, reads columns of texts."""
+    is_any = preparation is not None  # of another library, which may read everything
+    return bool(getattr(preparation, "levels", getattr(preparation, "categories", is_any)))
 
 
 def is_plain(data: Any) -> bool:
@@ -231,6 +268,8 @@ def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
     form = _one_format([each.file for each in found], asked)
     if form.is_table:
         asked = replace(asked, partitions=partition_columns([each.below for each in found]))
+    else:
+        _require_no_table(asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
         files, asked = copied([each.file for each in found], form, asked)
@@ -270,6 +309,24 @@ def _one_format(files: Sequence[File], asked: ReadRequest) -> FileFormat:
 
 def _names(given: Any) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def _uses(given: Any) -> dict[str, str]:
+    """Return by column what it is used for."""
+    if isinstance(given, Mapping):
+        return {str(name): str(use) for name, use in given.items()}
+    return dict.fromkeys(_names(given), "not a feature")
+
+
+def _require_no_table(asked: ReadRequest) -> None:
+    """Raise if an option needs a table with named columns."""
+    for option, value in (("exclude", asked.exclude), ("where", asked.where)):
+        if value:
+            raise InvalidInput(
+                f"{asked.name}: {asked.shown} has no named columns, which "
+                f"{asked.options.prefix}{option} needs. Remove the option, or pass a table such as "
+                f".csv or .parquet."
+            )
 
 
 def _as_size(size: Any) -> tuple[int, int] | None:

@@ -17,20 +17,28 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import arrow, as_values, is_vector
+from protobandit.rows.arrow import arrow, as_indices, as_objects, as_values, kind_of
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.feature_columns import Layout, lay_out
 from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
+from protobandit.rows.files.row_filter import parse_filter
 from protobandit.rows.files.tables import FileTable, OpenTableFile, open_table
+from protobandit.rows.messages import reason_of
+
+_ROW = "\0row"  # the column of row numbers beside those that a condition reads
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Sampled rows of a table: ``ids``, ascending; row ``ids[n]`` has position ``positions[n]``."""
+    """Some rows of a table: ``ids``, ascending; row ``ids[n]`` has position ``positions[n]``.
+
+    ``is_random`` is whether they were drawn; if not, a condition holds for them.
+    """
 
     ids: Ids
     positions: Ids
+    is_random: bool = True
 
     @property
     def in_order(self) -> Ids:
@@ -49,8 +57,9 @@ def open_tables(
 
 def opened_table(table: FileTable, asked: ReadRequest) -> Opened:
     """Return the requested rows and columns of a table."""
-    layout = lay_out(table, asked)
-    sample = _drawn(table, asked)
+    kept = None if asked.where is None else _matching_rows(table, asked)
+    layout = lay_out(table, asked, first=0 if kept is None else int(kept[0]))
+    sample = _drawn(table, asked, kept)
     columns = TableColumns(table, sample, asked)
     is_text = bool(layout.texts) and not asked.categories
     rows: Any = None if is_text else _numbers(table, layout, sample, asked)
@@ -67,20 +76,55 @@ def opened_table(table: FileTable, asked: ReadRequest) -> Opened:
         features=() if is_text else (*layout.features, *layout.texts),
         n_total=table.n_rows,
         names=table.names,
-        remark="" if sample is None else _remark(table, sample, asked),
+        columns=layout.choice.compared,
+        left_out=layout.choice.left_out,
+        remark=_remark(table, sample, asked, kept),
         other_columns=columns,
         numbers=None if sample is None else sample.in_order,
+        options=asked.options,
     )
+
+
+# -- conditions -----------------------------------------------------------------------------------
+
+
+def _matching_rows(table: FileTable, asked: ReadRequest) -> Ids:
+    """Return the rows for which the condition holds; it reads only the columns it needs."""
+    pa, owner = arrow(), f"{asked.name}: {asked.shown}"
+    option = f"{asked.options.prefix}where"
+    condition = parse_filter(asked.where or "", table.schema, owner=owner, option=option)
+    found: list[Ids] = []
+    for cut, batch in table.batches(condition.columns, None, name=asked.name, batch_rows=1 << 16):
+        rows = as_indices(np.arange(cut.start, cut.stop))
+        numbered = pa.Table.from_batches([batch]).append_column(_ROW, rows)
+        try:
+            found.append(as_values(numbered.filter(condition.expression).column(_ROW)))
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise InvalidInput(
+                f"{owner} cannot be filtered by {option} {asked.where!r}: {reason_of(error)}. "
+                f"Compare columns of the same type."
+            ) from None
+    matching = np.sort(np.concatenate(found))
+    if not len(matching):
+        raise InvalidInput(
+            f"{owner} has no row for which {option} {asked.where!r} is true ({table.n_rows:,} rows "
+            f"were checked). Comparisons with missing values are not true."
+        )
+    return matching
 
 
 # -- sampling -------------------------------------------------------------------------------------
 
 
-def _drawn(table: FileTable, asked: ReadRequest) -> Sample | None:
-    if asked.sample is None or asked.sample >= table.n_rows:
-        return None
+def _drawn(table: FileTable, asked: ReadRequest, kept: Ids | None) -> Sample | None:
+    """Return which rows are read; None means all. ``kept`` are those that a condition leaves."""
+    n = table.n_rows if kept is None else len(kept)
+    if asked.sample is None or asked.sample >= n:
+        return None if kept is None else Sample(kept, np.arange(n), is_random=False)
     random = np.random.default_rng(asked.seed)
-    if asked.assume_shuffled and table.has_groups:
+    if kept is not None:
+        ids = kept[distinct(n, asked.sample, random)]
+    elif asked.assume_shuffled and table.has_groups:
         ids = _of_groups([piece.n_rows for piece in table.pieces], asked.sample, random)
     else:
         ids = distinct(table.n_rows, asked.sample, random)
@@ -116,14 +160,18 @@ def _of_groups(sizes: list[int], size: int, random: np.random.Generator) -> Ids:
     return np.sort(np.concatenate(found))
 
 
-def _remark(table: FileTable, sample: Sample, asked: ReadRequest) -> str:
+def _remark(table: FileTable, sample: Sample | None, asked: ReadRequest, kept: Ids | None) -> str:
+    if sample is None:
+        return ""
+    rows = f"the {table.n_rows:,} rows of {asked.shown}"
+    if kept is not None:
+        rows = f"{len(kept):,} of {rows} with {asked.where}"
+        if not sample.is_random:
+            return f"The {asked.name} has {rows}."
     how = "drawn uniformly without replacement"
-    if asked.assume_shuffled and table.has_groups:
+    if asked.assume_shuffled and table.has_groups and kept is None:
         how = "in whole row groups, which is fair only if the file is shuffled, as assumed"
-    return (
-        f"The {asked.name} is a sample of {len(sample.ids):,} of the {table.n_rows:,} rows of "
-        f"{asked.shown}, {how}."
-    )
+    return f"The {asked.name} is a sample of {len(sample.ids):,} of {rows}, {how}."
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -144,11 +192,15 @@ def _numbers(
         _fill(table, layout, sample, asked, out)
 
     n_bytes = shape[0] * shape[1] * layout.dtype.itemsize
-    if n_bytes == 0 or table.is_held or (sample is None and n_bytes <= MOST_HELD):
+    is_random = sample is not None and sample.is_random
+    if n_bytes == 0 or table.is_held or (not is_random and n_bytes <= MOST_HELD):
         held = np.empty(shape, dtype=layout.dtype)
         fill(held)
         return held
-    drawn = None if sample is None else [asked.sample, asked.seed, asked.assume_shuffled]
+    drawn: list[Any] | None = None
+    if sample is not None:
+        drawn = [asked.sample, asked.seed, asked.assume_shuffled]
+        drawn += [] if asked.where is None else [asked.where]
     key = [table.n_rows, list(layout.numbers), drawn]
     array = cached(table.paths, key, shape=shape, dtype=layout.dtype, fill=fill, asked=asked)
     arrow().default_memory_pool().release_unused()
@@ -164,7 +216,8 @@ def _fill(
 ) -> None:
     if not layout.numbers:
         return
-    what = "" if sample is None else f" into a sample of {len(sample.ids):,}"
+    is_random = sample is not None and sample.is_random
+    what = f" into a sample of {len(sample.ids):,}" if sample is not None and is_random else ""
     asked.tell(f"Reading {asked.shown} once{what}.")
     ids = None if sample is None else sample.ids
     rows = np.empty((layout.batch_rows, layout.n_features), dtype=layout.dtype)
@@ -200,7 +253,7 @@ class TableColumns:
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         dtype = self.table.schema.field(name).type
-        if is_vector(dtype):
+        if kind_of(dtype) == "vector":
             raise InvalidInput(
                 f"{self.asked.shown} holds vectors in column {name!r} ({dtype}). Name a column "
                 f"with one value per row."
@@ -218,7 +271,7 @@ class TableColumns:
         return placed
 
     def records(self, ids: Ids) -> dict[str, list[Any]]:
-        names = [field.name for field in self.table.schema if not is_vector(field.type)]
+        names = [field.name for field in self.table.schema if kind_of(field.type) != "vector"]
         if not names:
             return {}
         given = ids if self.sample is None else self.sample.in_order[ids]
@@ -226,5 +279,5 @@ class TableColumns:
         found: dict[str, list[Any]] = {name: [] for name in names}
         for _, batch in self.table.batches(names, wanted, name=self.asked.name):
             for name in names:
-                found[name] += batch.column(name).to_pylist()
+                found[name] += as_objects(batch.column(name))
         return {name: [values[i] for i in back.ravel()] for name, values in found.items()}

@@ -18,7 +18,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import arrow, as_indices
+from protobandit.rows.arrow import arrow, taken
 from protobandit.rows.columns import require_distinct
 from protobandit.rows.files.file_errors import reading
 from protobandit.rows.files.opened import ReadRequest
@@ -127,8 +127,8 @@ def _rows_of(batches: Batches, wanted: Ids | None) -> Iterator[tuple[slice, Any]
             low, high = (int(at) for at in np.searchsorted(wanted, (start, stop)))
             if low < high:
                 is_all = high - low == batch.num_rows
-                rows = as_indices(wanted[low:high] - start)
-                yield slice(low, high), batch if is_all else batch.take(rows)
+                rows = wanted[low:high] - start
+                yield slice(low, high), batch if is_all else taken(batch, rows)
             if high == len(wanted):
                 return
         start = stop

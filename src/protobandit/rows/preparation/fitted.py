@@ -83,6 +83,11 @@ class FittedPreparation:
         return bool(self.parameters["categories"] == "gower")
 
     @property
+    def has_equal_scales(self) -> bool:
+        """Return whether all columns of numbers have the same scale after preparation."""
+        return bool(self.parameters["standardize"]) or self.is_gower
+
+    @property
     def fills_gaps(self) -> bool:
         """Return whether missing values are allowed."""
         return self.parameters["impute"] is not None

@@ -62,8 +62,9 @@ class Preparation:
     Parameters
     ----------
     standardize
-        Scale every column to mean 0 and standard deviation 1. Constant columns become 0. Sparse
-        rows are scaled but not centred, so that they stay sparse.
+        Scale every column of numbers to mean 0 and standard deviation 1. Constant columns become 0.
+        Columns of 0 and 1 for categories are not scaled. Sparse rows are scaled but not centred, so
+        that they stay sparse.
     normalize
         Scale every row to length 1. Rows of zeros stay zeros.
     pca
@@ -118,6 +119,11 @@ class Preparation:
     def is_gower(self) -> bool:
         """Return whether the Manhattan distance of prepared rows is Gower's distance."""
         return self.categories == "gower"
+
+    @property
+    def has_equal_scales(self) -> bool:
+        """Return whether all columns of numbers have the same scale after preparation."""
+        return self.standardize or self.is_gower
 
     @property
     def fills_gaps(self) -> bool:
@@ -263,12 +269,15 @@ def _with_gower_scale(fitted: FittedPreparation, blocks: Blocks) -> FittedPrepar
 
 
 def _standardized(fitted: FittedPreparation, sample: Columns, name: str) -> FittedPreparation:
+    """Scale the numbers only: a column of 0 and 1 of a rare category would become very wide."""
+
     def label(at: int) -> str:
         return sample.label(sample.features[min(at, len(sample.features) - 1)])
 
     found = moments(_blocks(fitted, sample, name))
-    divisors = standard_deviations(found, label, name=name)
-    return replace(fitted, offsets=found.mean, divisors=divisors)
+    offsets, divisors = found.mean, standard_deviations(found, label, name=name)
+    offsets[len(fitted.names) :], divisors[len(fitted.names) :] = 0.0, 1.0
+    return replace(fitted, offsets=offsets, divisors=divisors)
 
 
 def _fit_sparse(asked: Preparation, sample: Any, name: str) -> FittedPreparation:

@@ -70,8 +70,12 @@ def _cells(block: Columns) -> bytes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sides:
-    """Prepared source and target, the fitted preparation, and a remark for the status."""
+    """Prepared source and target, the fitted preparation, and a remark for the status.
 
+    ``table`` is the source before it is prepared.
+    """
+
+    table: Any
     source: Rows
     target: Rows
     preparation: FittedPreparation | FittedTransformer
@@ -92,7 +96,7 @@ def prepare_sides(source: Any, target: Any, preparation: Any) -> Sides:
     targets, target_remark = _rows(table, fitted, name, dtype)
     sources, source_remark = (targets, "") if is_one else _rows(own, fitted, "source", dtype)
     remark = " ".join(part for part in (str(fitted), source_remark, target_remark) if part)
-    return Sides(source=sources, target=targets, preparation=fitted, remark=remark)
+    return Sides(table=own, source=sources, target=targets, preparation=fitted, remark=remark)
 
 
 def transform_sides(source: Any, target: Any, transformer: Any) -> Sides:
@@ -105,7 +109,9 @@ def transform_sides(source: Any, target: Any, transformer: Any) -> Sides:
     fitted = fit_transformer(transformer, source if is_one else target, name=name)
     sources = fitted.rows(source, name="source")
     targets = sources if is_one else fitted.rows(target, name="target")
-    return Sides(source=sources, target=targets, preparation=fitted, remark=str(fitted))
+    return Sides(
+        table=source, source=sources, target=targets, preparation=fitted, remark=str(fitted)
+    )
 
 
 def prepare_rows(fitted: FittedPreparation | FittedTransformer, rows: Any, *, name: str) -> Rows:

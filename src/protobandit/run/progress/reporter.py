@@ -25,7 +25,7 @@ class Progress:
         The number of prototypes found so far, and the largest number requested.
     cost
         The weighted mean distance of target rows to their nearest prototype; NaN if the search does
-        not know it.
+        not know it. It does not increase before the end.
     evaluations, planned
         Dissimilarities computed so far, and the expected total; None if that is unknown.
     seconds
@@ -103,12 +103,16 @@ class ProgressReporter(ProgressSink):
         self._clock = clock
         self._last = -math.inf
         self._share = 0.0
+        self._lowest = math.inf  # cost
         self._n_picked, self._cost, self._doing = 0, math.nan, ""
 
     def report(self, doing: str, *, n_picked: int | None = None, cost: float | None = None) -> None:
         self._doing = doing
-        self._n_picked = self._n_picked if n_picked is None else n_picked
-        self._cost = self._cost if cost is None else cost
+        self._n_picked = max(self._n_picked, n_picked or 0)
+        if cost is not None:
+            # A search that orders its prototypes anew knows the cost of the first ones only.
+            self._cost = math.nan if cost > self._lowest else cost
+            self._lowest = min(self._lowest, cost)
         self.look()
 
     def look(self) -> None:

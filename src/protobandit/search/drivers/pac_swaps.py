@@ -172,7 +172,7 @@ class PacSwaps:
         """
         terms, problem = self.terms, self.oracle.problem
         while True:
-            self.control.report(f"sample {self.n_samples + 1}", cost=self.state.cost)
+            self.control.report(f"improving by swaps, sample {self.n_samples + 1}")
             if self.state.cost == 0 or self.n_pairs == 0:
                 return self.passes(gain_bound=0.0)
             is_whole = reads_whole_target(self.n_rows, problem.n_target)

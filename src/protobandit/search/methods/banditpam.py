@@ -166,7 +166,7 @@ class BanditPAM(Method):
             for pick in picks:
                 assert isinstance(pick.objective, PrefixCoverage)
                 coverage, is_exact = pick.objective, is_exact and pick.is_proven
-                control.report("building", n_picked=len(coverage.prototypes))
+                control.report("choosing", n_picked=len(coverage.prototypes))
                 if not control.allows():
                     break
         except Halt:
@@ -183,7 +183,7 @@ class BanditPAM(Method):
             return ""
         try:
             for n_searches, _ in enumerate(searches, start=1):
-                control.report(f"search {n_searches + 1} for a swap")
+                control.report(f"improving by swaps, step {n_searches + 1}")
                 if not control.allows():
                     break
                 if n_searches == self.max_iter:

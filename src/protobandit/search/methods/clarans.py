@@ -88,7 +88,7 @@ class Clarans(Method):
         best: SwapState | None = None
         columns = ColumnCache(oracle, schedule.n_columns)
         for n_done in range(self.numlocal):
-            control.report(f"search {n_done + 1} of {self.numlocal}")
+            control.report(f"start {n_done + 1} of {self.numlocal}")
             start = random_rows(feasibility, problem.k, random)
             if best is not None and not control.allows(columns.n_missing(start) * n_target):
                 break
@@ -102,7 +102,7 @@ class Clarans(Method):
                 may_compute=control.allows,
             )
             best = found if best is None or found.cost < best.cost else best
-            control.report(f"search {n_done + 1}", n_picked=problem.k, cost=best.cost)
+            control.report(f"start {n_done + 1}", n_picked=problem.k, cost=best.cost)
             if control.is_interrupted():
                 control.stop()
             if control.stopped:

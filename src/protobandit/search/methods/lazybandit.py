@@ -147,7 +147,7 @@ def run_race(
     order, weights = order_for(oracle.problem, [rung.n_rows for rung in rungs], random)
     result = restore_result(control, oracle, rungs)
     if result is None:
-        control.report(f"rung 1 of {len(rungs)}")
+        control.report(f"round 1 of {len(rungs)}")
         results = race(
             oracle,
             order,
@@ -181,8 +181,10 @@ def _last_result(
     try:
         for result in results:
             n, k = rungs.index(result.rung) + 1, len(result.prototypes)
-            doing = f"rung {min(n + 1, len(rungs))} of {len(rungs)}"
-            control.report(doing, n_picked=k, cost=result.swap_state.cost)
+            doing = f"round {min(n + 1, len(rungs))} of {len(rungs)}"
+            # On a sample the cost is too low, so that it would rise with the next one.
+            is_whole = result.rung.n_rows == len(oracle.problem.target)
+            control.report(doing, n_picked=k, cost=result.swap_state.cost if is_whole else None)
             is_over = result.rung is rungs[-1]
             if (not is_over or control.is_interrupted()) and not control.allows():
                 return result

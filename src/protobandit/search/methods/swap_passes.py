@@ -85,7 +85,7 @@ class SwapPassMethod(Method, ABC):
         )
         require_init(self.init, problem)
         weights = weights_or_ones(problem.weights, len(problem.target))
-        control.report("computing all dissimilarities")
+        control.report("computing all distances")
         table = whole_table(oracle)
         if self.init == BUILD:
             picks = greedy(
@@ -162,7 +162,8 @@ def _run(
     n_swaps, n_passes, done = _restored(medoids, control)
     remaining = passes(medoids, last=done)
     while True:
-        control.report(f"pass {n_passes + 1}", n_picked=medoids.k, cost=medoids.cost)
+        doing = f"improving by swaps, pass {n_passes + 1}"
+        control.report(doing, n_picked=medoids.k, cost=medoids.cost)
         if done is not None:
             if done.is_last:
                 return SwapPasses(n_swaps, n_passes, gain_bound=done.gain_bound)
@@ -204,7 +205,7 @@ def build(picks: Iterable[Pick], oracle: Oracle, control: SearchControl) -> list
         for pick in picks:
             built.append(pick)
             n_left -= len(pick.arms)
-            control.report("building", n_picked=oracle.problem.k - n_left)
+            control.report("choosing", n_picked=oracle.problem.k - n_left)
             spent, before = control.counts.total, spent
             if not control.allows(spent - before if n_left and oracle.n_kept < n_source else 0):
                 break

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.messages import suggestion
 from protobandit.search.methods.alternate import Alternate
 from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.banditpam import BanditPAM
@@ -70,6 +71,6 @@ def as_method(method: Any) -> Method:
         passed: Method = method
         return passed
     raise InvalidInput(
-        f"method={method!r:.60} is not known. Use one of {['auto', *METHODS]}, or an instance such "
-        f"as methods.LazyBandit(effort='thorough')."
+        f"method={method!r:.60} is not known.{suggestion(method, METHODS)} Use one of "
+        f"{['auto', *METHODS]}, or an instance such as methods.LazyBandit(effort='thorough')."
     )
