@@ -324,7 +324,7 @@ def test_classes_that_are_dates_can_be_saved():
 
 def test_classes_in_a_missing_column_are_explained():
     frame, rows = monthly("pandas")
-    with pytest.raises(InvalidInput, match=r"source has no column 'mont'. Did you mean 'month'"):
+    with pytest.raises(InvalidInput, match=r"has no column 'mont'. Did you mean 'month'"):
         pb.select(frame, k=4, by="mont")
     with pytest.raises(InvalidInput, match="by='month' names a column, but source has no named"):
         pb.select(rows, k=4, by="month")

@@ -191,8 +191,9 @@ def test_a_dataset_is_a_table():
         "x": ("row", ROWS[:, 0]),
         "v": (("row", "part"), ROWS[:, 1:].astype(np.float32)),
     }
-    opened = open_rows(xr.Dataset(variables))
+    opened = open_rows(xr.Dataset(variables), columns="x,v")
     assert opened.features == ("x", "v[0]", "v[1]")
+    assert open_rows(xr.Dataset(variables)).left_out == {"x": "a number beside the vectors of 'v'"}
     np.testing.assert_allclose(opened.rows, ROWS, rtol=1e-6)
     for extra, message in [
         ({"n": 3.0}, "one first dimension in common: 'x'"),

@@ -315,10 +315,10 @@ WRONG = {
     "no columns": (np.empty((3, 0)), "no columns"),
     "no pandas columns": (pd.DataFrame(index=[1, 2]), "0 columns"),
     "no sparse columns": (sp.csr_array((3, 0)), "(3, 0)"),
-    "pandas texts": (TEXT, "not numbers: 'name' (str), 'when' (datetime64"),
+    "pandas texts": (TEXT, "not numbers: 'name' (string), 'when' (timestamp["),
     "pandas category": (pd.DataFrame({"a": pd.Categorical([1, 2])}), "'a'"),
     "polars texts": (pl.DataFrame({"size": [1.0], "name": ["x"]}), "not numbers: 'name'"),
-    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'4' (str), … (9 in all)"),
+    "many text columns": (pd.DataFrame([list("abcdefghi")]), "'4' (string), … (9 in all)"),
 }
 
 

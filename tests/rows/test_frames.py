@@ -28,7 +28,8 @@ class Wanted:
 
 
 def as_columns(data, *, name="rows", only=(), categories=()):
-    opened = as_opened(data, name=name, preparation=Wanted(only, categories))
+    wanted = Wanted(only, categories)
+    opened = as_opened(data, name=name, preparation=wanted, has_categories=True)
     return as_table(opened, name=name)
 
 

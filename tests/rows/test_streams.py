@@ -47,6 +47,9 @@ def select(stream, source=SOURCE, **options):
     return pb.select(source, stream, **{"k": 5, "random_state": 0, **options})
 
 
+ONE_HOT = pb.Preparation(categories="one-hot")
+
+
 def read(batches, n_rows, n_fresh, **options):
     given = {"takes_objects": False, **options}
     return take_stream_rows(StreamReader(Stream(batches), **given), n_rows, n_fresh)
@@ -287,7 +290,7 @@ def test_batches_may_be_files(tmp_path, preparation):
 
 
 def test_batches_to_be_prepared_stay_columns():
-    found = read(cut(FRAME), 5, 4, preparation=pb.Preparation())
+    found = read(cut(FRAME), 5, 4, preparation=ONE_HOT)
     assert isinstance(found.rows, Columns)
     assert found.rows.numbers.ravel().tolist() == [0, 1, 2, 3, 4]
     assert found.fresh.categories["b"].tolist() == list("zxyz")
@@ -353,7 +356,7 @@ def test_the_error_names_a_batch_of_another_kind(batches, expected):
 
 def test_the_error_names_a_prepared_batch_with_other_columns():
     with pytest.raises(pb.InvalidInput, match="batch 1 of the stream holds the columns"):
-        read([FRAME, FRAME[["a"]]], 100, 10, preparation=pb.Preparation())
+        read([FRAME, FRAME[["a"]]], 100, 10, preparation=ONE_HOT)
 
 
 def test_a_batch_may_be_written_to_the_memory_of_the_last():

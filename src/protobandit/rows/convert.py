@@ -53,7 +53,7 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
         return _not_empty(data, name)
     columns = names_of(data)
     if isinstance(data, Opened):
-        data = data.rows
+        columns, data = data.features if data.has_names else None, data.rows
     if data is None or isinstance(data, (str, bytes, dict, Number, Path)):
         instead = f"Pass pandas.DataFrame({name})." if isinstance(data, dict) and data else _HELP
         raise InvalidInput(f"{name}={_shorten(data)} is not a set of rows. {instead}")

@@ -1,4 +1,4 @@
-"""Columns of vectors in frames of pandas, polars and pyarrow."""
+"""The compared columns of frames: vectors, and what stands beside them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_vectors_beside_dates_and_several_vectors():
     frame = pl.DataFrame({"day": [DAY] * N, "v": ROWS, "w": ROWS[:, :1]})
     found = select(frame)
     assert found.columns == ("v", "w")
-    assert found.columns_left_out == {"day": "Date beside the vectors of 'v', 'w'"}
+    assert found.columns_left_out == {"day": "date32[day] beside the vectors of 'v', 'w'"}
     assert found.cost == select(np.hstack([ROWS, ROWS[:, :1]])).cost
 
 
@@ -105,7 +105,7 @@ BAD = {
     "missing": ([[1.0], None], "no vector in column 'v' at row 1"),
     "first missing": ([None, [1.0]], "no vector, or an empty one, in column 'v' at row 0"),
     "empty": ([[], [1.0]], "no vector, or an empty one, in column 'v' at row 0"),
-    "a number is missing": ([[1.0], [None]], "1 in 'v[0]'"),
+    "a number is missing": ([[1.0, 2.0], [3.0, None]], "1 in 'v[1]'"),
 }
 
 

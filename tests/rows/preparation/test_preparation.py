@@ -282,7 +282,7 @@ TABLES = {
     "pandas": lambda frame: frame,
     "polars": lambda frame: pl.from_pandas(frame),
     "arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
-    "columns": lambda frame: as_opened(frame, name="rows", preparation=Preparation()).rows,
+    "columns": lambda frame: as_opened(frame, name="rows", has_categories=True).rows,
 }
 
 
@@ -847,7 +847,7 @@ def test_numpy_numbers_are_accepted(value):
 MANY = pd.DataFrame({"id": [f"row {i}" for i in range(5000)], "x": np.arange(5000.0)})
 BAD_CALLS = {
     "not one": (FRAME, "standardize", "euclidean", r"preparation='standardize' is not a Prep"),
-    "texts": (FRAME, Preparation(), "euclidean", r"not numbers: 'colour' \(str\), 'city'"),
+    "texts": (FRAME, Preparation(), "euclidean", r"not numbers: 'colour' \(string\), 'city'"),
     "metric": (FRAME, Preparation(categories="gower"), "euclidean", r"metric='euclidean'. Pass me"),
     "matrix": (np.eye(3), Preparation(), "precomputed", r"no rows to prepare"),
     "components": (NUMBERS, Preparation(pca=7), "euclidean", r"pca=7 exceeds the 6 components"),

@@ -104,7 +104,7 @@ def _choice(table: FileTable, asked: ReadRequest, kinds: Mapping[str, str]) -> C
         return texts
 
     return choose_columns(
-        [ColumnDescription(each.name, kinds[each.name], str(each.type)) for each in table.schema],
+        [_description(each, kinds[each.name]) for each in table.schema],
         ColumnRequest(
             owner=owner,
             columns=columns,
@@ -116,6 +116,11 @@ def _choice(table: FileTable, asked: ReadRequest, kinds: Mapping[str, str]) -> C
         ),
         texts_of,
     )
+
+
+def _description(column: Any, kind: str) -> ColumnDescription:
+    """Return a column as messages show it; texts have one type, however they are stored."""
+    return ColumnDescription(column.name, kind, "string" if kind == "text" else str(column.type))
 
 
 # -- values ---------------------------------------------------------------------------------------
