@@ -193,7 +193,7 @@ def test_a_dataset_is_a_table():
     }
     opened = open_rows(xr.Dataset(variables), columns="x,v")
     assert opened.features == ("x", "v[0]", "v[1]")
-    assert open_rows(xr.Dataset(variables)).left_out == {"x": "a number beside the vectors of 'v'"}
+    assert open_rows(xr.Dataset(variables)).left_out == {"x": "beside the vectors of 'v'"}
     np.testing.assert_allclose(opened.rows, ROWS, rtol=1e-6)
     for extra, message in [
         ({"n": 3.0}, "one first dimension in common: 'x'"),

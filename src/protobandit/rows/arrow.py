@@ -174,14 +174,22 @@ def as_indices(ids: Ids) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])
 
 
-def taken(batch: Any, ids: Ids) -> Any:
-    """Return some rows of a record batch; pyarrow cannot take texts that are views."""
+def plain_schema(schema: Any) -> Any:
+    """Return a schema without the types with which pyarrow cannot compute: views and halves."""
     pa = arrow()
-    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    types = [plain.get(each.type, each.type) for each in batch.schema]
-    columns = [column.cast(to) for column, to in zip(batch.columns, types, strict=True)]
-    whole = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-    return whole.take(as_indices(ids))
+    plain = {
+        pa.string_view(): pa.string(),
+        pa.binary_view(): pa.binary(),
+        pa.float16(): pa.float32(),
+    }
+    return pa.schema([(each.name, plain.get(each.type, each.type)) for each in schema])
+
+
+def taken(batch: Any, ids: Ids) -> Any:
+    """Return some rows of a record batch."""
+    schema = plain_schema(batch.schema)
+    columns = [column.cast(to) for column, to in zip(batch.columns, schema.types, strict=True)]
+    return arrow().RecordBatch.from_arrays(columns, schema=schema).take(as_indices(ids))
 
 
 def _one_chunk(column: Any) -> Any:

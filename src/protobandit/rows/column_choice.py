@@ -151,8 +151,11 @@ def described(choice: ColumnChoice) -> str:
 
 
 def shortened_reasons(left_out: Mapping[str, str], most: int = 8) -> str:
-    """Return columns with the reasons why they are left out, in one line."""
-    return shortened((f"{name!r} ({reason})" for name, reason in left_out.items()), most)
+    """Return the columns of each reason why they are left out, in one line."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(repr(name))
+    return "; ".join(f"{shortened(names, most)} ({why})" for why, names in by_reason.items())
 
 
 # -- what is left out -----------------------------------------------------------------------------
@@ -192,9 +195,7 @@ def _beside_vectors(
     has_texts = asked.has_categories and any(each.kind == "text" for each in others)
     if not vectors or has_texts:
         return {}
-    beside = f"beside the vectors of {shortened(vectors, 2)}"
-    shown = {"number": "a number", "text": "a text"}
-    return {each.name: f"{shown.get(each.kind, each.type)} {beside}" for each in others}
+    return {each.name: f"beside the vectors of {shortened(vectors, 2)}" for each in others}
 
 
 def owners_of(features: Iterable[str], names: Sequence[str]) -> list[str] | None:

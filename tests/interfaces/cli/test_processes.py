@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from interfaces.cli.run_cli import call, file_names, only_line, run_process, start_process
@@ -26,7 +28,6 @@ def rows_of(n=N):
 
 
 def write_table(folder, form):
-    pa = pytest.importorskip("pyarrow")
     rows, ids = rows_of(), [f"r{i}" for i in range(N)]
     path = folder / f"rows.{form}"
     if form in ("csv", "tsv"):
@@ -274,6 +275,23 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert call("select", *write_npy(tmp_path), "-k", 2, "--out", "/proc/out") == 1
     assert only_line(capsys.readouterr().err).startswith("cannot write '/proc/out': ")
+
+
+# -- columns -------------------------------------------------------------------------------------
+
+
+def test_an_id_beside_vectors_is_not_compared(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    table = pa.table({"id": np.arange(30) * 1000, "v": rows.tolist(), "year": [2000, 2001] * 15})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    arguments = ["select", "rows.parquet", "-k", "3", "--where", "year = 2001", "--json"]
+    done = run_process(*arguments, cwd=tmp_path, NUMBA_DISABLE_JIT="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["columns"] == ["v"]
+    assert list(found["columns_left_out"]) == ["id", "year"]
+    assert found["cost"] < 3
+    assert found["file_rows"] == [2 * i + 1 for i in found["indices"]]
 
 
 # -- interrupted runs ----------------------------------------------------------------------------

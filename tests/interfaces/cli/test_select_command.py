@@ -703,14 +703,19 @@ def test_vectors_are_compared_alone_and_the_rest_is_reported(embeddings, folder,
     assert stored["indices"] == truth.indices.tolist()
     assert stored["cost"] == pytest.approx(truth.cost)
     assert stored["columns"] == ["v"]
-    assert stored["columns_left_out"]["id"] == "a number beside the vectors of 'v'"
-    assert stored["columns_left_out"]["day"] == "date32[day] beside the vectors of 'v'"
+    assert stored["columns_left_out"]["id"] == "beside the vectors of 'v'"
+    assert stored["columns_left_out"]["day"] == "beside the vectors of 'v'"
     assert list(stored["columns_left_out"]) == OTHERS
-    assert "Compared columns: 'v'. Left out: 'id' (a number beside" in stored["status"]
-    assert "Compared columns: 'v'. Left out: 'id' (a number beside" in capsys.readouterr().out
+    assert (
+        "Compared columns: 'v'. Left out: 'id', 'text', 'day', 'year', 'tags'" in stored["status"]
+    )
+    assert (
+        "Compared columns: 'v'. Left out: 'id', 'text', 'day', 'year', 'tags'"
+        in capsys.readouterr().out
+    )
     page = (folder / "out/report.html").read_text(encoding="utf-8")
     assert "<dt>Columns</dt><dd>v</dd>" in page
-    assert "<dt>Left out</dt><dd>id (a number beside the vectors of &#x27;v&#x27;), text" in page
+    assert "<dt>Left out</dt><dd>id, text, day, year, tags, price, raw (beside the vectors" in page
     assert call(*SELECT, "--json", "-q") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["columns"] == ["v"]
@@ -791,7 +796,7 @@ def test_labels_that_are_missing_or_infinite(folder):
         (["--label", "v", "--columns", "v"], "holds vectors in column 'v'"),
         (["--columns", "text,v"], "not numbers: 'text' (string). Pass --exclude text to leave"),
         (["--columns", "nope"], "has no column 'nope', and none that matches it as a pattern"),
-        (["--exclude", "*"], "has no columns to compare: 'id' (named by --exclude)"),
+        (["--exclude", "*"], "has no columns to compare: 'id', 'text', 'day'"),
         (["--where", "year = 1999"], "has no row for which --where 'year = 1999' is true"),
         (["--where", "year >"], "--where 'year >' cannot be read: a column or a value is expected"),
         (["--where", "year>2001", "--fixed", "3"], "--fixed 3 is not among the 20 rows"),

@@ -287,7 +287,9 @@ def test_many_columns_are_not_all_listed(tmp_path):
 
 def test_a_file_without_columns_to_compare_raises(tmp_path):
     path = files.write(tmp_path, "rows.csv")
-    assert "has no columns to compare: 'id' (named by exclude)" in error_of(path, exclude="*")
+    assert "has no columns to compare: 'id', 'label', 'x', 'y', 'z' (named by exclude)" in error_of(
+        path, exclude="*"
+    )
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "sparse.npz"])

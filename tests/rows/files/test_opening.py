@@ -245,7 +245,7 @@ def test_opened_rows_can_be_selected_from(tmp_path, preparation, is_target):
     assert found.status.count(some.remark) == 1
     assert some.remark.startswith("The target is a sample of 20 of the 50 rows of")
     assert found.status.replace(f" {some.remark}", "").startswith(same.status)
-    assert "Compared columns: 'x', 'y', 'z'. Left out: 'id' (not named by columns)" in found.status
+    assert "Compared columns: 'x', 'y', 'z'. Left out: 'id', 'label' (not named by" in found.status
     assert found.columns == ("x", "y", "z")
     assert list(found.columns_left_out) == ["id", "label"]
 

@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -184,6 +185,16 @@ def test_a_sample_is_drawn_from_the_matching_rows(path, tmp_path):
 def test_no_matching_row_raises(path):
     with pytest.raises(InvalidInput, match=r"has no row for which where 'x > 99' is true \(50 "):
         open_rows(path, columns="x", where="x > 99")
+
+
+def test_types_with_which_pyarrow_does_not_compute(tmp_path):
+    texts = pa.array(["p", "q", "r"], pa.string_view())
+    halves = pa.array([0.5, 1.5, 2.5], pa.float16())
+    table = pa.table({"x": [1.0, 2.0, 3.0], "s": texts, "half": halves})
+    pyarrow.feather.write_feather(table, tmp_path / "rows.arrow", compression="uncompressed")
+    found = open_rows(tmp_path / "rows.arrow", columns="x", where="s != 'p' and half < 2")
+    assert found.rows.tolist() == [[2]]
+    assert found.records([0]) == {"x": [2.0], "s": ["q"], "half": [1.5]}
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])

@@ -11,7 +11,9 @@ import pytest
 import protobandit as pb
 from protobandit.foundation import threads as threads_module
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy
+from protobandit.oracle.counts import Counts
 from protobandit.run.progress import reporter
+from protobandit.search.control import Clock
 from run.progress.listening import Recording, report_often
 from watched import N_SOURCE, SOURCE, SPECIAL, TARGET, K, call, outcome, resumed
 
@@ -157,3 +159,13 @@ def test_progress_is_immutable():
     assert isinstance(listener.calls[0], pb.Progress)
     with pytest.raises(AttributeError):
         listener.calls[0].share = 2
+
+
+def test_a_cost_that_rises_is_not_shown_before_the_end():
+    listener = Recording()
+    reports = reporter.ProgressReporter(listener, k=3, planned=9, counts=Counts(), clock=Clock(0.0))
+    for cost, n_picked in ((2.0, 3), (5.0, 1), (2.0, 3), (1.5, 3)):
+        reports.report("choosing", cost=cost, n_picked=n_picked)
+    reports.finish(3, 1.75, is_complete=True)
+    assert [str(p.cost) for p in listener.calls] == ["2.0", "nan", "2.0", "1.5", "1.75"]
+    assert {p.n_picked for p in listener.calls} == {3}

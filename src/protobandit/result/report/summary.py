@@ -82,9 +82,7 @@ def summarize(
         metric=_metric(selection.metric),
         preparation=_text(selection.preparation),
         columns=_listed(selection.columns or ()),
-        columns_left_out=_listed(
-            f"{name} ({reason})" for name, reason in selection.columns_left_out.items()
-        ),
+        columns_left_out=_reasons(selection.columns_left_out),
         classes=_classes(selection.prototype_labels),
         spent=_spent(selection),
         status=clean(selection.status),
@@ -109,6 +107,14 @@ def _listed(items: Iterable[str]) -> str:
     texts = list(items)
     rest = f", … ({len(texts):,} in all)" if len(texts) > _MOST_COLUMNS else ""
     return clean(", ".join(texts[:_MOST_COLUMNS]) + rest)
+
+
+def _reasons(left_out: Mapping[str, str]) -> str:
+    """Return the columns of each reason why they are left out."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(name)
+    return "; ".join(f"{_listed(names)} ({clean(why)})" for why, names in by_reason.items())
 
 
 def _metric(metric: Metric | str) -> str:

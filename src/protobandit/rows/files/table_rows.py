@@ -17,7 +17,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.arrow import arrow, as_indices, as_objects, as_values, kind_of
+from protobandit.rows.arrow import arrow, as_indices, as_objects, as_values, kind_of, plain_schema
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.feature_columns import Layout, lay_out
 from protobandit.rows.files.opened import Opened, ReadRequest
@@ -92,12 +92,14 @@ def _matching_rows(table: FileTable, asked: ReadRequest) -> Ids:
     """Return the rows for which the condition holds; it reads only the columns it needs."""
     pa, owner = arrow(), f"{asked.name}: {asked.shown}"
     option = f"{asked.options.prefix}where"
-    condition = parse_filter(asked.where or "", table.schema, owner=owner, option=option)
+    schema = plain_schema(table.schema)
+    condition = parse_filter(asked.where or "", schema, owner=owner, option=option)
     found: list[Ids] = []
     for cut, batch in table.batches(condition.columns, None, name=asked.name, batch_rows=1 << 16):
         rows = as_indices(np.arange(cut.start, cut.stop))
-        numbered = pa.Table.from_batches([batch]).append_column(_ROW, rows)
+        own = pa.schema([schema.field(name) for name in batch.schema.names])
         try:
+            numbered = pa.Table.from_batches([batch]).cast(own).append_column(_ROW, rows)
             found.append(as_values(numbered.filter(condition.expression).column(_ROW)))
         except (ValueError, TypeError, NotImplementedError) as error:
             raise InvalidInput(
