@@ -18,7 +18,7 @@ from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.localsearch.prototype_index import can_index
 from protobandit.search.drivers.localsearch.schedule import Size, Stage
-from protobandit.search.drivers.localsearch.stages import Found, run_stages
+from protobandit.search.drivers.localsearch.stages import Found, StagedSearch
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.table_greedy import order_on_table
 from protobandit.search.methods.effort import as_level, larger_effort
@@ -99,7 +99,7 @@ class LocalSearch(Method):
         stages, size = schedule.stages, _size_of(oracle.problem, control.limits)
         order, weights = order_for(oracle.problem, [stage.n_rows for stage in stages], random)
         with oracle.during("swap"):
-            found = run_stages(oracle, order, weights, stages, size, random, control)
+            found = StagedSearch(oracle, order, weights, stages, size, random, control).run()
         is_whole = found.n_rows == len(oracle.problem.target)
         prototypes, gains, n_rows = _by_mass(oracle, found)
         coverage = None
