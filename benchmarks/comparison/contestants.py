@@ -31,7 +31,7 @@ class Contestant:
 
     ``options`` follow the seed on the command line of ``script``. ``has_seed`` says that the method
     draws random numbers, ``has_matrix`` that it needs all distances in memory, ``takes_target``
-    that source and target may differ, and ``fits`` whether to try a problem with a given k.
+    that source and target may differ, and ``applies`` whether to try a problem with a given k.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Contestant:
     has_matrix: bool = False
     takes_target: bool = True
     note: str = ""
-    fits: Callable[[Problem, int], bool] = lambda problem, k: True
+    applies: Callable[[Problem, int], bool] = lambda problem, k: True
 
     @property
     def is_ours(self) -> bool:
@@ -50,7 +50,7 @@ class Contestant:
 
     def is_tried(self, problem: Problem, k: int) -> bool:
         """Return whether a comparison contains this fit."""
-        return (self.takes_target or not problem.has_target) and self.fits(problem, k)
+        return (self.takes_target or not problem.has_target) and self.applies(problem, k)
 
 
 def _lazybandit(effort: str) -> Contestant:

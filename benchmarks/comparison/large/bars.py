@@ -24,6 +24,7 @@ from benchmarks.comparison.large.ratios import Fits, Ratio
 from benchmarks.comparison.results import Result
 
 MET, MISSED, OPEN = "met", "missed", "open"
+LEAST_K = 50  # of the cases in `frontiers`
 TOLERANCE = 0.003  # by which a rival may be below our best cost in its own time
 
 
@@ -118,7 +119,7 @@ class Frontier:
 
 def frontiers(results: list[Result]) -> Iterator[Frontier]:
     """Yield all rivals that finished, on all problems that one of our methods finished."""
-    for problem, k in dict.fromkeys((r.problem, r.k) for r in results):
+    for problem, k in dict.fromkeys((r.problem, r.k) for r in results if r.k >= LEAST_K):
         fits = Fits(results, problem, k)
         for rival in RIVALS:
             found = [(name, ratio) for name in OURS if (ratio := fits.ratio(rival, name))]

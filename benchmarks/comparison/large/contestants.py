@@ -35,12 +35,12 @@ _FAISS = {"script": "fit_faiss.py", "environment": "faiss"}
 CONTESTANTS = (
     _ours(REFERENCE, "auto", note="the plain call: `select(rows, k=k, random_state=seed)`"),
     _ours(STATED, "auto", "fast", note="the effort of the bars of k = 100"),
-    _ours(BALANCED, "lazybandit", "balanced", fits=_is_small, note=f"k ≤ {SMALL_K} only"),
+    _ours(BALANCED, "lazybandit", "balanced", applies=_is_small, note=f"k ≤ {SMALL_K} only"),
     _ours(
         THOROUGH,
         "lazybandit",
         "thorough",
-        fits=lambda problem, k: k <= SMALL_K and problem.data == MNIST,
+        applies=lambda problem, k: k <= SMALL_K and problem.data == MNIST,
         note=f"MNIST, k ≤ {SMALL_K} only",
     ),
     Contestant(
@@ -53,7 +53,7 @@ CONTESTANTS = (
     Contestant(
         name=FAISS_ALL,
         options=("all",),
-        fits=lambda problem, k: problem.n_target > _SAMPLE * k,
+        applies=lambda problem, k: problem.n_target > _SAMPLE * k,
         note=f"the same without drawing rows; only where n > {_SAMPLE} k, since it is the same "
         "fit elsewhere",
         **_FAISS,

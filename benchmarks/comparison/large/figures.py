@@ -8,7 +8,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from benchmarks.common.figures import legend_below, panels
-from benchmarks.comparison.large.contestants import CONTESTANTS
+from benchmarks.comparison.large.contestants import OURS, RANDOM, RIVALS
 from benchmarks.comparison.large.ratios import growth_bytes
 from benchmarks.comparison.problems import Problem, data_of
 from benchmarks.comparison.results import Result
@@ -21,15 +21,14 @@ _LEAST_MB = 1.0  # of a logarithmic axis
 
 def _styles() -> dict[str, dict[str, Any]]:
     """Return colours and markers by contestant: full lines are ours."""
-    ours, theirs = iter(_OURS), iter(_THEIRS)
-    return {
-        c.name: {"color": next(ours), "marker": "o"}
-        if c.is_ours and c is not CONTESTANTS[-1]
-        else {"color": _RANDOM, "marker": ".", "linestyle": ":"}
-        if c.is_ours
-        else {"color": next(theirs), "marker": "s", "linestyle": "--"}
-        for c in CONTESTANTS
+    styles: dict[str, dict[str, Any]] = {
+        RANDOM: {"color": _RANDOM, "marker": ".", "linestyle": ":"}
     }
+    for name, colour in zip(OURS, _OURS, strict=True):
+        styles[name] = {"color": colour, "marker": "o"}
+    for name, colour in zip(RIVALS, _THEIRS, strict=True):
+        styles[name] = {"color": colour, "marker": "s", "linestyle": "--"}
+    return styles
 
 
 STYLES = _styles()
@@ -37,7 +36,10 @@ STYLES = _styles()
 
 def draw_against_k(results: list[Result], problems: Iterable[Problem], path: Path) -> bool:
     """Write time and memory against k, one column per problem; return whether there is any."""
-    columns = [(p.title, [r for r in results if r.problem == p.name]) for p in problems]
+    columns = [
+        (p.title.replace(", ", "\n", 1), [r for r in results if r.problem == p.name])
+        for p in problems
+    ]
     return _draw([c for c in columns if len(_steps(c[1], _k)) > 1], _k, "k", path)
 
 
@@ -68,12 +70,13 @@ def _draw(
 ) -> bool:
     if not columns:
         return False
+    names = {r.contestant for _, fits in columns for r in fits if r.is_done}
     with panels(path, len(columns), n_rows=2, width=3.6, height=3.1) as axes:
         grid = axes.reshape(2, len(columns))
         for i, (title, fits) in enumerate(columns):
-            for name, style in STYLES.items():
-                _curve(grid[0, i], fits, name, x, _seconds, style)
-                _curve(grid[1, i], fits, name, x, _megabytes, style)
+            for name in filter(names.__contains__, STYLES):
+                _curve(grid[0, i], fits, name, x, _seconds)
+                _curve(grid[1, i], fits, name, x, _megabytes)
             grid[0, i].set_title(title, fontsize=9)
             grid[1, i].set_xlabel(label)
             for panel in grid[:, i]:
@@ -83,8 +86,7 @@ def _draw(
                 panel.minorticks_off()
         grid[0, 0].set_ylabel("seconds")
         grid[1, 0].set_ylabel("growth of memory in MB")
-        shown = max(grid[0], key=lambda panel: len(panel.lines))
-        legend_below(shown, n_columns=min(6, 2 * len(columns)))
+        legend_below(grid[0, 0], n_columns=min(6, 2 * len(columns)))
     return True
 
 
@@ -94,13 +96,13 @@ def _curve(
     name: str,
     x: Callable[[Result], int],
     value: Callable[[list[Result]], float | None],
-    style: dict[str, Any],
 ) -> None:
+    """Plot a contestant; one without a point here is still in the legend."""
     mine = [r for r in fits if r.contestant == name and r.is_done]
     points = [(step, value([r for r in mine if x(r) == step])) for step in _steps(mine, x)]
     known = [(step, y) for step, y in points if y is not None]
-    if known:
-        axes.plot(*zip(*known, strict=True), label=name, markersize=4, linewidth=1.4, **style)
+    steps, heights = [step for step, _ in known], [y for _, y in known]
+    axes.plot(steps, heights, label=name, markersize=4, linewidth=1.4, **STYLES[name])
 
 
 def _seconds(runs: list[Result]) -> float:
