@@ -242,6 +242,9 @@ def test_limit_counts_for_larger_problems_of_the_same_data() -> None:
     assert [(r.problem, r.k) for r in found if r.status == SKIPPED] == [("a-30", 2)]
     assert [r.seed for r in found if (r.problem, r.k) == ("b-20", 2)] == [101, 102, 103]
     assert [r.seed for r in found if (r.problem, r.k) == ("a-30", 1)] == [101]  # over 120 s
+    fixed = replace(plan, contestants=(replace(slow, has_seed=False),))
+    *_, once = schedule.run_plan(fixed, [], run_fit)
+    assert [r.seed for r in once] == [101] * 6
     *_, found = schedule.run_plan(replace(plan, is_by_data=False), [], run_fit)
     assert ("b-20", 2) in {(r.problem, r.k) for r in found if r.status == SKIPPED}
 
