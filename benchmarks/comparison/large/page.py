@@ -62,9 +62,10 @@ def _paragraphs(
     yield from _total(results, conditions)
     yield ""
     yield (
-        "Rows are generated, except MNIST, from seeds on which no constant of this package was "
-        "chosen. The embeddings are synthetic, since no installable package contains a large set "
-        "of real ones. They are rows of length 1 that are compared by cosine; k-means runs on "
+        "All rows but MNIST are generated, from seeds on which no constant of this package was "
+        "chosen; some constants of `lazybandit` were chosen on MNIST. The embeddings are "
+        "synthetic: none of the packages used here contains real ones. They are rows of length 1 "
+        "with clusters and a decaying spectrum, and are compared by cosine; k-means runs on "
         "these rows. A method that finds centres is followed by the nearest distinct rows, and "
         "its time includes finding them. A contestant that reached the limit is not tried at a "
         "larger k or on more rows of the same data."

@@ -1,8 +1,8 @@
 """The problems of the large-scale comparison, and the rows that are generated for them.
 
-The constants of this package were chosen on other data and on other seeds than these. No package
-ships a large set of embeddings that can be installed, so embeddings are synthetic: clusters of
-Zipf sizes within a spectrum that decays like that of text embeddings.
+The constants of this package were chosen on other seeds than those of the generated rows. None of
+the packages used here contains real embeddings, so embeddings are synthetic: clusters with Zipf
+sizes within a spectrum that decays as a power of the rank.
 """
 
 from __future__ import annotations
