@@ -5,7 +5,10 @@ A contestant without an environment is a method of this package and uses the run
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from benchmarks.comparison.problems import Problem
 
 REFERENCE = "lazybandit balanced"
 HEADLINE_NAMES = (  # of the table in the project's README
@@ -28,7 +31,7 @@ class Contestant:
 
     ``options`` follow the seed on the command line of ``script``. ``has_seed`` says that the method
     draws random numbers, ``has_matrix`` that it needs all distances in memory, ``takes_target``
-    that source and target may differ.
+    that source and target may differ, and ``applies`` whether to try a problem with a given k.
     """
 
     name: str
@@ -39,10 +42,15 @@ class Contestant:
     has_matrix: bool = False
     takes_target: bool = True
     note: str = ""
+    applies: Callable[[Problem, int], bool] = lambda problem, k: True
 
     @property
     def is_ours(self) -> bool:
         return self.environment is None
+
+    def is_tried(self, problem: Problem, k: int) -> bool:
+        """Return whether a comparison contains this fit."""
+        return (self.takes_target or not problem.has_target) and self.applies(problem, k)
 
 
 def _lazybandit(effort: str) -> Contestant:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from benchmarks.common.costs import mean_distance
+from benchmarks.common.costs import COSTS
 from benchmarks.common.machine import OtherLoad
 from benchmarks.comparison.results import FAILED, LIMIT, OK, Result
 
@@ -57,13 +57,18 @@ class Limits:
 
 
 def run(
-    blank: Result, command: list[str], source: Path, target: Path | None, limits: Limits
+    blank: Result,
+    command: list[str],
+    source: Path,
+    target: Path | None,
+    limits: Limits,
+    metric: str = "euclidean",
 ) -> Result:
     """Run a contestant; return the result, or the reason of its failure."""
     files = [str(source), "-" if target is None else str(target)]
     load = OtherLoad()
     status, report = _report(
-        [*command[:2], *files, str(blank.k), str(blank.seed), *command[2:]], limits
+        [*command[:2], *files, str(blank.k), str(blank.seed), *command[2:]], limits, metric
     )
     blank = replace(blank, limit=limits.seconds, others_cores=load.cores())
     if status != OK:
@@ -78,7 +83,7 @@ def run(
         blank,
         status=OK,
         reason="",
-        cost=mean_distance(rows[indices], target_rows),
+        cost=COSTS[metric](rows[indices], target_rows),
         n_prototypes=len(indices),
         **report,
     )
@@ -92,7 +97,7 @@ def _invalid(indices: np.ndarray, k: int, n: int) -> str:
     return f"returned row {outside[0]} of {n}" if outside else ""
 
 
-def _report(command: list[str], limits: Limits) -> tuple[str, dict[str, Any]]:
+def _report(command: list[str], limits: Limits, metric: str) -> tuple[str, dict[str, Any]]:
     """Return a status, and the report of the process or the reason of its failure."""
     with (
         tempfile.TemporaryFile("w+", errors="replace") as errors,
@@ -101,7 +106,7 @@ def _report(command: list[str], limits: Limits) -> tuple[str, dict[str, Any]]:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=limits.environment(),
+            env=limits.environment() | {"COMPARISON_METRIC": metric},
             start_new_session=True,
         ) as process,
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -54,6 +54,15 @@ def write_conditions(folder: Path, conditions: Conditions) -> None:
     write_text(folder / _FILE, json.dumps(asdict(conditions), indent=1) + "\n")
 
 
+def finish_session(folder: Path, n_results: int, minutes: int) -> None:
+    """Record what the last session did; one that added no result is removed."""
+    conditions = read_conditions(folder)
+    assert conditions is not None
+    *earlier, last = conditions.sessions
+    done = [replace(last, n_results=n_results, minutes=minutes)] if n_results or not earlier else []
+    write_conditions(folder, replace(conditions, sessions=(*earlier, *done)))
+
+
 def write(folder: Path, results: list[Result], conditions: Conditions | None) -> None:
     """Write folder/README.md."""
     write_text(folder / "README.md", "\n".join(_paragraphs(results, conditions)) + "\n")
@@ -69,8 +78,8 @@ def problems_of(results: list[Result]) -> list[Problem]:
 def _paragraphs(results: list[Result], conditions: Conditions | None) -> Iterator[str]:
     yield from ("# Comparison with other packages", "")
     if conditions is not None:
-        yield from _conditions(conditions)
-    yield from _load(results)
+        yield from condition_lines(conditions)
+    yield from load_lines(results)
     names = [problem.name for problem in problems_of(results)]
     headline = next((name for name in (*HEADLINES, *names) if name in names), None)
     if headline is not None:
@@ -90,11 +99,12 @@ def _paragraphs(results: list[Result], conditions: Conditions | None) -> Iterato
     )
     for problem in problems_of(results):
         yield from _table(results, problem)
-    yield from _failures(results)
-    yield from _contestants(results)
+    yield from failure_lines(results, CONTESTANTS)
+    yield from contestant_lines(results, CONTESTANTS)
 
 
-def _conditions(conditions: Conditions) -> Iterator[str]:
+def condition_lines(conditions: Conditions) -> Iterator[str]:
+    """Yield how a comparison was run."""
     c = conditions
     for session in c.sessions:
         yield from (f"Run on {session}. Machine: {session.machine}.", "")
@@ -119,7 +129,8 @@ def _conditions(conditions: Conditions) -> Iterator[str]:
         )
 
 
-def _load(results: list[Result]) -> Iterator[str]:
+def load_lines(results: list[Result]) -> Iterator[str]:
+    """Yield how busy other processes kept the machine."""
     loads = [r.others_cores for r in results if r.others_cores is not None]
     if not loads:
         return
@@ -146,7 +157,7 @@ def _table(results: list[Result], problem: Problem) -> Iterator[str]:
     )
     for contestant in order:
         cells = [_cells(by_k[k].get(contestant.name), k) for k in ks]
-        yield f"| {_shown(contestant)} | " + " | ".join(cells) + " |"
+        yield f"| {shown_name(contestant)} | " + " | ".join(cells) + " |"
 
 
 def _cells(line: Line | None, k: int) -> str:
@@ -168,12 +179,14 @@ def _time(line: Line) -> str:
     return f"{line.time_ratio:.3g}{spread}"
 
 
-def _shown(contestant: Contestant) -> str:
+def shown_name(contestant: Contestant) -> str:
+    """Return a name as Markdown: † if it needs a matrix, bold if it is ours."""
     name = contestant.name + (" †" if contestant.has_matrix else "")
     return f"**{name}**" if contestant.is_ours else name
 
 
-def _failures(results: list[Result]) -> Iterator[str]:
+def failure_lines(results: list[Result], contestants: tuple[Contestant, ...]) -> Iterator[str]:
+    """Yield a table of the reasons of fits without a result."""
     failed: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         if not result.is_done:
@@ -183,7 +196,7 @@ def _failures(results: list[Result]) -> Iterator[str]:
         yield "All contestants finished all fits."
         return
     yield from ("| | reason | problems |", "|---|---|---|")
-    order = [contestant.name for contestant in CONTESTANTS]
+    order = [contestant.name for contestant in contestants]
     for (name, reason), cells in sorted(failed.items(), key=lambda item: order.index(item[0][0])):
         where = sorted({(r.n * r.n_target * r.d, r.problem, r.k) for r in cells})
         places = "all" if cells[0].status == MISSING else _places(where)
@@ -194,15 +207,16 @@ def _places(where: list[tuple[int, str, int]]) -> str:
     return ", ".join(f"{problem} k = {k}" for _, problem, k in where)
 
 
-def _contestants(results: list[Result]) -> Iterator[str]:
+def contestant_lines(results: list[Result], contestants: tuple[Contestant, ...]) -> Iterator[str]:
+    """Yield a table of the contestants and their packages."""
     yield from ("", "## Contestants", "")
     yield from ("| | package | Python | separate target | |", "|---|---|---|---|---|")
-    for contestant in CONTESTANTS:
+    for contestant in contestants:
         runs = [r for r in results if r.contestant == contestant.name]
         version, python = next(((r.version, r.python) for r in runs if r.is_done), ("", "–"))
         target = "yes" if contestant.takes_target else "no"
         package = _package(contestant, version)
-        yield f"| {_shown(contestant)} | {package} | {python} | {target} | {contestant.note} |"
+        yield f"| {shown_name(contestant)} | {package} | {python} | {target} | {contestant.note} |"
 
 
 def _package(contestant: Contestant, version: str) -> str:

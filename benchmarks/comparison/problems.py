@@ -1,10 +1,12 @@
-"""The problems: MNIST in several sizes, written once as .npy files that all contestants read."""
+"""The problems: rows in several sizes, written once as .npy files that all contestants read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,10 +17,10 @@ _COMPONENTS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Rows of MNIST, as pixels or principal components, and the numbers of prototypes.
+    """Rows and the numbers of prototypes; rows of MNIST are pixels or principal components.
 
     A problem with a separate target is the paper's: prototypes of 54,210 images are chosen from
-    5,000 others.
+    5,000 others. The name is that of the data, a dash and the size.
     """
 
     name: str
@@ -26,6 +28,12 @@ class Problem:
     n_target: int
     d: int
     ks: tuple[int, ...]
+    label: str = "MNIST"
+    metric: str = "euclidean"
+
+    @property
+    def data(self) -> str:
+        return data_of(self.name)
 
     @property
     def has_target(self) -> bool:
@@ -34,7 +42,13 @@ class Problem:
     @property
     def title(self) -> str:
         rows = f"{self.n:,} rows" + (f", target {self.n_target:,}" if self.has_target else "")
-        return f"MNIST, {rows}, d = {self.d}"
+        metric = "" if self.metric == "euclidean" else f", {self.metric}"
+        return f"{self.label}, {rows}, d = {self.d}{metric}"
+
+
+def data_of(name: str) -> str:
+    """Return the data of a problem; two problems of the same data differ in size only."""
+    return name.rpartition("-")[0]
 
 
 def _pixels(n: int, *ks: int) -> Problem:
@@ -72,11 +86,19 @@ class Data:
         Folder with the files of MNIST (benchmarks/common/data.py).
     folder
         Folder to write to.
+    generators
+        Functions that make rows of other data, by the name of the data.
     """
 
-    def __init__(self, mnist_folder: Path | None, folder: Path) -> None:
+    def __init__(
+        self,
+        mnist_folder: Path | None,
+        folder: Path,
+        generators: Mapping[str, Callable[[int, int], np.ndarray]] = MappingProxyType({}),
+    ) -> None:
         self._mnist_folder = mnist_folder
         self._folder = folder
+        self._generators = generators
 
     def paths(self, problem: Problem) -> tuple[Path, Path | None]:
         """Return the files of source and target; the target is None if it is the source."""
@@ -90,7 +112,9 @@ class Data:
         return source, target
 
     def _rows(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        if problem.has_target:
+        if problem.data in self._generators:
+            source = target = self._generators[problem.data](problem.n, problem.d)
+        elif problem.has_target:
             source, _, target, _ = paper_problem(self._mnist_folder)
         else:
             whole = self._train if problem.d == self._train.shape[1] else self._principal

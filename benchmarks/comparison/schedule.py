@@ -7,7 +7,8 @@ of them. Left out are:
 - fits that are in the results already;
 - after the first round: contestants that draw no random numbers, fits that failed, and fits that
   took longer than ``once``;
-- fits at least as large as one that exceeded the limit, which are recorded as skipped.
+- fits at least as large as one that exceeded the limit, which are recorded as skipped; if
+  ``is_by_data``, only fits of the same data are compared in size.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from benchmarks.comparison.contestants import Contestant
-from benchmarks.comparison.problems import Problem
+from benchmarks.comparison.problems import Problem, data_of
 from benchmarks.comparison.results import LIMIT, MISSING, SKIPPED, Result
 
 Fit = Callable[[Problem, Contestant, Result], Result]
@@ -24,21 +25,24 @@ Fit = Callable[[Problem, Contestant, Result], Result]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Problems, contestants, number of rounds, and limits in seconds."""
+    """Problems, contestants, number of rounds, limits in seconds, and the first seed."""
 
     problems: tuple[Problem, ...]
     contestants: tuple[Contestant, ...]
     seeds: int
     limit: float
     once: float
+    first_seed: int = 0
+    is_by_data: bool = False
 
     def fits(self) -> Iterator[tuple[Problem, Contestant, Result]]:
         """Yield all possible fits in their order, each with a blank result."""
-        for seed in range(self.seeds):
+        for turn in range(self.seeds):
+            seed = self.first_seed + turn
             for problem in self.problems:
                 for k in problem.ks:
-                    for contestant in _rotated(self.contestants, seed):
-                        if contestant.takes_target or not problem.has_target:
+                    for contestant in _rotated(self.contestants, turn):
+                        if contestant.is_tried(problem, k):
                             yield problem, contestant, _blank(problem, contestant, k, seed)
 
 
@@ -49,7 +53,7 @@ def run_plan(plan: Plan, kept: list[Result], fit: Fit) -> Iterator[list[Result]]
     for problem, contestant, blank in plan.fits():
         if (*blank.cell, blank.seed) in seen or _is_settled(blank, contestant, results, plan):
             continue
-        skipped = _skipped(blank, results)
+        skipped = _skipped(blank, results, plan)
         results.append(skipped if skipped is not None else fit(problem, contestant, blank))
         yield results
 
@@ -62,7 +66,7 @@ def _is_outdated(result: Result, plan: Plan) -> bool:
 
 def _is_settled(blank: Result, contestant: Contestant, results: list[Result], plan: Plan) -> bool:
     """Return whether the results of earlier rounds are sufficient."""
-    if blank.seed == 0:
+    if blank.seed == plan.first_seed:
         return False
     if not contestant.has_seed:
         return True
@@ -70,9 +74,11 @@ def _is_settled(blank: Result, contestant: Contestant, results: list[Result], pl
     return any(not r.is_done or (r.seconds or 0.0) > plan.once for r in before)
 
 
-def _skipped(blank: Result, results: list[Result]) -> Result | None:
+def _skipped(blank: Result, results: list[Result], plan: Plan) -> Result | None:
     """Return a skipped result if a fit that is no larger exceeded the limit."""
     for result in results:
+        if plan.is_by_data and data_of(result.problem) != data_of(blank.problem):
+            continue
         is_late = result.status == LIMIT and result.contestant == blank.contestant
         if is_late and blank.is_no_smaller(result):
             reason = f"not tried: over {result.limit:g} s at {result.problem}, k = {result.k}"
@@ -80,8 +86,8 @@ def _skipped(blank: Result, results: list[Result]) -> Result | None:
     return None
 
 
-def _rotated(contestants: tuple[Contestant, ...], seed: int) -> tuple[Contestant, ...]:
-    start = seed * len(contestants) // 3 % len(contestants)
+def _rotated(contestants: tuple[Contestant, ...], turn: int) -> tuple[Contestant, ...]:
+    start = turn * len(contestants) // 3 % len(contestants)
     return contestants[start:] + contestants[:start]
 
 

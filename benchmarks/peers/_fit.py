@@ -5,8 +5,8 @@
 TARGET is "-" if the target is the source. The script prints two lines of JSON: one when the clock
 starts, and one with the result. Everything else that the package prints goes to standard error.
 benchmarks/comparison sets the environment variables COMPARISON_STARTED (when the process was
-started), COMPARISON_THREADS and COMPARISON_BYTES (the memory limit). A script needs only NumPy and
-the package that it times.
+started), COMPARISON_THREADS, COMPARISON_BYTES (the memory limit) and COMPARISON_METRIC (euclidean,
+or cosine with rows of length 1). A script needs only NumPy and the package that it times.
 """
 
 import importlib.metadata
@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 THREADS = int(os.environ.get("COMPARISON_THREADS", "2"))
+METRIC = os.environ.get("COMPARISON_METRIC", "euclidean")
 _STATUS = Path("/proc/self/status")
 _seconds_of = {}
 

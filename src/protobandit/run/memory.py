@@ -54,7 +54,8 @@ def require_within_limit(
     enough = schedule.memory
     while (more := _with_memory(method, problem, limits, enough)) > enough + WORKING_BYTES:
         enough = more
-    other = "" if method.name == "lazybandit" else ", or use method='lazybandit'"
+    is_engine = method.name in ("lazybandit", "localsearch")
+    other = "" if is_engine else ", or use method='auto'"
     raise InvalidInput(
         f"method={method.name!r} needs at least {shown_bytes(enough)} of memory for this problem, "
         f"more than Limits(memory={limits.memory}) allows. Pass Limits(memory={enough}) or more, "

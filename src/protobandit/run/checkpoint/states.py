@@ -13,6 +13,7 @@ from protobandit.oracle.counts import Counts
 from protobandit.run.checkpoint import archive
 from protobandit.run.checkpoint.archive import CheckpointFile
 from protobandit.search.control import Clock, SavedState, StateStore, StopReason
+from protobandit.search.drivers.localsearch.schedule import Stage, Width
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.methods.method import Reduction, Schedule
 
@@ -60,7 +61,11 @@ class SavedStates(StateStore):
         if saved is not None:
             rungs = tuple(Rung(**rung) for rung in saved["rungs"])
             reductions = tuple(Reduction(**each) for each in saved["reductions"])
-            return Schedule(**{**saved, "rungs": rungs, "reductions": reductions})
+            stages = tuple(
+                Stage(**{**stage, "width": Width(**stage["width"])}) for stage in saved["stages"]
+            )
+            parts = {"rungs": rungs, "stages": stages, "reductions": reductions}
+            return Schedule(**{**saved, **parts})
         schedule = make()
         self._record.schedule = _as_json(asdict(schedule))
         self._file.save()

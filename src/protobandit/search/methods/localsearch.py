@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.observer import Halt
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import draw_rows, order_for
@@ -17,7 +18,7 @@ from protobandit.problem.problem import Problem
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.localsearch.prototype_index import can_index
 from protobandit.search.drivers.localsearch.schedule import Size, Stage
-from protobandit.search.drivers.localsearch.stages import Found, run_stages
+from protobandit.search.drivers.localsearch.stages import Found, StagedSearch
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.table_greedy import order_on_table
 from protobandit.search.methods.effort import as_level, larger_effort
@@ -73,11 +74,11 @@ class LocalSearch(Method):
         wanted = size.stages(self.level)
         stages = _affordable(size, limits, self.level, wanted)
         n_order = _n_order_rows(problem) * problem.k
+        n = size.evaluations(stages) + n_order
         return Schedule(
-            evaluations=size.evaluations(stages) + n_order,
+            evaluations=n if limits.evaluations is None else min(n, limits.evaluations),
             most_evaluations=size.most_evaluations(stages) + n_order,
             memory=_memory(size, stages, problem),
-            is_rough=True,
             stages=stages,
             reductions=reductions(
                 target_rows=(stages[-1].n_rows, wanted[-1].n_rows),
@@ -98,14 +99,20 @@ class LocalSearch(Method):
         stages, size = schedule.stages, _size_of(oracle.problem, control.limits)
         order, weights = order_for(oracle.problem, [stage.n_rows for stage in stages], random)
         with oracle.during("swap"):
-            found = run_stages(oracle, order, weights, stages, size, random, control)
-            prototypes, gains, n_rows = _ordered(oracle, found, random, control)
+            found = StagedSearch(oracle, order, weights, stages, size, random, control).run()
         is_whole = found.n_rows == len(oracle.problem.target)
+        prototypes, gains, n_rows = _by_mass(oracle, found)
         coverage = None
-        if is_whole and control.stopped is None and control.limits.evaluations is None:
-            control.report("assigning the target")
-            with oracle.during("assign"):
-                coverage = assigned_coverage(oracle, prototypes)
+        try:
+            if not control.is_interrupted():
+                with oracle.during("swap"):
+                    prototypes, gains, n_rows = _ordered(oracle, found, random, control)
+            if is_whole and control.stopped is None and control.limits.evaluations is None:
+                control.report("assigning the target")
+                with oracle.during("assign"):
+                    coverage = assigned_coverage(oracle, prototypes)
+        except Halt:
+            control.stop()
         remark = _remark(found, control, n_rows, len(oracle.problem.target))
         for i, prototype in enumerate(prototypes):
             is_last = i + 1 == len(prototypes)
@@ -124,7 +131,9 @@ def _remark(found: Found, control: SearchControl, n_rows: int, n_target: int) ->
     parts = [f"The search made {moves}, judged on {found.n_rows:,} target rows."]
     if control.stopped is not None:
         parts = [f"The search was stopped by {control.stopped} after {moves}."]
-    if n_rows < n_target:
+    if n_rows == 0:
+        parts.append("The prototypes are ordered by mass.")
+    elif n_rows < n_target:
         parts.append(f"The order of the prototypes was computed on {n_rows:,} target rows.")
     return " ".join(parts)
 
@@ -173,6 +182,15 @@ def _n_order_rows(problem: Problem) -> int:
     return min(len(problem.target), _ORDER_ROWS * problem.k, most)
 
 
+def _by_mass(oracle: Oracle, found: Found) -> tuple[Ids, Doubles, int]:
+    """Return the prototypes by mass, fixed ones first, without gains: on no rows."""
+    fixed = np.isin(found.prototypes, oracle.problem.feasibility.fixed)
+    order = np.lexsort((-found.mass, ~fixed))
+    first = oracle.problem.feasibility.fixed
+    prototypes = np.append(first, found.prototypes[order][len(first) :])
+    return prototypes, np.zeros(len(prototypes)), 0
+
+
 def _ordered(
     oracle: Oracle, found: Found, random: np.random.Generator, control: SearchControl
 ) -> tuple[Ids, Doubles, int]:
@@ -184,7 +202,9 @@ def _ordered(
     n, n_target = _n_order_rows(problem), len(problem.target)
     if control.limits.evaluations is not None:
         left = control.limits.evaluations - control.counts.total
-        n = max(0, min(n, left // problem.k))
+        n = min(n, left // problem.k)
+        if n <= 0:
+            return _by_mass(oracle, found)
     if n == n_target:
         rows, weights = np.arange(n), problem.target_weights
     else:
@@ -192,9 +212,7 @@ def _ordered(
     matrix = oracle.distances(prototypes, oracle.targets(rows))
     table = FullTable(oracle=oracle, arms=prototypes, matrix=matrix)
     fixed = (prototypes == problem.feasibility.fixed[:, None]).argmax(axis=1)
-    first, gains = fixed, np.zeros(len(fixed))
-    if n:
-        first, gains = order_on_table(table, weights, fixed)
+    first, gains = order_on_table(table, weights, fixed)
     rest = np.setdiff1d(np.arange(len(prototypes)), first)
     rest = rest[np.argsort(-found.mass[rest], kind="stable")]
     every = np.concatenate([first, rest])

@@ -30,6 +30,7 @@ def search_on(source, target=None, *, weights=None, metric="euclidean", is_held=
     judged = JudgedRows.assigned(
         oracle, np.arange(problem.n_target), problem.target_weights, start, NARROW.n_near, random
     )
+    judged.find_common(K, NARROW.n_common)
     if target is None:
         pool = JudgedPool(judged)
     else:

@@ -22,6 +22,7 @@ result has the same bits on any number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +68,27 @@ class LocalSearch:
         self._feasibility: Feasibility = self.oracle.problem.feasibility
         self._is_fixed = np.isin(prototypes, self._feasibility.fixed)
         self._is_active = np.ones(len(prototypes), dtype=bool)
-        judged.find_common(len(prototypes), width.n_common)
 
     @property
     def is_partial(self) -> bool:
         """Return whether the next pass leaves out cells, those around which nothing has changed."""
         return not self._is_active.all()
+
+    def state(self) -> dict[str, Any]:
+        """Return the arrays from which the search can be made again, as they are now."""
+        judged, pool = self.judged, self.pool
+        arrays = {
+            "ids": judged.ids,
+            "slots": judged.slots.copy(),
+            "gaps": judged.gaps.copy(),
+            "common": judged.common,
+            "active": self._is_active,
+        }
+        return arrays | {f"pool {name}": array for name, array in pool.state().items()}
+
+    def restore(self, is_active: NDArray[np.bool_]) -> None:
+        """Set which cells the next pass judges."""
+        self._is_active = is_active.astype(bool)
 
     def include_all_cells(self) -> None:
         """Let the next pass judge all cells."""

@@ -8,7 +8,7 @@ a target row and a source row are needed, which every metric has.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ class Pool(Protocol):
         """Return an operand that has these rows of the pool, and their positions in it."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """Return the arrays from which the pool can be made again, as they are now."""
+        ...
+
 
 class JudgedPool:
     """The judged rows, where these are source rows."""
@@ -83,6 +87,9 @@ class JudgedPool:
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
         return self._judged.targets, positions
 
+    def state(self) -> dict[str, Any]:
+        return {}
+
 
 class SourcePool:
     """Source rows that are not judged rows.
@@ -101,7 +108,7 @@ class SourcePool:
         self._judged, self._k = judged, k
         self._ids = ids
         self._held = judged.oracle.sources(ids) if is_held else None
-        self._slots = np.empty((len(ids), 1), dtype=np.int32)
+        self._slots = np.zeros((len(ids), 1), dtype=np.int32)
         self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
         self._is_stale = True
 
@@ -126,6 +133,15 @@ class SourcePool:
             return self._held, positions
         some, at = np.unique(positions, return_inverse=True)
         return self._judged.oracle.sources(self._ids[some]), at.astype(np.int32)
+
+    def state(self) -> dict[str, Any]:
+        gaps = np.full_like(self._gaps, np.nan) if self._is_stale else self._gaps.copy()
+        return {"ids": self._ids, "slots": np.maximum(self._slots, 0), "gaps": gaps}
+
+    def restore(self, slots: Positions, gaps: Floats) -> None:
+        """Set the cells of an earlier run; NaN says that they had not been found yet."""
+        self._slots, self._gaps = slots.copy(), gaps.copy()
+        self._is_stale = bool(np.isnan(gaps).any())
 
     def _assign(self) -> None:
         """Compare all rows of the pool with the representatives of all cells."""

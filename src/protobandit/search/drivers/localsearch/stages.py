@@ -1,12 +1,13 @@
 """Local search in stages: on few rows first, then on more.
 
-A checkpoint has the prototypes at the start of a round, from which everything else follows.
+A checkpoint has the prototypes at the start of a round, from which everything else follows, or the
+lists after the last pass, if they are small enough to be saved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.drivers.table_greedy import greedy_on_table
 
 _STATE = "local search"
+_PREFIX = "search "  # of the arrays of a search after some passes
 
 
 @dataclass(eq=False)
@@ -42,152 +44,208 @@ class Found:
     n_passes: int = 0
 
 
-def run_stages(
-    oracle: Oracle,
-    order: TargetOrder,
-    weights: Doubles | None,
-    stages: Sequence[Stage],
-    size: Size,
-    random: np.random.Generator,
-    control: SearchControl,
-) -> Found:
-    """Return the prototypes after all stages, or when something ends the search.
+@dataclass(eq=False)
+class StagedSearch:
+    """Local search on growing sets of judged rows.
 
-    ``order`` are the target rows to read, ``weights`` those of all target rows unless the order
-    accounts for them.
+    Parameters
+    ----------
+    order, weights
+        The target rows to read, and the weights of all target rows unless the order accounts for
+        them.
+    stages, size
+        What to do, and the size of the problem.
     """
-    problem = oracle.problem
-    k, n_target = problem.k, len(problem.target)
-    every = [(s, r) for s, stage in enumerate(stages) for r in range(stage.n_rounds)]
-    saved = control.states.restore(_STATE)
-    if saved is None:
-        start = _start(oracle, order, weights, size, random)
-        found, n_done = Found(start, np.zeros(k)), 0
-    else:
-        found, n_done = _restored(saved, oracle, order), saved.values["n_done"]
-    for done, (s, r) in enumerate(every[n_done:], start=n_done):
-        stage = stages[s]
-        if found.n_passes and not control.allows(size.assignment_evaluations(stage)):
-            break
-        if control.states.is_active:
-            control.states.save(_STATE, _state_of(found, order, done))
+
+    oracle: Oracle
+    order: TargetOrder
+    weights: Doubles | None
+    stages: Sequence[Stage]
+    size: Size
+    random: np.random.Generator
+    control: SearchControl
+    found: Found = field(init=False)
+
+    def run(self) -> Found:
+        """Return the prototypes after all stages, or when something ends the search."""
+        saved = self.control.states.restore(_STATE)
+        self.found = self._start() if saved is None else self._restored(saved)
+        n_done = 0 if saved is None else saved.values["n_done"]
+        rounds = [stage for stage in self.stages for _ in range(stage.n_rounds)]
         try:
-            is_whole = stage.n_rows == n_target
-            ids = np.arange(n_target) if is_whole else np.sort(order.read(0, stage.n_rows))
-            own = weights_or_ones(problem.weights if is_whole else weights, n_target)[ids]
-            # Sums in float32 need weights of ordinary size; if no row counts, all do.
-            own = own / own.max() if own.any() else np.ones(len(ids))
-            doing = f"stage {s + 1} of {len(stages)}" + (f", round {r + 1}" if r else "")
-            control.report(doing)
-            judged = JudgedRows.assigned(
-                oracle, ids, own, found.prototypes, stage.width.n_near, random
-            )
-            pool = _pool(judged, stage, random)
-            search = LocalSearch(judged, pool, found.prototypes, stage.width, random)
-            is_last = stage.n_rows == stages[-1].n_rows
-            is_over = _make_passes(search, stage, size, found, control, doing, is_last=is_last)
+            for number, stage in enumerate(rounds[n_done:], start=n_done):
+                if not self._make_round(number, stage, saved):
+                    break
+                saved = None
         except Halt:
-            if not found.n_passes:
+            if not self.found.n_passes:
                 raise
-            control.stop()
-            break
-        if is_over:
-            break
-    return found
+            self.control.stop()
+        return self.found
 
-
-def _state_of(found: Found, order: TargetOrder, n_done: int) -> SavedState:
-    """Return the state at the start of a round, from which everything else follows."""
-    counts = [found.n_rows, found.n_moves, found.n_passes]
-    arrays = {"prototypes": found.prototypes.copy(), "mass": found.mass.copy()}
-    if isinstance(order, WeightedOrder):
-        arrays["drawn"] = order.drawn
-    return SavedState({"n_done": n_done, "counts": counts}, arrays)
-
-
-def _restored(saved: SavedState, oracle: Oracle, order: TargetOrder) -> Found:
-    problem, prototypes = oracle.problem, saved.arrays["prototypes"]
-    require_restorable(
-        prototypes.shape == (problem.k,)
-        and are_within(prototypes, 0, problem.n_source)
-        and len(np.unique(prototypes)) == problem.k
-        and saved.arrays["mass"].shape == (problem.k,),
-        "prototypes",
-    )
-    if isinstance(order, WeightedOrder):
-        drawn = saved.arrays["drawn"]
-        require_restorable(are_within(drawn, 0, problem.n_target), "rows")
-        order.restore(drawn)
-    return Found(prototypes.copy(), saved.arrays["mass"], *saved.values["counts"])
-
-
-def _start(
-    oracle: Oracle,
-    order: TargetOrder,
-    weights: Doubles | None,
-    size: Size,
-    random: np.random.Generator,
-) -> Ids:
-    """Return the prototypes to start with: greedy selection on a sample, or random rows.
-
-    Relocations soon repair random rows if there are many prototypes. Few prototypes can be in the
-    wrong places for good, and a greedy start is cheap.
-    """
-    problem = oracle.problem
-    drawn = random_rows(problem.feasibility, problem.k, random)
-    n_arms, n_rows = start_size(size.n_source, size.n_target, size.k, size.limit)
-    if n_rows == 0:
-        return drawn
-    # With the rows drawn there is a feasible selection, whatever else is in the sample.
-    others = random.choice(len(problem.source), n_arms, replace=False)
-    arms = np.union1d(drawn, others[: n_arms - problem.k])
-    rows = np.sort(order.read(0, n_rows))
-    table = FullTable.of(oracle, arms, oracle.targets(rows))
-    own = weights_or_ones(weights, len(problem.target))[rows]
-    own = own if own.any() else np.ones(len(rows))
-    feasibility = problem.feasibility.among(arms)
-    chosen, _ = greedy_on_table(table, own, problem.k, random, feasibility)
-    return arms[chosen]
-
-
-def _pool(judged: JudgedRows, stage: Stage, random: np.random.Generator) -> Pool:
-    if stage.are_judged:
-        return JudgedPool(judged)
-    n_source, n = len(judged.oracle.problem.source), stage.n_sources
-    is_whole = n == n_source
-    ids = np.arange(n) if is_whole else np.sort(random.choice(n_source, n, replace=False))
-    k = judged.oracle.problem.k
-    return SourcePool(judged, ids, k, is_held=stage.is_held)
-
-
-def _make_passes(
-    search: LocalSearch,
-    stage: Stage,
-    size: Size,
-    found: Found,
-    control: SearchControl,
-    doing: str,
-    *,
-    is_last: bool,
-) -> bool:
-    """Make the passes of one round; return whether something ends the search."""
-    k = len(search.prototypes)
-    for n in range(stage.n_passes):
-        if found.n_passes and not control.allows(size.most_pass_evaluations(stage)):
-            return True
+    def _make_round(self, number: int, stage: Stage, saved: SavedState | None) -> bool:
+        """Assign the rows of a stage and make passes; return whether the search may go on."""
+        control, found = self.control, self.found
+        doing = f"stage {self.stages.index(stage) + 1} of {len(self.stages)}"
+        n_made = 0 if saved is None else saved.values["n_passes"]
+        if saved is not None and n_made:
+            search = self._restored_search(saved, stage)
+        else:
+            if found.n_passes and not control.allows(self.size.assignment_evaluations(stage)):
+                return False
+            self._save(number)
+            control.report(doing)
+            search = self._search(stage)
         # The cost on a small sample may be lower than that on the next, larger one.
-        cost = search.judged.cost if is_last else None
-        control.report(f"{doing}, pass {n + 1}", n_picked=k, cost=cost)
-        was_partial = search.is_partial
+        is_last = stage.n_rows == self.stages[-1].n_rows
+        for n in range(n_made, stage.n_passes):
+            if found.n_passes and not control.allows(self.size.most_pass_evaluations(stage)):
+                return False
+            control.report(
+                f"{doing}, pass {n + 1}",
+                n_picked=self.size.k if found.n_passes else 0,
+                cost=search.judged.cost if is_last else None,
+            )
+            is_done = self._make_pass(search, stage)
+            self._save(number, search, stage.n_passes if is_done else n + 1)
+            if is_done:
+                break
+        return True
+
+    def _make_pass(self, search: LocalSearch, stage: Stage) -> bool:
+        """Make a pass and record it; return whether it was the last of its round."""
+        found, was_partial = self.found, search.is_partial
         gain, n_moves = search.make_pass()
         found.prototypes = search.prototypes
         found.n_rows, found.n_moves = stage.n_rows, found.n_moves + n_moves
         found.n_passes += 1
         served, weights = search.judged.slots[:, 0], search.judged.weights
-        found.mass = np.bincount(served, weights, minlength=k).astype(np.float64)
+        found.mass = np.bincount(served, weights, self.size.k).astype(np.float64)
         if gain >= stage.least_gain:
-            continue
-        if not was_partial:
-            break
+            return False
         search.include_all_cells()  # with other candidates
-    return False
+        return not was_partial
+
+    # -- starts ---------------------------------------------------------------------------------
+
+    def _start(self) -> Found:
+        """Return the prototypes to start with: greedy selection on a sample, or random rows.
+
+        Relocations soon repair random rows if there are many prototypes. Few prototypes can be in
+        the wrong places for good, and a greedy start is cheap.
+        """
+        size, problem, random = self.size, self.oracle.problem, self.random
+        drawn = random_rows(problem.feasibility, size.k, random)
+        n_arms, n_rows = start_size(size.n_source, size.n_target, size.k, size.limit)
+        if n_rows == 0:
+            return Found(drawn, np.zeros(size.k))
+        # With the rows drawn there is a feasible selection, whatever else is in the sample.
+        others = random.choice(size.n_source, n_arms, replace=False)
+        arms = np.union1d(drawn, others[: n_arms - size.k])
+        rows = np.sort(self.order.read(0, n_rows))
+        table = FullTable.of(self.oracle, arms, self.oracle.targets(rows))
+        own = weights_or_ones(self.weights, size.n_target)[rows]
+        own = own if own.any() else np.ones(len(rows))
+        feasibility = problem.feasibility.among(arms)
+        chosen, _ = greedy_on_table(table, own, size.k, random, feasibility)
+        return Found(arms[chosen], np.zeros(size.k))
+
+    def _search(self, stage: Stage) -> LocalSearch:
+        """Assign the rows of a stage, and return a search on them."""
+        width, prototypes, n_source = stage.width, self.found.prototypes, self.size.n_source
+        ids, own = self._judged(stage)
+        judged = JudgedRows.assigned(self.oracle, ids, own, prototypes, width.n_near, self.random)
+        judged.find_common(self.size.k, width.n_common)
+        pool: Pool = JudgedPool(judged)
+        if not stage.are_judged:
+            drawn = np.arange(n_source)
+            if stage.n_sources < n_source:
+                drawn = np.sort(self.random.choice(n_source, stage.n_sources, replace=False))
+            pool = SourcePool(judged, drawn, self.size.k, is_held=stage.is_held)
+        return LocalSearch(judged, pool, prototypes, width, self.random)
+
+    def _judged(self, stage: Stage) -> tuple[Ids, Doubles]:
+        """Return the judged rows of a stage and their weights."""
+        n_target = self.size.n_target
+        is_whole = stage.n_rows == n_target
+        ids = np.arange(n_target) if is_whole else np.sort(self.order.read(0, stage.n_rows))
+        weights = self.oracle.problem.weights if is_whole else self.weights
+        own = weights_or_ones(weights, n_target)[ids]
+        # Sums in float32 need weights of ordinary size; if no row counts, all do.
+        return ids, own / own.max() if own.any() else np.ones(len(ids))
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def _save(self, number: int, search: LocalSearch | None = None, n_passes: int = 0) -> None:
+        """Save the state at the start of a round, or of its search after some passes."""
+        if not self.control.states.is_active:
+            return
+        found = self.found
+        values = {
+            "n_done": number,
+            "n_passes": n_passes,
+            "counts": [found.n_rows, found.n_moves, found.n_passes],
+        }
+        arrays = {"prototypes": found.prototypes.copy(), "mass": found.mass.copy()}
+        if isinstance(self.order, WeightedOrder):
+            arrays["drawn"] = self.order.drawn
+        if search is not None:
+            arrays |= {_PREFIX + name: array for name, array in search.state().items()}
+        self.control.states.save(_STATE, SavedState(values, arrays))
+
+    def _restored(self, saved: SavedState) -> Found:
+        """Return what an earlier run had found."""
+        size, prototypes = self.size, saved.arrays["prototypes"]
+        require_restorable(
+            prototypes.shape == (size.k,)
+            and are_within(prototypes, 0, size.n_source)
+            and len(np.unique(prototypes)) == size.k
+            and saved.arrays["mass"].shape == (size.k,),
+            "prototypes",
+        )
+        if isinstance(self.order, WeightedOrder):
+            drawn = saved.arrays["drawn"]
+            require_restorable(are_within(drawn, 0, size.n_target), "rows")
+            self.order.restore(drawn)
+        return Found(prototypes.copy(), saved.arrays["mass"], *saved.values["counts"])
+
+    def _restored_search(self, saved: SavedState, stage: Stage) -> LocalSearch:
+        """Return the search of an earlier run after some passes; no dissimilarity is computed."""
+        arrays = saved.arrays.items()
+        own = {name.removeprefix(_PREFIX): a for name, a in arrays if name.startswith(_PREFIX)}
+        k, n, oracle = self.size.k, stage.n_rows, self.oracle
+        require_restorable(
+            own["ids"].shape == (n,)
+            and are_within(own["ids"], 0, self.size.n_target)
+            and own["slots"].shape == own["gaps"].shape == (n, stage.width.n_near)
+            and are_within(own["slots"], -1, k)
+            and are_within(own["slots"][:, 0], 0, k)
+            and own["common"].shape[0] == own["active"].shape[0] == k
+            and are_within(own["common"], -1, k),
+            "lists",
+        )
+        ids, weights = self._judged(stage)
+        # The same row may have been drawn several times, with the same weight each time.
+        place = np.minimum(np.searchsorted(ids, own["ids"]), n - 1)
+        judged = JudgedRows(
+            oracle,
+            own["ids"],
+            weights[place],
+            oracle.targets(own["ids"]),
+            own["slots"].copy(),
+            own["gaps"].copy(),
+            own["common"],
+        )
+        pool: Pool = JudgedPool(judged)
+        if not stage.are_judged:
+            require_restorable(
+                are_within(own["pool ids"], 0, self.size.n_source)
+                and own["pool slots"].shape == own["pool gaps"].shape == (len(own["pool ids"]), 1)
+                and are_within(own["pool slots"], 0, k),
+                "source rows",
+            )
+            pool = SourcePool(judged, own["pool ids"], k, is_held=stage.is_held)
+            pool.restore(own["pool slots"], own["pool gaps"])
+        search = LocalSearch(judged, pool, saved.arrays["prototypes"], stage.width, self.random)
+        search.restore(own["active"])
+        return search
