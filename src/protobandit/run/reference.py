@@ -21,9 +21,9 @@ The m distances of case 3 are not independent: rows that are held out once belon
 searches, and the prototypes of the selection are not those of the repeated searches. The mean of m
 such distances of n rows has the variance of 1 / (1 / m + c / n) independent ones. Rows that are far
 from all others hardly depend on each other, so c is `_SHARED` times the variance of the distances
-that are cut off at their 95 % quantile, divided by the variance of the distances (measured: c is 0.3
-to 0.6 for Gaussian rows, 10 to 100 per prototype). So the reference has that many distances: means of
-groups of neighbours among the m distances.
+that are cut off at their 95 % quantile, divided by the variance of the distances (measured: c is
+0.3 to 0.6 for Gaussian rows, 10 to 100 per prototype). So the reference has that many distances:
+means of groups of neighbours among the m distances.
 
 A large target is replaced by a random part, with as many rows per prototype. The excess depends
 mainly on this number, so the reference of the part, times cost / cost on the part, is that of the
