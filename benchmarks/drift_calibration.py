@@ -238,7 +238,7 @@ def page(records: list[Alarms], made: list[sessions.Session]) -> str:
 
 
 def _table(records: list[Alarms], *, has_change: bool) -> list[str]:
-    first = "change" if has_change else "rows"
+    first = "change" if has_change else "distribution"
     lines = [
         f"| {first} | rows | k | new rows | draws | alarms | ratio | uncorrected |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
