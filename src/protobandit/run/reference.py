@@ -193,7 +193,8 @@ class _HeldOut:
             return _direct(self.oracle, self.solved.indices, everything[:N_DISTANCES])
         excess = max(0.0, distances.mean() - self.solved.cost)
         mean = distances.mean() - _LOSS * excess * n_held / max(1.0, n - n_held)
-        shared = _SHARED * _without_tail(distances)
+        # Rows that are drawn by weight are few, and nearly independent.
+        shared = _SHARED * _without_tail(distances) if problem.weights is None else 0.0
         few = _group_means(distances, 1 / (1 / len(distances) + shared / n))
         scale = mean / distances.mean() if distances.mean() > 0 else 1.0
         return Reference(
