@@ -30,5 +30,8 @@ def test_the_page_agrees_with_its_figures():
     records = read_records(RESULTS / f"{NAME}.csv", Alarms)
     made = sessions.read(RESULTS / sessions.FILE)[NAME]
     assert (RESULTS / "README.md").read_text(encoding="utf-8") == page(records, made)
-    same = [each for each in records if each.change == "none" and each.draws >= 1000]
-    assert all(0.03 <= each.alarms / each.draws <= 0.07 for each in same)
+    same = [each for each in records if each.change == "none" and each.k * 10 >= each.rows]
+    assert len(same) >= 8
+    for each in same:  # 3 to 7 %, and two standard errors of a share of few draws
+        margin = 0.0 if each.draws >= 1000 else 2 * (0.05 * 0.95 / each.draws) ** 0.5
+        assert 0.03 - margin <= each.alarms / each.draws <= 0.07 + margin

@@ -30,7 +30,7 @@ def test_the_reference_costs_what_new_rows_cost(separate):
     assert selection.cost < 0.85 * true
     found = reference(selection)
     assert found.cost == pytest.approx(true, rel=0.07)  # 512 rows have an error of 2 to 3 %
-    assert len(found.distances) == 359  # 512, which count less since they are not independent
+    assert 340 < len(found.distances) < 450  # 512, which are not independent
     assert (np.diff(found.distances) >= 0).all()
     assert found.evaluations > 0
 
