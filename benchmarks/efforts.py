@@ -36,10 +36,11 @@ from benchmarks.common.records import RESULTS, write_measurement
 from benchmarks.common.replacing import replaced
 from protobandit.search.drivers.race import schedule
 from protobandit.search.methods import lazybandit
+from protobandit.search.methods.effort import EFFORTS
 
 FILE = RESULTS / "efforts.json"
 _FIRST_SEED = 3000  # no constant was chosen with these seeds
-LEVEL = lazybandit.EFFORTS["balanced"]
+LEVEL = EFFORTS["balanced"]
 SETTINGS: dict[str, dict[str, float]] = {
     "default": {},
     "cells 4": {"_CELLS": 4},

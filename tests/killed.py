@@ -37,7 +37,7 @@ OWN = {
 }
 oracle.TILE = tasks.TILE = 16
 observer.SMALL_EFFORT = 0
-lazybandit.AT_ONCE = lazybandit.AT_ONCE_IF_EXPENSIVE = 0
+lazybandit.AT_ONCE = lazybandit._AT_ONCE_IF_EXPENSIVE = 0
 
 
 def die_at(n: int, owner: type, method: str) -> None:
