@@ -328,3 +328,8 @@ def test_classes_in_a_missing_column_are_explained():
         pb.select(frame, k=4, by="mont")
     with pytest.raises(InvalidInput, match="by='month' names a column, but source has no named"):
         pb.select(rows, k=4, by="month")
+
+
+def test_a_matrix_has_no_compared_columns_in_its_status():
+    frame = pytest.importorskip("pandas").DataFrame(1 - np.eye(4), columns=list("abcd"))
+    assert "Compared columns" not in pb.select(frame, k=2, metric="precomputed").status

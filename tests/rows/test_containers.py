@@ -149,11 +149,21 @@ def test_obsm_is_for_anndata_only():
 def test_rows_and_columns_are_selected_by_the_container():
     data = xr.DataArray(ROWS, dims=("row", "feature"), coords={"feature": GENES})
     for given in (cells(ROWS), data):
-        for options in ({"columns": "g1"}, {"without": "g1"}, {"sample": 3}):
+        for options in ({"columns": "g1"}, {"exclude": "g1"}, {"where": "g1 > 0"}, {"sample": 3}):
             with pytest.raises(
                 pb.InvalidInput, match=r"do not apply to .*source\[:, \['a', 'b'\]\]"
             ):
                 open_rows(given, **options)
+        with pytest.raises(pb.InvalidInput, match="has no column 'nope'"):
+            open_rows(given, without="nope")
+
+
+def test_columns_of_obs_are_left_out_and_may_be_classes():
+    selection = pb.select(cells(ROWS), k=4, by="kind", random_state=0)
+    assert selection.columns_left_out == {"kind": "classes, by=", "n": "a column of obs"}
+    assert sorted(selection.prototype_labels.tolist()) == ["a", "a", "b", "b"]
+    chosen = pb.select(open_rows(cells(ROWS, obsm={"X_pca": ROWS[:, :2]}), obsm="X_pca"), k=3)
+    assert chosen.columns == ("X_pca",)
 
 
 def test_other_genes_of_later_cells_are_ignored():

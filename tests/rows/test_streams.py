@@ -338,6 +338,13 @@ def test_a_stream_of_frames_is_matched_with_the_source(method):
     assert (same.indices.tolist(), same.cost) == (other.indices.tolist(), other.cost)
 
 
+def test_a_prepared_stream_has_the_columns_of_the_source():
+    frame = pd.DataFrame({"id": range(40), "v": list(SOURCE[:40])})
+    found = pb.select(frame, Stream([frame]), k=3, preparation=pb.Preparation(standardize=True))
+    assert found.columns == ("v",)
+    assert found.columns_left_out == {"id": "beside the vectors of 'v'"}
+
+
 UNLIKE = {
     "columns": ([ROWS, ROWS[:, :1]], "batch 1 of the stream holds dense rows of 1 column"),
     "kinds": ([ROWS, sp.csr_array(ROWS)], "batch 1 of the stream holds sparse rows"),

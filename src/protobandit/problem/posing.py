@@ -20,7 +20,13 @@ from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
 from protobandit.problem.ranges import in_range
-from protobandit.rows.column_choice import FRAME, ColumnChoice, OptionNames, described
+from protobandit.rows.column_choice import (
+    FRAME,
+    ColumnChoice,
+    OptionNames,
+    described,
+    owners_of,
+)
 from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.column_warnings import column_warnings, some_rows
 from protobandit.rows.columns import Columns, are_names
@@ -109,7 +115,7 @@ def pose(
         sources, targets = _sides(source, target, chosen)
     sources, targets = in_range(sources, targets, chosen)
     warnings: tuple[RunWarning, ...] = ()
-    if choice is not None:
+    if choice is not None and (chosen.name != "precomputed" or choice.left_out):
         remarks.append(described(choice))
         warnings = _column_warnings(raw, sources, choice, chosen, preparation, options)
     feasibility, goal = as_feasibility(constraints, len(sources)), as_goal(k, until)
@@ -202,8 +208,10 @@ def _choice(source: Any, target: Any, preparation: Any) -> ColumnChoice | None:
 
     With a preparation, which is fitted on the target, these are the columns of the target.
     """
-    sides = (source,) if target is None or preparation is None else (target, source)
-    for rows in sides:
+    is_source = target is None or preparation is None
+    if isinstance(target, Columns) and isinstance(source, Opened):  # the rows of a stream
+        is_source |= owners_of(target.features, source.columns) == list(source.columns)
+    for rows in (source,) if is_source else (target, source):
         if isinstance(rows, Columns) and rows.is_named:
             return ColumnChoice(rows.features, {})
         columns = rows.columns or rows.features if isinstance(rows, Opened) else ()

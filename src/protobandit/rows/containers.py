@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.columns import require_known
 from protobandit.rows.files.opened import ColumnsInMemory, Opened, ReadRequest
 from protobandit.rows.messages import reason_of, shortened
 from protobandit.rows.rows import is_sparse
@@ -94,12 +95,11 @@ def _tensor(data: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _require_no_choice(asked: ReadRequest) -> None:
     """Raise if some columns or rows are requested, which these containers select themselves."""
-    is_any = asked.columns is not None or asked.exclude or asked.without
-    if is_any or asked.where is not None or asked.sample is not None:
+    asks_columns = asked.columns is not None or asked.exclude
+    if asks_columns or asked.where is not None or asked.sample is not None:
         raise InvalidInput(
-            f"{asked.name}: columns, exclude, without, where and sample do not apply to "
-            f"{asked.shown}. Select rows and columns before you pass it, for example "
-            f"{asked.name}[:, ['a', 'b']]."
+            f"{asked.name}: columns, exclude, where and sample do not apply to {asked.shown}. "
+            f"Select rows and columns before you pass it, for example {asked.name}[:, ['a', 'b']]."
         )
 
 
@@ -132,6 +132,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         rows = np.asarray(rows)
     columns = {str(name): data.obs[name].to_numpy() for name in data.obs.columns}
     values = {"obs_names": data.obs_names.to_numpy(), **columns}
+    require_known(tuple(values), tuple(asked.without), f"{asked.name}: {asked.shown}")
     return Opened(
         path=asked.shown,
         format="anndata",
@@ -141,7 +142,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         n_total=int(rows.shape[0]),
         names=tuple(values),
         columns=compared,
-        left_out=dict.fromkeys(columns, "a column of obs"),
+        left_out=dict.fromkeys(columns, "a column of obs") | dict(asked.without),
         other_columns=ColumnsInMemory(values),
     )
 
@@ -155,6 +156,7 @@ def _listed(arrays: Mapping[str, Any]) -> str:
 
 def _data_array(data: Any, asked: ReadRequest) -> Any:
     _require_no_choice(asked)
+    require_known((), tuple(asked.without), f"{asked.name}: {asked.shown}")
     _require_in_memory(data, asked.name)
     rows = np.asarray(data.values)
     if rows.ndim != 2 or data.dims[1] not in getattr(data, "coords", ()):  # a Variable has none

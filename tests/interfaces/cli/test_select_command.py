@@ -823,7 +823,9 @@ def test_a_type_that_parquet_does_not_have_raises_before_the_search(folder, caps
 
 def test_rows_with_a_condition_keep_their_numbers_in_the_file(embeddings, folder, capsys):
     options = ["--where", "year in (2001, 2003) and text is not null", "--fixed", "33"]
-    assert call(*SELECT, *options) == 0
+    assert call(*SELECT, *options, "--labelled", "labelled.csv") == 0
+    labelled = table_rows(folder / "labelled.csv")
+    assert all(row["row"] == row["prototype"] for row in labelled if row["is_prototype"] == "True")
     assert (
         "The source has 20 of the 40 rows of rows.parquet with year in" in capsys.readouterr().out
     )

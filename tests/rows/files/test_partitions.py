@@ -34,6 +34,7 @@ def test_folders_of_a_partitioned_table_are_columns(folder):
     found = open_rows(folder)
     assert found.features == ("x", "y")  # and not the year
     assert found.names == ("x", "y", "year", "city")
+    assert found.left_out == {"year": "named by folders", "city": "named by folders"}
     rows = zip(
         *(found.column(name).tolist() for name in ("x", "year", "city")),
         strict=True,

@@ -51,7 +51,8 @@ def write_labelled(
 def _blocks(
     result: SavedResult, target: Opened, *, is_source: bool, n_jobs: int | None
 ) -> Iterator[Table]:
-    selection, ids = result.selection, result.run.ids
+    selection, ids, rows = result.selection, result.run.ids, result.run.rows
+    prototypes = selection.indices if rows is None else np.array(rows)
     for start in range(0, len(target), _BLOCK):
         cut = slice(start, min(start + _BLOCK, len(target)))
         numbers = np.arange(cut.start, cut.stop)
@@ -59,7 +60,7 @@ def _blocks(
         own: dict[str, Any] = {
             "row": numbers if target.numbers is None else target.numbers[cut],
             "rank": labels + 1,
-            "prototype": selection.indices[labels],
+            "prototype": prototypes[labels],
         }
         if ids is not None:
             own["prototype_id"] = [ids[label] for label in labels]
