@@ -133,7 +133,7 @@ def test_labels_of_different_types_are_equal_if_their_text_is(visit):
     shares = dict(
         zip(
             page.texts(".composition tbody th"),
-            page.texts(".composition tbody td:nth-child(3)"),
+            page.texts(".composition tbody td:nth-child(2)"),
             strict=True,
         )
     )
