@@ -27,7 +27,7 @@ _READS = 4  # of a number that is kept
 _LEAST_SECONDS = 0.07  # of any call, with loading compiled code in the first one
 # Of a race on one core, per planned evaluation, for all it does with a distance: 0.8e-8 to 2.2e-8
 # on normal and clustered rows, from 0.5e-8 on repeated to 4e-8 on clumped ones (130 problems).
-_RACE_SECONDS = 1.6e-8
+_RACE_SECONDS = 2e-8
 _ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
 _READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
 _LOCAL_SEARCH_SECONDS = 4.5e-9  # per evaluation of a local search, beside its products
