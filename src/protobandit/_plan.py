@@ -57,9 +57,9 @@ class Plan:
         Approximate bytes by which the memory of the process grows at the peak.
     seconds
         Rough estimate of the time; None for a user's own metric, whose speed is unknown. For
-        "lazybandit" it is right within a factor of 2 on most data, repeated rows take down to a
-        third of it, and clumped or heavy-tailed rows up to 3 times as long. From an effort of 5 on,
-        they take up to 10 times as long, since forced swaps read more there. For "pam" and
+        "lazybandit" it is right within a factor of 2 on most data on an idle machine. From an
+        effort of 5 on, clumped or heavy-tailed rows take up to 10 times as long, since forced swaps
+        read more there. For "localsearch" it is a rough guess. For "pam" and
         "banditpam" it can be more than 10 times too short.
     left_out
         Number of source rows that take no part, because of the limits or of the memory budget.
