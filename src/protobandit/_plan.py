@@ -44,7 +44,8 @@ class Plan:
         The method it would use.
     evaluations
         Approximate number of dissimilarities it would compute while building and swapping, usually
-        right within a factor of 1.5, and of 2 for rows that are repeated or have one column. What
+        right within a factor of 1.5, and of 2 for "localsearch" and for rows that are repeated or
+        have one column. What
         measuring the cost of the result needs is not included.
     most_evaluations
         A number of evaluations that building and swapping never exceed, whatever the data; None if
@@ -59,7 +60,7 @@ class Plan:
         Rough estimate of the time; None for a user's own metric, whose speed is unknown. For
         "lazybandit" it is right within a factor of 2 on most data on an idle machine. From an
         effort of 5 on, clumped or heavy-tailed rows take up to 10 times as long, since forced swaps
-        read more there. For "localsearch" it is a rough guess. For "pam" and
+        read more there. For "localsearch" it is usually right within 2. For "pam" and
         "banditpam" it can be more than 10 times too short.
     left_out
         Number of source rows that take no part, because of the limits or of the memory budget.

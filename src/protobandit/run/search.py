@@ -59,8 +59,8 @@ def supporting_method(
 ) -> tuple[Method, str]:
     """Return a method that supports what is needed, and what the user should know of the choice.
 
-    ``needs`` and ``goal`` are those of the problem, which is None if it is a stream that has not
-    been read yet.
+    ``needs`` and ``goal`` are those of the problem. Pass None as the problem if the target is a
+    stream that is still to be read.
     """
     chosen = as_method(method)
     is_auto = isinstance(chosen, Auto)

@@ -50,7 +50,7 @@ class Auto(Method):
         as_level(self.effort)
 
     def engine(self, problem: Problem | None) -> Method:
-        """Return the method for a problem; for a stream that has not been read, pass None."""
+        """Return the method for a problem, or for a stream that is still to be read (None)."""
         if problem is None or problem.fresh is not None or problem.stream is not None:
             return LazyBandit(effort=self.effort)
         metric = problem.metric

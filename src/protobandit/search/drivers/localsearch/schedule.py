@@ -23,7 +23,7 @@ from protobandit.search.drivers.localsearch.prototype_index import (
 )
 
 _FIRST_ROWS = 100  # judged rows per prototype of the first stage
-_LEAST_ROWS = 1 << 15  # judged rows of the first stage, if there are so many
+_LEAST_ROWS = 1 << 15  # judged rows of the first stage, at most all
 _GROWTH = 8  # at most, from one stage to the next
 _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the effort
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
