@@ -16,6 +16,7 @@ from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.search import chosen_method
+from protobandit.search.drivers.localsearch.schedule import n_list_entries
 from protobandit.search.methods.method import Schedule, parameters_of
 
 # Approximate speeds of one core, for predictions only: no decision depends on them.
@@ -30,7 +31,8 @@ _LEAST_SECONDS = 0.07  # of any call, with loading compiled code in the first on
 _RACE_SECONDS = 2e-8
 _ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
 _READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
-_LOCAL_SEARCH_SECONDS = 4.5e-9  # per evaluation of a local search, beside its products
+_LOCAL_SEARCH_SECONDS = 4.25e-9  # per evaluation of a local search, beside its products
+_LIST_SECONDS = 70e-9  # per entry of a list and pass
 _READING_SECONDS = 1e-9  # per cell of the source
 
 
@@ -191,6 +193,7 @@ def _seconds_of_stages(
     if schedule.stages[-1].n_rows == problem.n_target:
         n += problem.k * problem.n_target
     # About a third of it runs on one core.
-    spent = n * (per_evaluation + _LOCAL_SEARCH_SECONDS) * (1 / 3 + 2 / 3 / workers)
+    spent = n * (per_evaluation + _LOCAL_SEARCH_SECONDS)
+    spent += n_list_entries(schedule.stages, problem.k) * _LIST_SECONDS
     reading = problem.source.n_cells * _READING_SECONDS
-    return _LEAST_SECONDS + spent + reading
+    return _LEAST_SECONDS + spent * (1 / 3 + 2 / 3 / workers) + reading

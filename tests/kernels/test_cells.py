@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.instances import both_ways, every_type, table, tied, weighted
+from kernels.instances import WAYS, both_ways, every_type, table, tied, weighted
 from protobandit.kernels import cells
 
 N_ROWS, K, N_NEAR = 60, 9, 4
@@ -93,6 +93,12 @@ def test_candidates_are_the_nearest_rows_and_drawn_ones(dtype, way, width):
         assert set(found.tolist()) == drawn | set(nearest[:2])
 
 
+def near(slots, gaps):
+    """Return the slot that serves each row, and its distances to the two nearest prototypes."""
+    second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf, gaps.dtype)
+    return slots[:, 0].copy(), gaps[:, 0].copy(), second.copy()
+
+
 def judged(way, slots, gaps, weights, values, c):
     """Return changes and gains of candidates, the columns of ``values``, for slot c."""
     starts, rows, _ = grouped(way, slots)
@@ -106,9 +112,8 @@ def judged(way, slots, gaps, weights, values, c):
         starts[[c + 1]],
         np.array([c]),
         rows,
-        slots,
-        gaps,
-        weights,
+        weights[rows].astype(gaps.dtype),
+        *near(slots, gaps),
         np.array([n]),
         changes,
         gains,
@@ -138,29 +143,88 @@ def test_a_candidate_is_never_worse_than_judged(dtype, way, c):
 
 @every_type
 @both_ways
-def test_the_best_candidates_keep_their_distances(dtype, way):
-    random = np.random.default_rng(0)
-    values = random.random((7, 3)).astype(dtype)
-    changes, gains = np.array([[0.3, -2.0, 9.0]]), np.array([[1.0, 0.0, 5.0]])
-    added, replaced = np.full((2, 10), -1, dtype=dtype)
-    best = np.empty((1, 2), dtype=np.int32)
-    first, last = np.array([2]), np.array([9])
-    way(cells.keep_best)(
-        values.ravel(),
-        np.array([0]),
-        first,
-        last,
+def test_measured_candidates_keep_their_distances(dtype, way):
+    slots, gaps = lists_of(table(K, N_ROWS, dtype=dtype, seed=1))
+    starts, rows, _ = grouped(way, slots)
+    weights, c = weighted(N_ROWS), 3
+    values = table(2, N_ROWS, dtype=dtype, seed=2).T.copy()
+    expected = judged(way, slots, gaps, weights, values, c)
+    n = len(expected[2])
+    half = n // 2
+    out = np.full(2 * n + 5, -1, dtype=dtype)
+    changes, gains = np.empty((2, 2)), np.empty((2, 2))
+    way(cells.measure)(
+        values[expected[2]].ravel(),
+        np.array([0, 2 * half]),
+        starts[c] + np.array([0, half]),
+        starts[c] + np.array([half, n]),
+        np.array([c, c]),
+        rows,
+        weights,
+        *near(slots, gaps),
+        np.array([2, 2]),
+        np.array([5, 5 + half]),
+        np.array([n, n]),
+        out,
         changes,
         gains,
-        np.array([3]),
-        best,
-        added,
-        replaced,
     )
-    assert best.tolist() == [[2, 1]]
-    np.testing.assert_array_equal(added[2:9], values[:, 2])
-    np.testing.assert_array_equal(replaced[2:9], values[:, 1])
-    assert (added[[0, 1, 9]] == -1).all()
+    np.testing.assert_array_equal(out[5:].reshape(2, n), values[expected[2]].T)
+    assert (out[:5] == -1).all()
+    np.testing.assert_allclose(changes.sum(axis=0), expected[0], atol=1e-4)
+    np.testing.assert_allclose(gains.sum(axis=0), expected[1], atol=1e-4)
+
+
+def screened(way, D, weights, most, share, sizes=(60, 5)):
+    """Return the rows drawn from two cells, and the weights that estimate sums over all."""
+    starts = np.cumsum([0, *sizes])
+    rows = np.random.default_rng(1).permutation(starts[-1]).astype(np.int32)
+    kept = np.minimum(sizes, most)
+    at = np.cumsum(kept) - kept
+    ends = np.empty(2, dtype=np.int64)
+    out, factors = np.full(kept.sum(), -1, dtype=np.int32), np.empty(kept.sum(), dtype=D.dtype)
+    shares = np.full(2, share)
+    way(cells.screen)(
+        np.array([0, 1]), starts, rows, D, weights, most, shares, at, ends, out, factors
+    )
+    some = [(out[a:b], factors[a:b]) for a, b in zip(at, ends, strict=True)]
+    return [rows[: sizes[0]], rows[sizes[0] :]], some
+
+
+@both_ways
+@pytest.mark.parametrize("has_cost", [True, False])
+def test_drawn_rows_estimate_sums_without_bias(way, has_cost):
+    random = np.random.default_rng(0)
+    D, weights = has_cost * random.exponential(size=65), weighted(65)
+    D[7] += 100 * has_cost
+    weights[7] = 1
+    numbers = random.normal(size=65)
+    shares = (np.arange(500) + 0.5) / 500
+    found = [screened(way, D, weights, 12, share) for share in shares]
+    own = found[0][0]
+    assert all(len(some[0][0]) <= 12 for _, some in found)
+    means = [np.mean([numbers[some[c][0]] @ some[c][1] for _, some in found]) for c in range(2)]
+    for c in range(2):
+        assert means[c] == pytest.approx(numbers[own[c]] @ weights[own[c]], rel=0.02, abs=0.02)
+    if has_cost:  # a row with most of the cost is drawn always
+        assert all(7 in np.concatenate([some[0][0], some[1][0]]) for _, some in found)
+
+
+@both_ways
+def test_all_rows_of_small_cells_are_kept(way):
+    weights = weighted(65)
+    for own, (rows, factors) in zip(*screened(way, np.ones(65), weights, 60, 0.3), strict=True):
+        np.testing.assert_array_equal(rows, own)
+        np.testing.assert_array_equal(factors, weights[own])
+
+
+def test_draws_are_those_of_the_reference():
+    D, weights = np.random.default_rng(0).exponential(size=65), weighted(65)
+    for share in np.linspace(0, 0.99, 20):
+        one, other = (screened(way, D, weights, 12, share)[1] for way in WAYS.values())
+        for (rows, factors), (same, alike) in zip(one, other, strict=True):
+            np.testing.assert_array_equal(rows, same)
+            np.testing.assert_allclose(factors, alike)
 
 
 @every_type
@@ -313,7 +377,7 @@ def test_a_single_prototype_has_no_second(way):
     weights, values = np.ones(N_ROWS), random.random((N_ROWS, 2))
     changes, gains = np.empty((1, 2)), np.empty((1, 2))
     way(cells.judge)(
-        values.ravel(), np.array([0]), starts[[0]], starts[[1]], np.array([0]), rows, slots, gaps,
-        weights, np.array([2]), changes, gains,
+        values.ravel(), np.array([0]), starts[[0]], starts[[1]], np.array([0]), rows, weights,
+        *near(slots, gaps), np.array([2]), changes, gains,
     )  # fmt: skip
     np.testing.assert_allclose(changes[0], (values - gaps).sum(axis=0))

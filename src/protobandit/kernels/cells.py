@@ -27,6 +27,7 @@ from protobandit.kernels.jit import kernel
 
 Slots = NDArray[np.int32]
 
+_AT_ONCE = 8  # slots of one run, whose least distance is found first
 _SUMMED = 64  # rows whose sums are computed in the precision of the distances
 
 
@@ -40,25 +41,46 @@ def insert_block_reference(block: Floats, slots: Slots, gaps: Floats) -> None:
 
 @kernel(insert_block_reference)
 def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
-    n, n_rows = slots.shape[1], block.shape[1]
-    farthest = np.full(n_rows, np.inf, block.dtype)
+    n, n_rows, k = slots.shape[1], block.shape[1], block.shape[0]
+    n_runs = (k + _AT_ONCE - 1) // _AT_ONCE
+    least = np.empty((n_runs, n_rows), block.dtype)
+    for g in range(n_runs):
+        for j in range(n_rows):
+            least[g, j] = block[g * _AT_ONCE, j]
+        for h in range(g * _AT_ONCE + 1, min((g + 1) * _AT_ONCE, k)):
+            for j in range(n_rows):
+                value = block[h, j]
+                least[g, j] = value if value < least[g, j] else least[g, j]
+    # The n-th smallest of the least distances of runs: no row of a list is farther. All rows are
+    # compared at the same time and without branches, as SIMD requires.
+    line, smallest = np.empty(n_rows, block.dtype), np.full((n, n_rows), np.inf, block.dtype)
+    for g in range(n_runs):
+        for j in range(n_rows):
+            line[j] = least[g, j]
+        for q in range(n):
+            for j in range(n_rows):
+                a, b = line[j], smallest[q, j]
+                smallest[q, j] = a if a < b else b
+                line[j] = b if a < b else a
     for j in range(n_rows):
         for q in range(n):
             slots[j, q] = -1
             gaps[j, q] = np.inf
-    for h in range(block.shape[0]):
-        line = block[h]
+    for g in range(n_runs):
         for j in range(n_rows):
-            value = line[j]
-            if value < farthest[j]:
-                q = n - 1
-                while q > 0 and gaps[j, q - 1] > value:
-                    gaps[j, q] = gaps[j, q - 1]
-                    slots[j, q] = slots[j, q - 1]
-                    q -= 1
-                gaps[j, q] = value
-                slots[j, q] = h
-                farthest[j] = gaps[j, n - 1]
+            limit = smallest[n - 1, j]
+            if least[g, j] > limit:
+                continue
+            for h in range(g * _AT_ONCE, min((g + 1) * _AT_ONCE, k)):
+                value = block[h, j]
+                if value <= limit and value < gaps[j, n - 1]:
+                    q = n - 1
+                    while q > 0 and gaps[j, q - 1] > value:
+                        gaps[j, q] = gaps[j, q - 1]
+                        slots[j, q] = slots[j, q - 1]
+                        q -= 1
+                    gaps[j, q] = value
+                    slots[j, q] = h
 
 
 def group_by_slot_reference(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> None:
@@ -250,6 +272,77 @@ def candidates(  # type: ignore[no-untyped-def]
             is_drawn[drawn[f]] = False
 
 
+def screen_reference(
+    cells: Ids,
+    starts: Ids,
+    rows: Slots,
+    D: Floats,
+    weights: Doubles,
+    most: int,
+    shares: Doubles,
+    at: Ids,
+    ends: Ids,
+    out: Slots,
+    factors: Floats,
+) -> None:
+    """Draw at most ``most`` of the rows of each cell, and the weights that estimate sums over all.
+
+    A row of weight w and distance D is drawn in proportion to 1/n + w D / sum(w D): half of the
+    draws are uniform, and rows that cost much are not missed. The draws of cell ``cells[c]`` are
+    equally spaced in the cumulated probabilities, from the share ``shares[c]`` of a step on. Rows
+    and weights are written to ``out`` and ``factors`` from ``at[c]`` on; ``ends[c]`` becomes their
+    end. All rows of a cell that has no more than ``most`` are kept.
+    """
+    for c, cell in enumerate(cells):
+        own = rows[starts[cell] : starts[cell + 1]]
+        n = len(own)
+        if n <= most:
+            times, chance = np.ones(n), np.ones(n)
+        else:
+            worth = weights[own] * D[own].astype(np.float64)
+            total = worth.sum()
+            chance = most * (0.5 / n + 0.5 * worth / total if total > 0 else np.full(n, 1 / n))
+            ends_of = np.cumsum(chance)
+            # The number of draws before each row, the first of which is at shares[c].
+            passed = np.clip(np.ceil(ends_of - shares[c]), 0, most)
+            times = np.diff(passed, prepend=0)
+        kept = np.flatnonzero(times)
+        ends[c] = at[c] + len(kept)
+        out[at[c] : ends[c]] = own[kept]
+        factors[at[c] : ends[c]] = (weights[own] * times / chance)[kept]
+
+
+@kernel(screen_reference)
+def screen(cells, starts, rows, D, weights, most, shares, at, ends, out, factors):  # type: ignore[no-untyped-def]
+    for c in range(len(cells)):
+        first, last = starts[cells[c]], starts[cells[c] + 1]
+        n, end = last - first, at[c]
+        if n <= most:
+            for i in range(first, last):
+                out[end] = rows[i]
+                factors[end] = weights[rows[i]]
+                end += 1
+            ends[c] = end
+            continue
+        total = 0.0
+        for i in range(first, last):
+            total += weights[rows[i]] * np.float64(D[rows[i]])
+        even = 0.5 * most / n if total > 0 else most / n
+        scale = 0.5 * most / total if total > 0 else 0.0
+        passed, so_far = 0.0, 0.0
+        for i in range(first, last):
+            j = rows[i]
+            chance = even + scale * (weights[j] * np.float64(D[j]))
+            so_far += chance
+            now = min(max(np.ceil(so_far - shares[c]), 0.0), np.float64(most))
+            if now > passed:
+                out[end] = j
+                factors[end] = weights[j] * (now - passed) / chance
+                end += 1
+                passed = now
+        ends[c] = end
+
+
 def judge_reference(
     values: Floats,
     at: Ids,
@@ -257,40 +350,42 @@ def judge_reference(
     last: Ids,
     cells: Ids,
     rows: Slots,
-    slots: Slots,
-    gaps: Floats,
-    weights: Doubles,
+    weights: Floats,
+    served: Slots,
+    D: Floats,
+    E: Floats,
     n_candidates: Ids,
     changes: Doubles,
     gains: Doubles,
 ) -> None:
-    """Judge every candidate of every patch on the rows of the patch.
+    """Judge every candidate of every patch on the rows of the patch, which have ``weights``.
+
+    ``served`` are the slots that serve rows, ``D`` and ``E`` their distances to the nearest and to
+    the second nearest prototype.
 
     ``changes`` are those of the summed cost if the candidate replaced the prototype of the cell
     ``cells[p]``, ``gains`` what it would save as an additional prototype. Patch p writes to the
     first ``n_candidates[p]`` places of row p.
     """
     for p, c in enumerate(cells):
-        some = rows[first[p] : last[p]]
+        some, w = rows[first[p] : last[p]], weights[first[p] : last[p]].astype(np.float64)
         n = n_candidates[p]
         d = values[at[p] : at[p] + n * len(some)].reshape(len(some), n).astype(np.float64)
-        D = gaps[some, 0].astype(np.float64)
-        E = gaps[some, 1].astype(np.float64) if gaps.shape[1] > 1 else np.full(len(some), np.inf)
-        limit = np.where(slots[some, 0] == c, E, D)
-        changes[p, :n] = weights[some] @ (np.minimum(d, limit[:, None]) - D[:, None])
-        gains[p, :n] = weights[some] @ np.maximum(D[:, None] - d, 0)
+        near = D[some].astype(np.float64)
+        limit = np.where(served[some] == c, E[some].astype(np.float64), near)
+        changes[p, :n] = w @ (np.minimum(d, limit[:, None]) - near[:, None])
+        gains[p, :n] = w @ np.maximum(near[:, None] - d, 0)
 
 
 @kernel(judge_reference)
 def judge(  # type: ignore[no-untyped-def]
-    values, at, first, last, cells, rows, slots, gaps, weights, n_candidates, changes, gains
+    values, at, first, last, cells, rows, weights, served, D, E, n_candidates, changes, gains
 ):
-    m = gaps.shape[1]
-    zero, most = gaps.dtype.type(0), 0
+    zero, most = D.dtype.type(0), 0
     for p in range(len(cells)):
         most = max(most, n_candidates[p])
     # Sums of a few rows in the precision of the distances, which SIMD computes at full width.
-    change, gain = np.empty(most, gaps.dtype), np.empty(most, gaps.dtype)
+    change, gain = np.empty(most, D.dtype), np.empty(most, D.dtype)
     for p in range(len(cells)):
         n = n_candidates[p]
         for h in range(n):
@@ -303,14 +398,12 @@ def judge(  # type: ignore[no-untyped-def]
             stop = min(start + _SUMMED, last[p])
             for i in range(start, stop):
                 j = rows[i]
-                D = gaps[j, 0]
-                least = zero
-                if slots[j, 0] == cells[p]:
-                    least = D - gaps[j, 1] if m > 1 else gaps.dtype.type(-np.inf)
-                weight = gaps.dtype.type(weights[j])
+                near = D[j]
+                least = near - E[j] if served[j] == cells[p] else zero
+                weight = weights[i]
                 line = values[at[p] + (i - first[p]) * n : at[p] + (i + 1 - first[p]) * n]
                 for h in range(n):
-                    saved = D - line[h]
+                    saved = near - line[h]
                     change[h] -= weight * (saved if saved > least else least)
                     gain[h] += weight * (saved if saved > zero else zero)
             for h in range(n):
@@ -318,57 +411,74 @@ def judge(  # type: ignore[no-untyped-def]
                 gains[p, h] += gain[h]
 
 
-def keep_best_reference(
+def measure_reference(
     values: Floats,
     at: Ids,
     first: Ids,
     last: Ids,
+    cells: Ids,
+    rows: Slots,
+    weights: Doubles,
+    served: Slots,
+    D: Floats,
+    E: Floats,
+    n_candidates: Ids,
+    to: Ids,
+    steps: Ids,
+    out: Floats,
     changes: Doubles,
     gains: Doubles,
-    n_candidates: Ids,
-    best: Slots,
-    added: Floats,
-    replaced: Floats,
 ) -> None:
-    """Keep the distances of the best candidates of every patch, to add and to replace.
+    """Judge candidates as `judge` does, and keep their distances; ``weights`` are those of rows.
 
-    The best to add has the largest of ``gains``, the best to replace the smallest of ``changes``;
-    ``best`` becomes their numbers. The distances of the row at position i of the rows of a patch
-    are written to ``added[i]`` and ``replaced[i]``.
+    The distances of candidate h of patch p are written to ``out`` from ``to[p] + h * steps[p]`` on.
     """
+    judge_reference(
+        *(values, at, first, last, cells, rows, weights[rows], served, D, E, n_candidates),
+        *(changes, gains),
+    )
     for p in range(len(at)):
-        n, here = n_candidates[p], slice(first[p], last[p])
-        if n == 0:
-            best[p] = -1
-            continue
-        best[p] = gains[p, :n].argmax(), changes[p, :n].argmin()
-        lines = values[at[p] : at[p] + n * (last[p] - first[p])].reshape(-1, n)
-        added[here], replaced[here] = lines[:, best[p, 0]], lines[:, best[p, 1]]
+        n, n_rows = n_candidates[p], last[p] - first[p]
+        block = values[at[p] : at[p] + n * n_rows].reshape(n_rows, n)
+        for h in range(n):
+            here = to[p] + h * steps[p]
+            out[here : here + n_rows] = block[:, h]
 
 
-@kernel(keep_best_reference)
-def keep_best(  # type: ignore[no-untyped-def]
-    values, at, first, last, changes, gains, n_candidates, best, added, replaced
+@kernel(measure_reference)
+def measure(  # type: ignore[no-untyped-def]
+    values,
+    at,
+    first,
+    last,
+    cells,
+    rows,
+    weights,
+    served,
+    D,
+    E,
+    n_candidates,
+    to,
+    steps,
+    out,
+    changes,
+    gains,
 ):
     for p in range(len(at)):
         n = n_candidates[p]
-        best[p, 0] = -1
-        best[p, 1] = -1
-        if n == 0:
-            continue
-        a = b = 0
-        for h in range(1, n):
-            if gains[p, h] > gains[p, a]:
-                a = h
-            if changes[p, h] < changes[p, b]:
-                b = h
-        best[p, 0] = a
-        best[p, 1] = b
-        line = at[p]
-        for i in range(first[p], last[p]):
-            added[i] = values[line + a]
-            replaced[i] = values[line + b]
-            line += n
+        for h in range(n):
+            changes[p, h] = 0.0
+            gains[p, h] = 0.0
+        for i in range(last[p] - first[p]):
+            j = rows[first[p] + i]
+            near, weight = np.float64(D[j]), weights[j]
+            least = near - np.float64(E[j]) if served[j] == cells[p] else 0.0
+            for h in range(n):
+                value = values[at[p] + i * n + h]
+                saved = near - np.float64(value)
+                changes[p, h] -= weight * (saved if saved > least else least)
+                gains[p, h] += weight * (saved if saved > 0.0 else 0.0)
+                out[to[p] + h * steps[p] + i] = value
 
 
 def insert_patches_reference(

@@ -19,7 +19,7 @@ from protobandit.kernels.jit import kernel
 
 Positions = NDArray[np.int32]
 
-_ROWS = 512  # of one product; these rows stay in cache
+_ROWS = 128  # of one product; these rows stay in the first cache
 
 
 def squares_of_patches_reference(
@@ -80,7 +80,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
         n_rows = max(n_rows, min(last[p] - first[p], _ROWS))
         n_candidates = max(n_candidates, end[p] - begin[p])
     left = np.empty((n_rows, n_columns), rows.dtype)
-    right = np.empty((n_candidates, n_columns), rows.dtype)
+    room = np.empty(n_candidates * n_columns, rows.dtype)
     norms = np.empty(n_candidates, rows.dtype)
     share, small = rows.dtype.type(tolerance), rows.dtype.type(floor)
     two, three, limit = rows.dtype.type(2), rows.dtype.type(3), rows.dtype.type(most)
@@ -88,11 +88,12 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
         k = end[p] - begin[p]
         if k == 0:
             continue
+        right = room[: n_columns * k].reshape(n_columns, k)  # as products need it
         for h in range(k):
             c = candidate_ids[begin[p] + h]
             norms[h] = candidate_norms[c]
             for q in range(n_columns):
-                right[h, q] = candidates[c, q]
+                right[q, h] = candidates[c, q]
         for start in range(first[p], last[p], _ROWS):
             n = min(_ROWS, last[p] - start)
             for i in range(n):
@@ -106,11 +107,11 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
                     for h in range(k):
                         square = 0.0
                         for q in range(n_columns):
-                            step = np.float64(left[i, q]) - np.float64(right[h, q])
+                            step = np.float64(left[i, q]) - np.float64(right[q, h])
                             square += step * step
                         block[i, h] = min(np.sqrt(square) if is_root else square, most)
                 continue
-            np.dot(left[:n], right[:k].T, block)
+            np.dot(left[:n], right, block)
             for i in range(n):
                 # In the precision of the rows, which the guard allows for.
                 norm = rows.dtype.type(row_norms[row_ids[start + i]])
@@ -129,7 +130,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
                         if not (value >= share * total + small and value <= three * total):
                             square = 0.0
                             for q in range(n_columns):
-                                step = np.float64(left[i, q]) - np.float64(right[h, q])
+                                step = np.float64(left[i, q]) - np.float64(right[q, h])
                                 square += step * step
                             line[h] = square
                 if is_root:

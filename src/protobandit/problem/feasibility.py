@@ -152,7 +152,9 @@ class Feasibility:
         The other rows are visited in random order: first those that minima need are chosen, then
         any that maxima allow.
         """
-        others = np.setdiff1d(np.arange(len(self.groups)), members)
+        is_other = np.ones(len(self.groups), dtype=bool)
+        is_other[members] = False
+        others = np.flatnonzero(is_other)
         if not self.has_quotas:
             return np.asarray(random.choice(others, size=n_left, replace=False))
         others = random.permutation(others)

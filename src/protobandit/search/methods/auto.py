@@ -25,17 +25,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from protobandit.problem.problem import Problem
-from protobandit.search.methods.effort import as_level
+from protobandit.search.methods.effort import EFFORTS, as_level
 from protobandit.search.methods.lazybandit import AT_ONCE, LazyBandit
 from protobandit.search.methods.localsearch import LocalSearch
+from protobandit.search.methods.memory import row_bytes
 from protobandit.search.methods.method import Method
+
+_LONG_ROW = 1024  # bytes
+_FEW_PROTOTYPES, _FEW = 200, 10_000_000  # k, and |S| k
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
     """The race or local search, whichever suits the problem.
 
-    Local search is chosen for built-in metrics if |S||T| is more than 2^24, the race otherwise.
+    Local search is chosen for built-in metrics if |S||T| is more than 2^24, the race otherwise. The
+    race is also chosen for thorough effort if rows are long (1 KB) and k is at most 200.
 
     Parameters
     ----------
@@ -56,5 +61,13 @@ class Auto(Method):
         metric = problem.metric
         is_small = len(problem.source) * len(problem.target) <= AT_ONCE
         if is_small or metric.is_expensive or metric.name == "precomputed":
+            return LazyBandit(effort=self.effort)
+        # At this effort the cost matters more than the time.
+        is_long = row_bytes(problem.target) >= _LONG_ROW and len(problem.source) * problem.k <= _FEW
+        if (
+            is_long
+            and problem.k <= _FEW_PROTOTYPES
+            and as_level(self.effort) >= EFFORTS["thorough"]
+        ):
             return LazyBandit(effort=self.effort)
         return LocalSearch(effort=self.effort)

@@ -26,7 +26,7 @@ from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Schedule, reductions
 from protobandit.search.objectives.coverage import assigned_coverage
 
-_ORDER_ROWS = 50  # rows per prototype on which the order is computed, at most
+_ORDER_ROWS, _LEAST_ORDER_ROWS = 20, 4096  # on which the order is computed: per prototype; all
 _ORDER_ENTRIES = 1 << 26  # distances for the order, at most
 _SMALL_BYTES = 8_000_000
 
@@ -41,8 +41,9 @@ class LocalSearch(Method):
     made lowers the cost on the judged rows. Stages judge on more and more target rows; in the last
     one all source rows take part. Nothing of the size |S| x rows is kept.
 
-    Evaluations: per pass about 32 times the length of the lists (3 to 16) for each judged row, and
-    k for each row to find its nearest prototypes (14 sqrt(k) from k = 2,000 on, by an index).
+    Evaluations: per pass about the length of the lists (3 to 16) for each judged row and 20,000 for
+    each cell, and k for each row to find its nearest prototypes (14 sqrt(k) from k = 2,000 on, by
+    an index).
     Memory: the judged rows and their lists. The cost is exact if all target rows were judged.
 
     The order of the prototypes is that of their greedy gains on a sample of the target.
@@ -51,7 +52,8 @@ class LocalSearch(Method):
     ----------
     effort
         "fast" (1), "balanced" (2.5), "thorough" (6), or a number: the number of judged rows grows
-        in proportion, the length of the lists and the number of passes with its square root.
+        in proportion, the length of the lists and the numbers of candidates and passes with its
+        square root.
     """
 
     name: ClassVar[str] = "localsearch"
@@ -179,7 +181,7 @@ def _memory(size: Size, stages: tuple[Stage, ...], problem: Problem) -> int:
 def _n_order_rows(problem: Problem) -> int:
     """Return the number of target rows on which the order is computed."""
     most = max(1, _ORDER_ENTRIES // problem.k)
-    return min(len(problem.target), _ORDER_ROWS * problem.k, most)
+    return min(len(problem.target), max(_ORDER_ROWS * problem.k, _LEAST_ORDER_ROWS), most)
 
 
 def _by_mass(oracle: Oracle, found: Found) -> tuple[Ids, Doubles, int]:

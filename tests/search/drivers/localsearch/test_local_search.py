@@ -12,7 +12,7 @@ from protobandit.search.drivers.localsearch.pools import JudgedPool, SourcePool
 from protobandit.search.drivers.localsearch.schedule import Width
 
 K = 12
-NARROW = Width(n_near=3, n_candidates=6, n_drawn=2, n_probes=4, n_common=5)
+NARROW = Width(n_near=3, n_candidates=6, n_drawn=2, n_probes=4, n_common=5, n_screened=40)
 
 
 def clusters(n, seed=0, n_columns=3):
@@ -89,6 +89,7 @@ def test_a_source_row_is_in_the_cell_of_its_nearest_representative():
     source, target = clusters(300, 1), clusters(500, 2)
     search = search_on(source, target)
     for _ in range(3):
+        search.update_pool()
         pool = search.pool
         cells, rows = search.judged.representatives(K)
         exact = cdist(target[search.judged.ids[rows]], source)

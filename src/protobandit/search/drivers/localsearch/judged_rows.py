@@ -72,13 +72,24 @@ class JudgedRows:
         if len(prototypes) >= LEAST_PROTOTYPES and can_index(oracle.problem.metric):
             targets = oracle.targets(ids)
             slots, gaps = indexed_lists(oracle, targets, prototypes, n_near, random)
-            order = np.argsort(slots[:, 0], kind="stable")
+            order = RowsBySlot.of(slots[:, :1], len(prototypes)).rows.astype(np.int64)
             targets = targets.take(order)
         else:
             slots, gaps = nearest_lists(oracle, ids, prototypes, n_near)
-            order = np.argsort(slots[:, 0], kind="stable")
+            order = RowsBySlot.of(slots[:, :1], len(prototypes)).rows.astype(np.int64)
             targets = oracle.targets(ids[order])
         return cls(oracle, ids[order], weights[order], targets, slots[order], gaps[order])
+
+    @property
+    def near(self) -> tuple[Positions, Floats, Floats]:
+        """Return the first slots of the lists, and the distances to the first and second ones.
+
+        They are copies that lie together in memory: kernels read them in any order.
+        """
+        gaps = self.gaps
+        second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf, gaps.dtype)
+        slots = np.ascontiguousarray(self.slots[:, 0])
+        return slots, np.ascontiguousarray(gaps[:, 0]), np.ascontiguousarray(second)
 
     @property
     def summed(self) -> float:
@@ -113,14 +124,14 @@ class JudgedRows:
         """Insert prototypes that have moved into the lists; return which cells have changed.
 
         The prototypes near a cell are those in the lists of its rows. Of these, the ones that have
-        moved are compared with its rows; all are, if its own prototype has moved or if a list has
-        an empty place.
+        moved are compared with its rows; all are, if its own prototype has moved or if a list is
+        half empty.
         """
         own = self.find_common(len(moved), width)
         is_there = self.common >= 0
         has_moved = is_there & moved[self.common]
         is_short = np.zeros(len(moved), dtype=bool)
-        is_short[self.slots[np.isinf(self.gaps[:, -1]), 0]] = True
+        is_short[self.slots[np.isinf(self.gaps[:, self.gaps.shape[1] // 2]), 0]] = True
         wanted = is_there & (has_moved | (moved | is_short)[:, None])
         wanted[:, 0] = False
         wanted[own.n_own == 0] = False

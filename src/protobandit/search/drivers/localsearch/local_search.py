@@ -6,17 +6,19 @@ Every judged row has a list of its nearest prototypes (`JudgedRows`). One pass
 
 1. draws candidates for every cell: source rows near its prototype, and rows drawn in proportion to
    weight times distance, so that far rows are noticed;
-2. judges each candidate on the rows that have the cell's prototype in their list: by how much the
-   cost changes if the candidate replaces the prototype, or if it is added;
-3. moves prototypes: first those whose removal costs least to the best additions, then the best
+2. judges each candidate on some of the rows that have the cell's prototype in their list: by how
+   much the cost changes if the candidate replaces the prototype, or if it is added;
+3. measures the best candidates of the cells on all of these rows, if their moves seem to lower the
+   cost;
+4. moves prototypes: first those whose removal costs least to the best additions, then the best
    replacements. Before a move is made it is judged again on the lists as they then are, so every
    move lowers the cost; rows that do not know the candidate can only lower it further;
-4. compares the rows of the cells around with the prototypes that have moved.
+5. compares the rows of the cells around with the prototypes that have moved.
 
 Nothing of the size |S| x rows is kept: distances are computed in blocks that stay in cache, summed
-and dropped. A pass costs (candidates per cell) x (length of lists) evaluations per judged row,
-whatever k. Steps 1, 2 and 4 work on fixed blocks of cells in parallel; step 3 is serial. So the
-result has the same bits on any number of threads.
+and dropped. A pass costs about (candidates) x (rows that judge them) evaluations per cell, and
+about (length of lists) per judged row. Steps 1, 2, 3 and 5 work on fixed blocks of cells in
+parallel; step 4 is serial. So the result has the same bits on any number of threads.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.foundation.slices import cuts
 from protobandit.kernels import cells as kernels
 from protobandit.oracle.oracle import Oracle
-from protobandit.oracle.patches import Patches
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot, row_patches
 from protobandit.search.drivers.localsearch.pools import Pool
 from protobandit.search.drivers.localsearch.schedule import Width
 
+_CELLS = 64  # of one task that draws rows
 _LEAST = 1e-7  # of the cost: smaller changes are rounding
 
 
@@ -68,6 +71,7 @@ class LocalSearch:
         self._feasibility: Feasibility = self.oracle.problem.feasibility
         self._is_fixed = np.isin(prototypes, self._feasibility.fixed)
         self._is_active = np.ones(len(prototypes), dtype=bool)
+        self._pending: tuple[NDArray[np.bool_], NDArray[np.bool_], Positions] | None = None
 
     @property
     def is_partial(self) -> bool:
@@ -76,6 +80,7 @@ class LocalSearch:
 
     def state(self) -> dict[str, Any]:
         """Return the arrays from which the search can be made again, as they are now."""
+        self.update_pool()
         judged, pool = self.judged, self.pool
         arrays = {
             "ids": judged.ids,
@@ -96,6 +101,7 @@ class LocalSearch:
 
     def make_pass(self) -> tuple[float, int]:
         """Make one pass; return by which share the cost has fallen, and the number of moves."""
+        self.update_pool()
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
         by_slot = RowsBySlot.of(judged.slots, k)
@@ -105,8 +111,14 @@ class LocalSearch:
         if n_moves:
             sources = self.oracle.sources(self.prototypes)
             self._is_active = judged.refresh(sources, moved, self.width.n_common)
-            self.pool.update(self._is_active, relocated, common)
+            self._pending = self._is_active, relocated, common
         return (1 - judged.summed / before if before > 0 else 0.0), n_moves
+
+    def update_pool(self) -> None:
+        """Assign source rows to cells again if prototypes have moved; not after the last pass."""
+        if self._pending is not None:
+            self.pool.update(*self._pending)
+            self._pending = None
 
     def _candidates(self) -> Positions:
         k, width = len(self.prototypes), self.width
@@ -161,66 +173,90 @@ class LocalSearch:
         return scores
 
     def _proposals(self, by_slot: RowsBySlot) -> Proposals:
-        """Return for each cell the best candidate to replace its prototype and the best to add."""
-        judged, k = self.judged, len(self.prototypes)
+        """Return for each cell the best candidate to replace its prototype and the best to add.
+
+        They are judged on some of the rows that have the prototype in their list.
+        """
+        judged, k, width = self.judged, len(self.prototypes), self.width
         drawn = self._candidates()
         n_drawn = (drawn >= 0).sum(axis=1)
         cells = np.flatnonzero(n_drawn)
-        operand, positions = self.pool.operand(drawn[drawn >= 0])
-        patches, which = row_patches(by_slot.rows, by_slot.ranges(cells), positions, n_drawn[cells])
-        shape = len(patches), self.width.n_candidates
-        changes, gains = np.zeros(shape), np.zeros(shape)
-        best = np.empty((len(patches), 2), dtype=np.int32)
-        is_open = self._may_replace(drawn, cells)
         proposals = Proposals(
             additions=np.full(k, -1),
             gains=np.zeros(k),
             replacements=np.full(k, -1),
             changes=np.zeros(k),
-            values=np.empty((2, len(by_slot.rows)), dtype=self.oracle.dtype),
         )
+        if len(cells) == 0:
+            return proposals
+        rows, weights, ranges = self._screened(by_slot, cells)
+        operand, positions = self.pool.operand(drawn[drawn >= 0])
+        patches, which = row_patches(rows, ranges, positions, n_drawn[cells])
+        shape = len(patches), width.n_candidates
+        changes, gains = np.zeros(shape), np.zeros(shape)
+        near = judged.near
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
-            place = at[:-1], patches.first[run], patches.last[run]
-            n_candidates = patches.end[run] - patches.begin[run]
             kernels.judge(
                 values,
-                *place,
+                at[:-1],
+                patches.first[run],
+                patches.last[run],
                 cells[which[run]],
-                by_slot.rows,
-                judged.slots,
-                judged.gaps,
-                judged.weights,
-                n_candidates,
+                rows,
+                weights,
+                *near,
+                patches.end[run] - patches.begin[run],
                 changes[run],
                 gains[run],
             )
-            if is_open is not None:
-                changes[run][~is_open[which[run]]] = np.inf
-            kept = proposals.values
-            kernels.keep_best(
-                values, *place, changes[run], gains[run], n_candidates, best[run], *kept
-            )
 
         self.oracle.visit_patches(patches, judged.targets, operand, visit)
-        if len(cells) == 0:
-            return proposals
-        firsts = np.searchsorted(which, np.arange(len(cells)))
-        every = np.arange(len(cells))
+        firsts, every = np.searchsorted(which, np.arange(len(cells))), np.arange(len(cells))
         changes = np.add.reduceat(changes, firsts, axis=0)
         gains = np.add.reduceat(gains, firsts, axis=0)
-        n_pieces = np.bincount(which, minlength=len(cells))
+        is_open = self._may_replace(drawn, cells)
+        if is_open is not None:
+            changes[~is_open] = np.inf
         is_padding = np.arange(shape[1]) >= n_drawn[cells][:, None]
         changes[is_padding], gains[is_padding] = np.inf, -np.inf
         add, replace = gains.argmax(axis=1), changes.argmin(axis=1)
         proposals.additions[cells] = drawn[cells, add]
         proposals.replacements[cells] = drawn[cells, replace]
-        proposals.gains[cells], proposals.changes[cells] = (
-            gains[every, add],
-            changes[every, replace],
-        )
-        self._measure_again(by_slot, proposals, cells[n_pieces > 1])
+        proposals.gains[cells] = gains[every, add]
+        proposals.changes[cells] = changes[every, replace]
         return proposals
+
+    def _screened(
+        self, by_slot: RowsBySlot, cells: Ids
+    ) -> tuple[Positions, Floats, tuple[Ids, Ids]]:
+        """Return the rows on which candidates of cells are judged, their weights and ranges."""
+        judged, most = self.judged, self.width.n_screened
+        _, D, _ = judged.near
+        n_kept = np.minimum(np.diff(by_slot.starts)[cells], most)
+        ends = np.cumsum(n_kept)
+        first, last = ends - n_kept, ends.copy()
+        rows = np.empty(int(ends[-1]), dtype=np.int32)
+        weights = np.empty(len(rows), dtype=self.oracle.dtype)
+        shares = self._random.random(len(cells))
+
+        def fill(cut: slice) -> None:
+            kernels.screen(
+                cells[cut],
+                by_slot.starts,
+                by_slot.rows,
+                D,
+                judged.weights,
+                most,
+                shares[cut],
+                first[cut],
+                last[cut],
+                rows,
+                weights,
+            )
+
+        self.oracle.share(fill, cuts(len(cells), _CELLS), len(by_slot.rows))
+        return rows, weights, (first, last)
 
     def _may_replace(self, drawn: Positions, cells: Ids) -> NDArray[np.bool_] | None:
         """Return which candidates may replace the prototype of their cell; None if all may."""
@@ -231,24 +267,48 @@ class LocalSearch:
         groups = feasibility.groups[self.pool.ids[drawn[cells]]]
         return allowed[groups, cells[:, None]]
 
-    def _measure_again(self, by_slot: RowsBySlot, proposals: Proposals, cells: Ids) -> None:
-        """Compute the distances of the best candidates of cells that were judged in pieces."""
-        for chosen, out in (
-            (proposals.additions, proposals.values[0]),
-            (proposals.replacements, proposals.values[1]),
-        ):
-            operand, positions = self.pool.operand(chosen[cells].astype(np.int32))
-            ones = np.ones(len(cells), dtype=np.int64)
-            patches, _ = row_patches(by_slot.rows, by_slot.ranges(cells), positions, ones)
+    def _measured(self, by_slot: RowsBySlot, cells: Ids, candidates: Ids) -> Measured:
+        """Measure candidates on all rows that know their cell; a cell has one or two of them."""
+        judged = self.judged
+        order = np.argsort(cells, kind="stable")  # the rows of a cell are read once
+        some, n_here = np.unique(cells, return_counts=True)
+        n_rows = np.diff(by_slot.starts)[some]
+        starts = np.cumsum(n_rows * n_here) - n_rows * n_here
+        values = np.empty(int((n_rows * n_here).sum()), dtype=self.oracle.dtype)
+        operand, positions = self.pool.operand(candidates[order].astype(np.int32))
+        patches, which = row_patches(by_slot.rows, by_slot.ranges(some), positions, n_here)
+        to = starts[which] + patches.first - by_slot.starts[some][which]
+        changes, gains = np.zeros((len(patches), 2)), np.zeros((len(patches), 2))
+        near = judged.near
 
-            def visit(
-                values: Floats, at: Ids, run: slice, patches: Patches = patches, out: Floats = out
-            ) -> None:
-                for p in range(run.start, run.stop):
-                    here = slice(at[p - run.start], at[p - run.start + 1])
-                    out[patches.first[p] : patches.last[p]] = values[here]
+        def visit(found: Floats, at: Ids, run: slice) -> None:
+            kernels.measure(
+                found,
+                at[:-1],
+                patches.first[run],
+                patches.last[run],
+                some[which[run]],
+                by_slot.rows,
+                judged.weights,
+                *near,
+                patches.end[run] - patches.begin[run],
+                to[run],
+                n_rows[which[run]],
+                values,
+                changes[run],
+                gains[run],
+            )
 
-            self.oracle.visit_patches(patches, self.judged.targets, operand, visit)
+        self.oracle.visit_patches(patches, judged.targets, operand, visit)
+        number = np.arange(len(cells)) - np.repeat(np.cumsum(n_here) - n_here, n_here)
+        of = np.repeat(np.arange(len(some)), n_here)
+        measured = Measured(values, *(np.empty(len(cells), dtype) for dtype in "qdd"))
+        measured.places[order] = starts[of] + number * n_rows[of]
+        for sums, out in ((changes, measured.changes), (gains, measured.gains)):
+            by_cell = np.zeros((len(some), 2))
+            np.add.at(by_cell, which, sums)
+            out[order] = by_cell[of, number]
+        return measured
 
     def _make_moves(
         self, by_slot: RowsBySlot, proposals: Proposals
@@ -262,26 +322,37 @@ class LocalSearch:
         losses = judged.losses(k)
         order = np.argsort(losses, kind="stable")
         order = order[~self._is_fixed[order]]
-        gains, changes = proposals.gains, proposals.changes
-        added = np.argsort(-gains, kind="stable")[: len(order)]
-        added = added[gains[added] > losses[order[: len(added)]] + least]
-        replaced = np.argsort(changes, kind="stable")
-        replaced = replaced[(changes[replaced] < -least) & ~self._is_fixed[replaced]]
-        cells = np.concatenate([added, replaced])
         moved = np.full(k, -1, dtype=np.int64)
+
+        def worth_adding(gains: Doubles) -> Ids:
+            best = np.argsort(-gains, kind="stable")[: len(order)]
+            return best[gains[best] > losses[order[: len(best)]] + least]
+
+        def worth_replacing(changes: Doubles) -> Ids:
+            best = np.argsort(changes, kind="stable")
+            return best[changes[best] < -least]
+
+        # First by the estimates, then by what was measured.
+        added = worth_adding(proposals.gains)
+        replaced = worth_replacing(np.where(self._is_fixed, np.inf, proposals.changes))
+        cells = np.concatenate([added, replaced])
         candidates = np.concatenate([proposals.additions[added], proposals.replacements[replaced]])
-        sources = self.pool.ids[candidates]
-        n_rows = len(by_slot.rows)
+        measured = self._measured(by_slot, cells, candidates)
+        n = len(added)
+        added, replaced = worth_adding(measured.gains[:n]), worth_replacing(measured.changes[n:])
+        made = np.concatenate([added, n + replaced])
+        cells, sources = cells[made], self.pool.ids[candidates[made]]
+        leaving = np.where(made < n, -1, cells)
         is_taken = np.zeros(len(self.oracle.problem.source), dtype=bool)
         is_taken[self.prototypes] = True
         kernels.make_moves(
             cells,
-            np.concatenate([np.full(len(added), -1), replaced]),
-            gains[cells],
+            leaving,
+            measured.gains[made],
             sources,
             feasibility.groups[sources],
-            proposals.values.ravel(),
-            by_slot.starts[cells] + np.repeat([0, n_rows], [len(added), len(replaced)]),
+            measured.values,
+            measured.places[made],
             order,
             losses,
             by_slot.starts,
@@ -307,12 +378,24 @@ class LocalSearch:
 class Proposals:
     """For each cell the best candidate to add and the best to replace its prototype.
 
-    Candidates are positions in the pool. ``values`` are the distances of the rows of a cell to
-    both, at the positions of these rows in `RowsBySlot`.
+    Candidates are positions in the pool. ``gains`` and ``changes`` of the cost are estimates.
     """
 
     additions: Ids
     gains: Doubles
     replacements: Ids
     changes: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Candidates measured on all rows that know their cell.
+
+    ``values`` are distances; those of candidate i begin at ``places[i]``. ``changes`` and ``gains``
+    are those of the cost if it replaces the prototype of its cell, or if it is added.
+    """
+
     values: Floats
+    places: Ids
+    changes: Doubles
+    gains: Doubles

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.slices import as_slice
 from protobandit.metrics.operands import Operand
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.lists import (
@@ -107,7 +108,7 @@ class SourcePool:
     def __init__(self, judged: JudgedRows, ids: Ids, k: int, *, is_held: bool) -> None:
         self._judged, self._k = judged, k
         self._ids = ids
-        self._held = judged.oracle.sources(ids) if is_held else None
+        self._held = judged.oracle.sources(as_slice(ids)) if is_held else None
         self._slots = np.zeros((len(ids), 1), dtype=np.int32)
         self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
         self._is_stale = True

@@ -1,13 +1,18 @@
 """The stages of local search: how many rows, how many passes, and what these cost.
 
-Constants were chosen on Gaussian clusters of Zipf sizes (10^5 and 10^6 rows, 64 columns) with other
-seeds than those of the published comparison. Measured there, cost and seconds on two cores:
+Constants were chosen on Gaussian clusters of Zipf sizes (10^5 and 10^6 rows, 64 columns) and on
+MNIST, with other seeds than those of the published comparison. Costs measured there:
 
-- judging on lists of 2, 3, 4 and 6 prototypes: 6.084, 6.076, 6.071, 6.068 (k = 1,000);
+- lists of 6, 8, 10 and 12 prototypes: 5.993, 5.989, 5.986, 5.985 (10^6 rows, k = 1,000), in 9, 10,
+  11 and 12 s; on MNIST (k = 1,000) lists of 8 and 11: 5.046 in 5.4 s and 5.043 in 6.8 s, so long
+  rows have shorter lists;
+- moves judged on the first half of the lists only: 5.990 instead of 5.983;
+- candidates judged first on 512, 1,024, 2,048, 4,096 or all (12,000) rows of a cell: 5.993, 5.989,
+  5.991, 5.991, 5.993, which is noise; one candidate is then measured on all rows;
+- few cells need more rows: from 512 to 2,900 at k = 100: 6.924 -> 6.922 (10^5 rows), 6.045 -> 6.040
+  (MNIST); from 512 to 8,192 at k = 20: 8.698 -> 8.671;
 - candidates that are central in their cell instead of near its prototype: 6.012 -> 5.994 (10^6
-  rows, k = 1,000) and 6.882 -> 6.826 (k = 100); 8, 16 or 32 probes make no difference;
-- k = 10,000 of 10^5 rows, lists of 6, 8 and 12: 5.039, 5.030, 5.018: with few rows per cell longer
-  lists cost little, since there are few candidates.
+  rows, k = 1,000) and 6.882 -> 6.826 (k = 100); 8, 16 or 32 probes make no difference.
 """
 
 from __future__ import annotations
@@ -28,15 +33,19 @@ _GROWTH = 8  # at most, from one stage to the next
 _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the effort
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
 _BALANCED = 2.5
-_CANDIDATES, _DRAWN, _PROBES, _COMMON = 32, 8, 16, 24
-_FEW_CELLS = 64
+_CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 36, 24, 16, 24  # per cell
+_SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 512, 384, 8192  # rows that judge candidates of a cell
+_FEW_CELLS, _MANY_CELLS = 64, 1000
+_SCREENED_POWER = 0.6
+_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 7.0, 5.0, 1024  # of lists at effort 1; bytes
 _SHORTEST_LIST, _LONGEST_LIST = 3, 16
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
-_MOST_EXPECTED_PASSES = 9  # before the gain is small, however many are allowed
-_PASSES = 0.75  # share of the passes that are made before the gain is small
+_MOST_EXPECTED_PASSES = 12  # before the gain is small, however many are allowed
+_PASSES = 0.9  # share of the passes that are made before the gain is small
 _ACTIVE = 0.7  # share of cells that a pass judges, on average over a stage
+_MEASURED, _REFRESHED = 0.5, 0.5  # candidates measured, prototypes compared, of the most possible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +54,15 @@ class Width:
 
     ``n_near`` is the length of the lists, ``n_candidates`` the number of candidates per cell, of
     which ``n_drawn`` are drawn in proportion to their distance, ``n_probes`` the number of judged
-    rows by which central rows are found, and ``n_common`` the number of prototypes near a cell.
+    rows by which central rows are found, ``n_screened`` the number of those on which candidates are
+    judged first, and ``n_common`` the number of prototypes near a cell.
     """
 
     n_near: int
-    n_candidates: int = _CANDIDATES
-    n_drawn: int = _DRAWN
-    n_probes: int = _PROBES
+    n_candidates: int
+    n_drawn: int
+    n_probes: int
+    n_screened: int
     n_common: int = _COMMON
 
 
@@ -74,6 +85,12 @@ class Stage:
     n_rounds: int
     n_passes: int
     least_gain: float
+
+    def expected_passes(self, k: int) -> float:
+        """Return about how many passes over all cells a round has."""
+        # Few prototypes start at good places.
+        most = min(_MOST_EXPECTED_PASSES, 2.5 * k**0.25)
+        return _ACTIVE * min(_PASSES * self.n_passes, most)
 
 
 def start_size(n_source: int, n_target: int, k: int, evaluations: int | None) -> tuple[int, int]:
@@ -121,36 +138,45 @@ class Size:
         stages = [self._stage(n_rows, effort, is_last=n_rows == most) for n_rows in sizes]
         n_drawn = stages[-1].n_sources
         if n_drawn < self.n_source:
-            stages.append(self._reading_stage(stages[-1]))
+            stages.append(self._reading_stage(stages[-1], effort))
         return tuple(stages)
 
     def _stage(self, n_rows: int, effort: float, *, is_last: bool) -> Stage:
         n_sources = n_rows if self.is_same else min(self.n_source, n_rows)
         per_cell = max(1.0, n_sources / self.k)
-        length = 4.0 * math.sqrt(effort) * max(1.0, _CANDIDATES / per_cell) ** 0.7
+        length = _LENGTH if self.row_bytes < _LONG_ROW else _LENGTH_OF_LONG_ROWS
+        length *= math.sqrt(effort) * max(1.0, _CANDIDATES / per_cell) ** 0.7
         n_near = min(self.k, max(_SHORTEST_LIST, min(_LONGEST_LIST, round(length))))
         return Stage(
             n_rows=n_rows,
             n_sources=n_sources,
             are_judged=self.is_same,
             is_held=True,
-            width=self._width(n_near),
+            width=self._width(n_near, effort),
             n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
             n_passes=self._n_passes(n_rows, effort) if is_last else 8,
-            least_gain=1e-3 / effort if is_last else 2e-3,
+            least_gain=7.5e-4 / effort if is_last else 2e-3,
         )
 
-    def _width(self, n_near: int) -> Width:
+    def _width(self, n_near: int, effort: float) -> Width:
         # Few cells are large, so that many of their rows are almost central.
-        n_candidates = max(_CANDIDATES, min(4 * _CANDIDATES, _FEW_CELLS * _CANDIDATES // self.k))
-        n_probes = max(_PROBES, min(4 * _PROBES, _FEW_CELLS * _PROBES // self.k))
-        return Width(n_near=n_near, n_candidates=n_candidates, n_probes=n_probes)
+        few = min(4.0, max(1.0, _FEW_CELLS / self.k))
+        share = effort / _BALANCED
+        n_screened = _SCREENED * share * max(1.0, _MANY_CELLS / self.k) ** _SCREENED_POWER
+        n_candidates = round(_CANDIDATES * few * min(4.0, math.sqrt(share)))
+        return Width(
+            n_near=n_near,
+            n_candidates=max(_FEWEST_CANDIDATES, n_candidates),
+            n_drawn=max(_FEWEST_CANDIDATES, n_candidates) // 3,
+            n_probes=round(_PROBES * few),
+            n_screened=min(_MOST_SCREENED, max(_LEAST_SCREENED, round(n_screened))),
+        )
 
     def _n_passes(self, n_rows: int, effort: float) -> int:
         # Few rows allow more passes, and there a cell matters more.
         return round((20 if n_rows <= _LEAST_ROWS else 6) * math.sqrt(effort))
 
-    def _reading_stage(self, last: Stage) -> Stage:
+    def _reading_stage(self, last: Stage, effort: float) -> Stage:
         """Return the stage in which all source rows take part, where they did not before."""
         return replace(
             last,
@@ -158,7 +184,7 @@ class Size:
             are_judged=False,
             is_held=self.n_source * self.row_bytes <= _HELD_BYTES,
             n_rounds=1,
-            n_passes=2,
+            n_passes=1 if effort <= 1 else 2,
         )
 
     def assignment_evaluations(self, stage: Stage) -> int:
@@ -174,18 +200,24 @@ class Size:
     def pass_evaluations(self, stage: Stage) -> int:
         """Return about how many evaluations a pass over all cells has."""
         width, per_cell = stage.width, stage.n_sources / self.k
-        n_candidates = min(width.n_candidates, per_cell)
         n_probed = stage.n_sources * width.n_probes if per_cell > width.n_candidates else 0
-        judged = stage.n_rows * (width.n_near * n_candidates + width.n_common / 2)
-        return round(judged + n_probed + self._update_evaluations(stage) / 2)
+        judged = self._n_screened(stage) * min(width.n_candidates, per_cell)
+        measured = stage.n_rows * width.n_near * _MEASURED
+        compared = stage.n_rows * width.n_common * _REFRESHED
+        return round(judged + n_probed + measured + compared + self._update_evaluations(stage) / 2)
 
     def most_pass_evaluations(self, stage: Stage) -> int:
         """Return a number of evaluations that a pass does not exceed."""
         width = stage.width
-        # Cells that were judged in pieces compute the distances of their two best candidates again.
-        judged = stage.n_rows * (width.n_near * (width.n_candidates + 2) + width.n_common)
+        judged = self._n_screened(stage) * width.n_candidates
+        measured = stage.n_rows * (2 * width.n_near + width.n_common)
         probed = stage.n_sources * width.n_probes
-        return judged + probed + self._update_evaluations(stage)
+        return judged + measured + probed + self._update_evaluations(stage)
+
+    def _n_screened(self, stage: Stage) -> int:
+        """Return on how many rows candidates are judged, at most, counted once for each cell."""
+        width = stage.width
+        return min(stage.n_rows * width.n_near, self.k * width.n_screened)
 
     def _update_evaluations(self, stage: Stage) -> int:
         if stage.are_judged:
@@ -198,15 +230,10 @@ class Size:
             stage.n_rounds
             * (
                 self.assignment_evaluations(stage)
-                + round(self._expected_passes(stage) * self.pass_evaluations(stage))
+                + round(stage.expected_passes(self.k) * self.pass_evaluations(stage))
             )
             for stage in stages
         )
-
-    @staticmethod
-    def _expected_passes(stage: Stage) -> float:
-        """Return about how many passes over all cells a round has."""
-        return _ACTIVE * min(_PASSES * stage.n_passes, _MOST_EXPECTED_PASSES)
 
     def most_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return a number of evaluations that all stages do not exceed."""
@@ -240,9 +267,18 @@ class Size:
     def _stage_memory(self, stage: Stage) -> int:
         lists = stage.n_rows * stage.width.n_near * (4 + self.itemsize)
         grouped = stage.n_rows * stage.width.n_near * (4 + 2 * self.itemsize)
-        rows = stage.n_rows * (self.row_bytes + 24)
+        grouped += self._n_screened(stage) * (4 + self.itemsize)
+        rows = stage.n_rows * (self.row_bytes + 36)
         sources = 0.0 if stage.are_judged else stage.n_sources * (12 + self.itemsize)
         if not stage.are_judged and stage.is_held:
             sources += stage.n_sources * self.row_bytes
         cells = self.k * (8 * stage.width.n_candidates * 4 + 3 * self.row_bytes)
         return round(2 * lists + grouped + 1.5 * rows + sources + cells + 2 * self.n_source)
+
+
+def n_list_entries(stages: Sequence[Stage], k: int) -> float:
+    """Return about how many entries of lists all passes read."""
+    return sum(
+        stage.n_rounds * stage.expected_passes(k) * stage.n_rows * stage.width.n_near
+        for stage in stages
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -18,13 +19,18 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.search.control import SavedState, SearchControl
+from protobandit.search.drivers.full_swaps import eager_passes
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
 from protobandit.search.drivers.localsearch.pools import JudgedPool, Pool, SourcePool
 from protobandit.search.drivers.localsearch.schedule import Size, Stage, start_size
 from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.drivers.table_greedy import greedy_on_table
+from protobandit.search.objectives.medoids import Medoids
 
+_START_PASSES = 8  # of swaps on the sample
+# A bad local optimum costs most if there are few prototypes: these get random starts too.
+_MOST_STARTS, _STARTED = 8, 40  # starts; prototypes of all of them
 _STATE = "local search"
 _PREFIX = "search "  # of the arrays of a search after some passes
 
@@ -93,7 +99,8 @@ class StagedSearch:
         else:
             if found.n_passes and not control.allows(self.size.assignment_evaluations(stage)):
                 return False
-            self._save(number)
+            if number == 0:
+                self._save(number)
             control.report(doing)
             search = self._search(stage)
         # The cost on a small sample may be lower than that on the next, larger one.
@@ -106,10 +113,10 @@ class StagedSearch:
                 n_picked=self.size.k if found.n_passes else 0,
                 cost=search.judged.cost if is_last else None,
             )
-            is_done = self._make_pass(search, stage)
-            self._save(number, search, stage.n_passes if is_done else n + 1)
-            if is_done:
+            if self._make_pass(search, stage) or n + 1 == stage.n_passes:
                 break
+            self._save(number, search, n + 1)
+        self._save(number + 1)
         return True
 
     def _make_pass(self, search: LocalSearch, stage: Stage) -> bool:
@@ -129,10 +136,10 @@ class StagedSearch:
     # -- starts ---------------------------------------------------------------------------------
 
     def _start(self) -> Found:
-        """Return the prototypes to start with: greedy selection on a sample, or random rows.
+        """Return the prototypes to start with: those of a sample, or random rows.
 
         Relocations soon repair random rows if there are many prototypes. Few prototypes can be in
-        the wrong places for good, and a greedy start is cheap.
+        the wrong places for good, and to solve a sample by greedy selection and swaps is cheap.
         """
         size, problem, random = self.size, self.oracle.problem, self.random
         drawn = random_rows(problem.feasibility, size.k, random)
@@ -147,8 +154,12 @@ class StagedSearch:
         own = weights_or_ones(self.weights, size.n_target)[rows]
         own = own if own.any() else np.ones(len(rows))
         feasibility = problem.feasibility.among(arms)
-        chosen, _ = greedy_on_table(table, own, size.k, random, feasibility)
-        return Found(arms[chosen], np.zeros(size.k))
+        starts = [greedy_on_table(table, own, size.k, random, feasibility)[0]]
+        n_more = min(_MOST_STARTS, _STARTED // size.k)
+        starts += [random_rows(feasibility, size.k, random) for _ in range(n_more)]
+        solved = [_swapped(Medoids(table, start, own, problem.feasibility)) for start in starts]
+        best = min(solved, key=lambda medoids: medoids.cost)
+        return Found(arms[best.members], np.zeros(size.k))
 
     def _search(self, stage: Stage) -> LocalSearch:
         """Assign the rows of a stage, and return a search on them."""
@@ -249,3 +260,10 @@ class StagedSearch:
         search = LocalSearch(judged, pool, saved.arrays["prototypes"], stage.width, self.random)
         search.restore(own["active"])
         return search
+
+
+def _swapped(medoids: Medoids) -> Medoids:
+    """Return the prototypes of a sample after swaps."""
+    for _ in islice(eager_passes(medoids), _START_PASSES):
+        pass
+    return medoids
