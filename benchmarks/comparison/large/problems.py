@@ -27,12 +27,12 @@ _GROUPS, _CENTRES = 50, 5_000
 def clusters(n: int, d: int) -> np.ndarray:
     """Return rows around 5,000 centres, which lie in 50 groups; cluster sizes follow Zipf's law.
 
-    The standard deviations are 1 between groups, 0.38 within a group and 0.48 within a cluster.
+    The standard deviations are 1 between groups, 0.6 within a group and 0.5 within a cluster.
     """
-    centres = _centres(np.random.default_rng([SEED, 0]), d, 0.38)
+    centres = _centres(np.random.default_rng([SEED, 0]), d, 0.6)
     random = np.random.default_rng([SEED, 1, n])
     rows = random.standard_normal((n, d), dtype=np.float32)
-    rows *= 0.48
+    rows *= 0.5
     rows += centres[_zipf(random, n)]
     return rows
 

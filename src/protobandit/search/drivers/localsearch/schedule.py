@@ -11,6 +11,7 @@ MNIST, with other seeds than those of the published comparison. Costs measured t
   5.991, 5.991, 5.993, which is noise; one candidate is then measured on all rows;
 - few cells need more rows: from 512 to 2,900 at k = 100: 6.924 -> 6.922 (10^5 rows), 6.045 -> 6.040
   (MNIST); from 512 to 8,192 at k = 20: 8.698 -> 8.671;
+- k = 10,000 of 10^5 rows: up to 10 passes 5.030, up to 16 passes 5.020; lists of 24 5.021;
 - candidates that are central in their cell instead of near its prototype: 6.012 -> 5.994 (10^6
   rows, k = 1,000) and 6.882 -> 6.826 (k = 100); 8, 16 or 32 probes make no difference.
 """
@@ -38,7 +39,7 @@ _SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 512, 384, 8192  # rows that judge c
 _FEW_CELLS, _MANY_CELLS = 64, 1000
 _SCREENED_POWER = 0.6
 _LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 7.0, 5.0, 1024  # of lists at effort 1; bytes
-_SHORTEST_LIST, _LONGEST_LIST = 3, 16
+_SHORTEST_LIST, _LONGEST_LIST = 3, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
@@ -89,7 +90,7 @@ class Stage:
     def expected_passes(self, k: int) -> float:
         """Return about how many passes over all cells a round has."""
         # Few prototypes start at good places.
-        most = min(_MOST_EXPECTED_PASSES, 2.5 * k**0.25)
+        most = min(_MOST_EXPECTED_PASSES, 2.5 * math.sqrt(math.sqrt(k)))
         return _ACTIVE * min(_PASSES * self.n_passes, most)
 
 
@@ -155,7 +156,7 @@ class Size:
             width=self._width(n_near, effort),
             n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
             n_passes=self._n_passes(n_rows, effort) if is_last else 8,
-            least_gain=7.5e-4 / effort if is_last else 2e-3,
+            least_gain=self._least_gain(n_rows, effort) if is_last else 2e-3,
         )
 
     def _width(self, n_near: int, effort: float) -> Width:
@@ -174,7 +175,15 @@ class Size:
 
     def _n_passes(self, n_rows: int, effort: float) -> int:
         # Few rows allow more passes, and there a cell matters more.
-        return round((20 if n_rows <= _LEAST_ROWS else 6) * math.sqrt(effort))
+        most = 20 if n_rows <= _LEAST_ROWS else 10 if self._has_small_cells(n_rows) else 6
+        return round(most * math.sqrt(effort))
+
+    def _least_gain(self, n_rows: int, effort: float) -> float:
+        return (2.5e-4 if self._has_small_cells(n_rows) else 7.5e-4) / effort
+
+    def _has_small_cells(self, n_rows: int) -> bool:
+        """Return whether passes take little time, compared with the assignment of all rows."""
+        return n_rows < _CANDIDATES * self.k
 
     def _reading_stage(self, last: Stage, effort: float) -> Stage:
         """Return the stage in which all source rows take part, where they did not before."""
