@@ -19,6 +19,7 @@ from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem
 from protobandit.problem.reference import Reference
 from protobandit.result import selection_file, serialization
 from protobandit.result.drift import Drift, measured_drift
@@ -32,7 +33,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
-from protobandit.run.reference import Solved, reference_of
+from protobandit.run.reference import Solved, is_cheap, reference_of
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.update import update, with_new_rows
 from protobandit.search.drivers.pick import SwapPasses
@@ -462,14 +463,19 @@ class Selection(Plots):
         oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
         return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
 
-    def with_reference(self, *, n_jobs: int | None = None) -> Selection:
+    def with_reference(
+        self, *, only_if_cheap: bool = False, n_jobs: int | None = None
+    ) -> Selection:
         """Return this selection with its ``reference``, which `drift` compares new rows with.
 
         Call it before `to_json` if the text will be used for `drift`; `save` does it. It repeats
         the search on a part of the rows, or reads a sample of the target if that is large compared
-        with k.
+        with k. With ``only_if_cheap``, the selection is returned as it is if that would take more
+        than a few seconds and a quarter of the search, or if the metric is expensive.
         """
         if self.reference is not None:
+            return self
+        if only_if_cheap and not self._has_cheap_reference():
             return self
         return replace(self, reference=self._known_reference(n_jobs))
 
@@ -482,25 +488,36 @@ class Selection(Plots):
                 "It was saved without a reference for new rows. Save it with "
                 "selection.save(path, reference=True), or call with_reference() before to_json()."
             )
-            end = self.end
-            is_cut = any(each.kind in _CUTS for each in self.warnings)
-            is_repeatable = (
-                end is not None
-                and not (end.is_partial or is_cut)
-                and problem.goal is None
-                and self.prototype_labels is None
-            )
-            solved = Solved(
-                problem=problem,
-                indices=self.indices,
-                cost=self.cost,
-                method=self.method,
-                parameters=self.parameters,
-                is_repeatable=is_repeatable,
-            )
-            found = reference_of(solved, n_jobs=n_jobs)
+            found = reference_of(self._solution(problem), n_jobs=n_jobs)
             self.__dict__[_REFERENCE] = found  # a cache: the same selection has one reference
         return found
+
+    def _has_cheap_reference(self) -> bool:
+        """Return whether the reference is known, or takes little time."""
+        if _REFERENCE in self.__dict__:
+            return True
+        evaluations = self.evaluations - self.evaluations_by_phase.get("certify", 0)
+        return self.problem is not None and is_cheap(
+            self._solution(self.problem), evaluations=evaluations, lookups=self.lookups
+        )
+
+    def _solution(self, problem: Problem) -> Solved:
+        end = self.end
+        is_cut = any(each.kind in _CUTS for each in self.warnings)
+        is_repeatable = (
+            end is not None
+            and not (end.is_partial or is_cut)
+            and problem.goal is None
+            and self.prototype_labels is None
+        )
+        return Solved(
+            problem=problem,
+            indices=self.indices,
+            cost=self.cost,
+            method=self.method,
+            parameters=self.parameters,
+            is_repeatable=is_repeatable,
+        )
 
     def attached(
         self,
@@ -665,8 +682,8 @@ class Selection(Plots):
             replaced.
         reference
             Whether to compute the reference for `drift` first, if it is missing (see
-            `with_reference`). None does so if the rows are there, unless the metric is expensive
-            (your own function, or one of texts).
+            `with_reference`). None does so if the rows are there, unless that takes long or the
+            metric is expensive (your own function, or one of texts).
         n_jobs
             The number of threads for the reference.
 
@@ -684,10 +701,9 @@ class Selection(Plots):
         ...     file.name, pb.Selection.load(file).k
         ('selection.json', 2)
         """
-        if reference is None:
-            is_cheap = not isinstance(self.metric, str) and not self.metric.is_expensive
-            reference = is_cheap and self.problem is not None
-        saved = self.with_reference(n_jobs=n_jobs) if reference else self
+        saved = self
+        if reference is None or reference:
+            saved = self.with_reference(only_if_cheap=reference is None, n_jobs=n_jobs)
         return selection_file.write_text(path, saved.to_json() + "\n")
 
     @staticmethod

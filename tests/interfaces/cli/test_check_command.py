@@ -141,3 +141,15 @@ def test_new_rows_without_the_column_of_the_condition(filtered, capsys):
     assert "made with --where \"kind == 'a'\"" in shown
     assert "--where '' for all rows" in shown
     assert call("check", "out", "bare.csv", "--where", "", "-q") == 0
+
+
+def test_select_leaves_an_expensive_reference_to_check(folder, points, capsys, monkeypatch):
+    assert call("select", "points.npy", "-k", 4, "--out", "cheap") == 0
+    assert "`protobandit check`" not in capsys.readouterr().out
+    monkeypatch.setattr("protobandit.run.reference._FEW_NUMBERS", 0)
+    assert call("select", "points.npy", "-k", 4, "--out", "out") == 0
+    shown = capsys.readouterr().out
+    assert "drift        the first `protobandit check` repeats a part of the search\n" in shown
+    assert json.loads((folder / "out/selection.json").read_text())["reference"] is None
+    assert call("check", "out", "points.npy", "-q") == 0
+    assert json.loads((folder / "out/selection.json").read_text())["reference"] is not None

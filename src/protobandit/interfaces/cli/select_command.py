@@ -185,6 +185,8 @@ def _summary(written: WrittenResult) -> str:
         )
     if written.skipped:
         lines.append(f"  interrupted  without {' and '.join(written.skipped)}")
+    if written.result.selection.reference is None:
+        lines.append("  drift        the first `protobandit check` repeats a part of the search")
     if "report.html" not in written.files:
         lines.append(f"  view         protobandit report {visible(shlex.quote(str(folder)))}")
     return "\n".join(lines) + "\n"

@@ -165,7 +165,7 @@ class UpdateJob:
         )
         notify("Computing the reference for new rows …")
         selection = replace(
-            updated.with_reference(n_jobs=self.n_jobs),
+            updated.with_reference(only_if_cheap=True, n_jobs=self.n_jobs),
             problem=problem,
             fingerprints=fingerprints(problem),
         )

@@ -167,10 +167,10 @@ class SelectJob:
                 selection = selection.certified(
                     random_state=arguments.seed, n_jobs=arguments.n_jobs
                 )
-        if self._has_reference(selection):
+        if self._may_repeat():
             notify("Computing the reference for new rows …")
             with self._skipped_on_ctrl_c():
-                selection = selection.with_reference(n_jobs=arguments.n_jobs)
+                selection = selection.with_reference(only_if_cheap=True, n_jobs=arguments.n_jobs)
         run = self._record(problem, selection.indices)
         return SavedResult(selection=selection, run=run)
 
@@ -275,16 +275,14 @@ class SelectJob:
             force=self.force,
         )
 
-    def _has_reference(self, selection: Selection) -> bool:
-        """Return whether to compute the reference now; `protobandit check` can do it later.
+    def _may_repeat(self) -> bool:
+        """Return whether the reference may be computed now; `protobandit check` can do it later.
 
-        It repeats a part of the search, which takes too long if the metric is expensive or the time
-        is limited.
+        It repeats a part of the search, which is not wanted if the time is limited.
         """
-        limits, metric = self.arguments.limits, selection.metric
-        is_expensive = isinstance(metric, str) or metric.is_expensive
+        limits = self.arguments.limits
         is_limited = limits.seconds is not None or limits.evaluations is not None
-        return not (is_expensive or is_limited or self.interrupt.is_set())
+        return not (is_limited or self.interrupt.is_set())
 
     def _require_writable_values(self, problem: OpenedProblem) -> None:
         """Write the first row to memory; raise if a column cannot be written."""
