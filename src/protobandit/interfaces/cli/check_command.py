@@ -58,7 +58,8 @@ def check(
     worst, and new rows worth adding. Rows are numbered as in the files.
 
     The reference is in selection.json, unless it took too long to compute with the selection. Then
-    the files of the selection are opened to compute it, and it is saved. The exit code is 4 if the ratio exceeds --fail-above.
+    the files of the selection are opened to compute it, and it is saved. The exit code is 4 if the
+    ratio exceeds --fail-above.
     """
     from protobandit.interfaces.jobs.new_rows import check_rows
     from protobandit.interfaces.jobs.saved_result import SavedResult
