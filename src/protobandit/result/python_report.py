@@ -17,7 +17,7 @@ from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
 from protobandit.result.report.summary import summarize
-from protobandit.result.table import column_at, columns_at, names_of
+from protobandit.result.table import as_table, column_at, columns_at, length_of, names_of
 from protobandit.rows.rows import Rows
 
 _MAX_COLUMNS = 32
@@ -37,6 +37,7 @@ def python_report(
     random_state: int,
 ) -> str:
     """Return the page; `Selection.report` describes the parameters."""
+    rows, target = as_table(rows, selection.columns), as_table(target, selection.columns)
     source_display = _display(
         problem.source, rows, selection, show=show, labels=labels, images=images, names=names
     )
@@ -72,14 +73,6 @@ def python_report(
     return page(replace(data, summary=summary, drift=drift))
 
 
-def compared_columns(rows: Any, columns: tuple[str, ...] | None) -> Any:
-    """Return the columns that a selection compares, of a table that may have others too."""
-    names = names_of(rows)
-    if names is None or columns is None or isinstance(rows, dict) or not set(columns) < set(names):
-        return rows
-    return rows.select(list(columns)) if hasattr(rows, "select") else rows[list(columns)]
-
-
 def _display(
     rows: Rows,
     given: Any,
@@ -92,9 +85,9 @@ def _display(
 ) -> RowDisplay:
     """Return how to show rows: as images, texts or records."""
     n = len(rows)
-    if given is not None and _length(given) != n:
+    if given is not None and length_of(given) != n:
         raise InvalidInput(
-            f"rows to show are {_length(given)} but the selection has {n} {rows.name} rows. Pass "
+            f"rows to show are {length_of(given)} but the selection has {n} {rows.name} rows. Pass "
             f"one row per {rows.name} row."
         )
     separate = {each for each in (names, labels) if isinstance(each, str)} - set(show or ())
@@ -156,11 +149,12 @@ def _names_to_show(show: Sequence[str], rows: Any) -> list[str]:
 
 def _numbers(rows: Rows, ids: Ids, selection: Queries) -> dict[str, Any]:
     """Return the numbers that the metric compares."""
-    if rows.n_columns is None:
+    names = selection.columns or [f"column {at}" for at in range(rows.n_columns or 0)]
+    # Rows that are not numbers have no columns, and components of vectors have no names.
+    if rows.n_columns is None or len(names) < rows.n_columns:
         return {"row": ids}
     block = rows.take(ids)[:, :_MAX_COLUMNS]
     block = block.toarray() if hasattr(block, "toarray") else block
-    names = selection.columns or [f"column {at}" for at in range(rows.n_columns)]
     return {names[at]: block[:, at] for at in range(block.shape[1])}
 
 
@@ -173,9 +167,9 @@ def _pixels(images: Any, ids: Ids, n: int) -> Any:
     if callable(images):
         pixels = np.asarray(images(ids))
     else:
-        if _length(images) != n:
+        if length_of(images) != n:
             raise InvalidInput(
-                f"images has {_length(images)} images but the selection has {n} rows. Pass one per "
+                f"images has {length_of(images)} images but the selection has {n} rows. Pass one per "
                 f"row."
             )
         pixels = np.stack([np.asarray(images[int(i)]) for i in ids])
@@ -197,12 +191,6 @@ def _values(values: Any, rows: Any, n: int, name: str) -> Any:
                 f"value per row."
             )
         return column_at(rows, values, np.arange(n))
-    if _length(values) != n:
-        raise InvalidInput(f"{name} has {_length(values)} values for {n} rows. Pass one per row.")
+    if length_of(values) != n:
+        raise InvalidInput(f"{name} has {length_of(values)} values for {n} rows. Pass one per row.")
     return values.tolist() if hasattr(values, "tolist") else list(values)
-
-
-def _length(values: Any) -> int:
-    if isinstance(values, dict):
-        return len(next(iter(values.values()), ()))
-    return int(values.shape[0]) if hasattr(values, "shape") else len(values)

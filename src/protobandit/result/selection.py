@@ -15,6 +15,7 @@ from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
 from protobandit.foundation.run_warning import WarningKind
 from protobandit.foundation.visible_text import visible
+from protobandit.metrics.default_metric import takes_objects
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.limits import Limits
@@ -25,8 +26,9 @@ from protobandit.result import selection_file, serialization
 from protobandit.result.drift import Drift, measured_drift
 from protobandit.result.notebook import selection_html
 from protobandit.result.plots import Plots
-from protobandit.result.python_report import compared_columns, python_report
-from protobandit.result.table import as_frame, prototype_columns
+from protobandit.result.python_report import python_report
+from protobandit.result.table import as_frame, as_table, length_of, prototype_columns
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
@@ -535,7 +537,8 @@ class Selection(Plots):
         Parameters
         ----------
         source, target
-            The arguments of `select`, before any preparation; ``target`` is None if it was.
+            The arguments of `select`, before any preparation; ``target`` is None if it was. Other
+            columns of a frame or file than the compared ones are left out.
         weights
             The weights of the target rows.
         metric
@@ -549,12 +552,21 @@ class Selection(Plots):
         >>> pb.Selection.from_json(saved).attached(rows).members(0)
         array([1, 0, 2])
         """
+        known = _required_metric(self.metric, metric)
+        if not isinstance(self.preparation, FittedTransformer):  # it chooses columns itself
+            source = as_opened(
+                source,
+                name="source",
+                preparation=self.preparation,
+                like=self.columns,
+                takes_objects=takes_objects(known),
+            )
         problem = pose(
             source,
             target,
             k=len(self.indices),
             weights=weights,
-            metric=_required_metric(self.metric, metric),
+            metric=known,
             preparation=self.preparation,
         )
         found = fingerprints(problem)
@@ -595,9 +607,10 @@ class Selection(Plots):
         path
             The file to write, or a folder, in which it is ``report.html``.
         rows
-            One row per source row, as the page shows it: a DataFrame, an array or a list of texts,
-            also with columns that were not compared. By default the page shows the numbers that the
-            metric compares.
+            One row per source row, as the page shows it: a DataFrame, an array, a list of texts or
+            dicts, a file, or an AnnData object (its ``obs``), also with columns that were not
+            compared. By default the page shows the numbers that the metric compares, except those
+            of vectors and categories.
         target
             The same for the target rows, if the target is not the source.
         show
@@ -626,7 +639,7 @@ class Selection(Plots):
             )
         attached = self
         if self.problem is None and rows is not None:
-            attached = self.attached(compared_columns(rows, self.columns), target)
+            attached = self.attached(rows, target)
         problem = attached._solved("Pass them: report(path, rows=rows).")
         text = python_report(
             attached,
@@ -662,9 +675,11 @@ class Selection(Plots):
         0     1   0.5
         1     2   0.5
         """
+        table = as_table(rows, self.columns)
         if rows is not None:
-            self._require_source_length(rows, name="rows")
-        return as_frame(prototype_columns(self, rows), like=rows)
+            n = length_of(table) if hasattr(table, "__len__") else 0
+            self._require_source_length(range(n), name="rows")
+        return as_frame(prototype_columns(self, table), like=rows)
 
     def save(
         self,
