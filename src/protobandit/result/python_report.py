@@ -169,8 +169,8 @@ def _pixels(images: Any, ids: Ids, n: int) -> Any:
     else:
         if length_of(images) != n:
             raise InvalidInput(
-                f"images has {length_of(images)} images but the selection has {n} rows. Pass one per "
-                f"row."
+                f"images has {length_of(images)} images but the selection has {n} rows. Pass one "
+                f"per row."
             )
         pixels = np.stack([np.asarray(images[int(i)]) for i in ids])
     if pixels.dtype.kind == "f":

@@ -144,7 +144,9 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         n_total=int(rows.shape[0]),
         names=tuple(values),
         columns=compared,
-        left_out=dict.fromkeys(columns, "a column of obs") | dict(asked.without),
+        left_out=dict.fromkeys(columns, "a column of obs")
+        | {name: use for name, use in asked.perhaps.items() if name in columns}
+        | dict(asked.without),
         other_columns=ColumnsInMemory(values),
     )
 
