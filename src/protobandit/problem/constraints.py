@@ -46,6 +46,12 @@ class Constraints:
         et al. 2007). ``at_least`` is not supported with costs, since the budget may not suffice
         for the minima.
 
+    min_distance
+        The least distance between two prototypes (> 0), in the metric and after the preparation of
+        the rows; fixed rows may be closer to each other. If no row is left that is far enough, the
+        result has fewer than ``k`` prototypes, and ``status`` says so. Supported by greedy methods,
+        and not with ``at_least`` or costs. Cost: one evaluation per source row and prototype.
+
     Examples
     --------
     >>> import protobandit as pb
@@ -59,6 +65,9 @@ class Constraints:
     >>> selection = pb.select(rows, constraints=prices)
     >>> sorted(selection.indices.tolist()), selection.spent
     ([1, 4], 3.0)
+    >>> apart = pb.Constraints(min_distance=3)
+    >>> pb.select(rows, k=3, constraints=apart).indices
+    array([2, 4])
     """
 
     fixed: Any = ()
@@ -68,8 +77,17 @@ class Constraints:
     at_most: Any = None
     costs: Any = None
     budget: Any = None
+    min_distance: Any = None
 
     def __post_init__(self) -> None:
+        require_number(self.min_distance, "constraints: min_distance", above=0, allows_none=True)
+        others = {"at_least": self.at_least, "costs": self.costs}
+        for name, value in others.items():
+            if self.min_distance is not None and value is not None:
+                raise InvalidInput(
+                    f"Constraints: {name} is given with min_distance, which may leave too few rows "
+                    f"for it. Pass one of them."
+                )
         has_quotas = self.at_least is not None or self.at_most is not None
         if has_quotas and self.groups is None:
             raise InvalidInput(
@@ -121,6 +139,7 @@ class Constraints:
             most=most,
             prices=None if self.costs is None else _as_costs(self.costs, n),
             budget=None if self.budget is None else _as_budget(self.budget),
+            min_distance=None if self.min_distance is None else float(self.min_distance),
             remark=remark,
         )
 
@@ -132,7 +151,7 @@ def as_feasibility(constraints: Any, n: int) -> Feasibility:
     if not isinstance(constraints, Constraints):
         raise InvalidInput(
             f"constraints={constraints!r:.40} is not known. Pass Constraints(fixed=…, groups=…, "
-            f"at_least=…, at_most=…, costs=…, budget=…)."
+            f"at_least=…, at_most=…, costs=…, budget=…, min_distance=…)."
         )
     return constraints.feasibility(n)
 

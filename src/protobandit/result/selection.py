@@ -18,6 +18,7 @@ from protobandit.foundation.visible_text import visible
 from protobandit.metrics.default_metric import takes_objects
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
+from protobandit.problem.constraints import Constraints
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
@@ -112,6 +113,10 @@ class Selection(Plots):
     reference
         Distances of rows that had no part in the selection, with which `drift` compares new rows;
         None until `with_reference` or `save` has computed them.
+    fixed
+        The source rows that constraints fixed.
+    other_constraints
+        The kinds of the other constraints, such as "groups". Their values are not saved.
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
@@ -164,6 +169,8 @@ class Selection(Plots):
             warnings=result.warnings,
             pulls=result.pulls,
             rows_read=problem.rows_read,
+            fixed=tuple(problem.feasibility.fixed.tolist()),
+            other_constraints=tuple(sorted(problem.feasibility.needs - {"fixed"})),
         )
 
     @property
@@ -269,6 +276,7 @@ class Selection(Plots):
         array([2, 4, 0])
         """
         problem = self._solved("Pass constraints=Constraints(fixed=selection) to select instead.")
+        self._require_constraints(problem)
         if self.prototype_labels is not None:
             raise InvalidInput(
                 "This selection was made class by class, and so has no one k to raise. Select "
@@ -329,6 +337,7 @@ class Selection(Plots):
                 "all rows with by=."
             )
         old = self._solved("New rows can only be weighed against the old ones.")
+        self._require_constraints(old)
         settings = as_run_settings(random_state, limits, n_jobs, None)
         oracle, _ = self._oracle_for(new_rows, n_jobs, weights)
         new = oracle.problem
@@ -343,6 +352,15 @@ class Selection(Plots):
             selection = replace(selection, fingerprints={})
         # Selecting again would find another set: kept prototypes are not the best ones.
         return replace(selection, status=f"{remark} {selection.status}", end=None)
+
+    def _require_constraints(self, problem: Problem) -> None:
+        """Raise if the selection was made with constraints that were not saved with it."""
+        lost = [name for name in self.other_constraints if name not in problem.feasibility.needs]
+        if lost:
+            raise InvalidInput(
+                f"This selection was made with constraints that are not saved with it: "
+                f"{', '.join(lost)}. Select again with them; fixed rows can keep these prototypes."
+            )
 
     def certify(
         self,
@@ -532,7 +550,8 @@ class Selection(Plots):
         """Return the selection with its rows, so that certify, members and extended work again.
 
         Rows are compared with the saved digests. Weights are not checked: pass those the selection
-        was made with. Constraints are not saved, so later calls do not apply them.
+        was made with. Of constraints, only fixed rows are saved; `extended` and `updated` refuse a
+        selection that was made with others.
 
         Parameters
         ----------
@@ -567,6 +586,7 @@ class Selection(Plots):
             k=len(self.indices),
             weights=weights,
             metric=known,
+            constraints=Constraints(fixed=self.fixed),
             preparation=self.preparation,
         )
         found = fingerprints(problem)

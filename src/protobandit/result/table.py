@@ -32,9 +32,8 @@ def prototype_columns(selection: Queries, rows: Any = None) -> dict[str, Any]:
         columns["coefficient"] = selection.coefficients
     if selection.prototype_labels is not None:
         columns["label"] = list(selection.prototype_labels)
-    problem = selection.problem
-    if problem is not None and len(problem.feasibility.fixed):
-        columns["is_fixed"] = np.isin(selection.indices, problem.feasibility.fixed)
+    if selection.fixed:
+        columns["is_fixed"] = np.isin(selection.indices, selection.fixed)
     shown = own_columns(selection) if rows is None else columns_at(rows, selection.indices)
     for name, values in shown.items():
         columns[f"source_{name}" if name in columns else name] = values

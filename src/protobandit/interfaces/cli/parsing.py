@@ -96,11 +96,11 @@ def parse_ratio(text: str, option: str) -> float:
     return float(number)
 
 
-def parse_positive(text: str, option: str) -> float:
+def parse_positive(text: str, option: str, *, such_as: str = "a ratio such as 1.2") -> float:
     """Return a number > 0."""
     number = _number(text)
     if number is None or not 0 < number < math.inf:
-        raise InvalidInput(f"{option} {text!r} is not a number > 0. Pass a ratio such as 1.2.")
+        raise InvalidInput(f"{option} {text!r} is not a number > 0. Pass {such_as}.")
     return float(number)
 
 

@@ -46,6 +46,7 @@ def select(
     groups: Annotated[str | None, listed("--groups")] = None,
     at_least: Annotated[list[str] | None, listed("--at-least")] = None,
     at_most: Annotated[list[str] | None, listed("--at-most")] = None,
+    min_distance: Annotated[str | None, listed("--min-distance")] = None,
     by: Annotated[str | None, listed("--by")] = None,
     method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
     param: Annotated[list[str] | None, listed("--param")] = None,
@@ -100,6 +101,11 @@ def select(
         fixed=parsing.parse_names(fixed, "--fixed"),
         at_least=parsing.parse_quotas(at_least, "--at-least"),
         at_most=parsing.parse_quotas(at_most, "--at-most"),
+        min_distance=None
+        if min_distance is None
+        else parsing.parse_positive(
+            min_distance, "--min-distance", such_as="a distance such as 0.1"
+        ),
         certified=None if certified is None else parsing.parse_ratio(certified, "--certified"),
     )
     if dry_run:

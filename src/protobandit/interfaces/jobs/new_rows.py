@@ -20,6 +20,7 @@ from protobandit.interfaces.jobs.read_options import (
 from protobandit.interfaces.jobs.result_tables import prototypes_table, values_at
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.table_formats import table_bytes
+from protobandit.problem.constraints import Constraints
 from protobandit.problem.posing import pose
 from protobandit.result.drift import Drift
 from protobandit.rows.files.opened import Opened
@@ -161,6 +162,7 @@ class UpdateJob:
             k=updated.k,
             weights=weights,
             metric=updated.metric,
+            constraints=Constraints(fixed=updated.fixed),
             preparation=updated.preparation,
         )
         notify("Computing the reference for new rows …")

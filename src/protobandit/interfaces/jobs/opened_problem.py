@@ -55,6 +55,7 @@ class SelectArguments:
     fixed: tuple[str, ...] = ()
     at_least: int | Mapping[str | None, int] | None = None
     at_most: int | Mapping[str | None, int] | None = None
+    min_distance: float | None = None
     certified: float | None = None
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
@@ -135,7 +136,8 @@ class OpenedProblem:
     def _constraints(self) -> Constraints | None:
         arguments, groups = self.arguments, self.arguments.read_options.groups
         at_least, at_most = arguments.at_least, arguments.at_most
-        if not arguments.fixed and groups is None and at_least is None and at_most is None:
+        given = (groups, at_least, at_most, arguments.min_distance)
+        if not arguments.fixed and all(each is None for each in given):
             return None
         if groups is None and (at_least is not None or at_most is not None):
             raise InvalidInput("--at-least and --at-most require --groups. Pass --groups COL too.")
@@ -144,7 +146,11 @@ class OpenedProblem:
         if labels is not None and are_named:  # names on the command line are text
             labels = np.array([str(label) for label in labels], dtype=object)
         return Constraints(
-            fixed=self._fixed_rows(), groups=labels, at_least=at_least, at_most=at_most
+            fixed=self._fixed_rows(),
+            groups=labels,
+            at_least=at_least,
+            at_most=at_most,
+            min_distance=arguments.min_distance,
         )
 
     def _fixed_rows(self) -> list[int]:
