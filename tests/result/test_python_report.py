@@ -141,3 +141,11 @@ def test_a_loaded_selection_finds_its_columns_in_files_and_dicts(selection, tmp_
     for rows in (tmp_path / "rows.parquet", FRAME.to_dict("records"), pl.from_pandas(FRAME).lazy()):
         data, _ = data_of(loaded.report(tmp_path / "page.html", rows=rows, labels="kind"))
         assert '"name"' in json.dumps(data)
+
+
+def test_compared_columns_come_first_and_constant_ones_last(selection, tmp_path):
+    rows = pd.DataFrame({"same": ["s"] * 60, "note": FRAME["name"], **FRAME})
+    data, _ = data_of(selection.report(tmp_path / "page.html", rows=rows))
+    assert data["prototypes"]["look"]["columns"] == ["x", "y", "note", "name", "kind", "same"]
+    data, _ = data_of(selection.report(tmp_path / "page.html", rows=rows, show="kind"))
+    assert data["rows"]["look"]["columns"][:3] == ["kind", "x", "y"]

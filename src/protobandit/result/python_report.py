@@ -15,12 +15,13 @@ from protobandit.result.drift import Drift
 from protobandit.result.queries import Queries
 from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
-from protobandit.result.report.row_display import RowDisplay
+from protobandit.result.report.row_display import RowDisplay, display_order
 from protobandit.result.report.summary import summarize
 from protobandit.result.table import as_table, column_at, columns_at, length_of, names_of
-from protobandit.rows.rows import Rows
+from protobandit.rows.rows import Rows, strided
 
 _MAX_COLUMNS = 32
+_N_COMPARED = 256  # rows in which a column has one value
 
 
 def python_report(
@@ -116,9 +117,9 @@ def _shown(
         return "texts", lambda ids: [str(each) for each in shown.take(ids)]
     if isinstance(shown, (list, tuple)) and isinstance(shown[0], str):
         return "texts", lambda ids: [shown[i] for i in ids]
-    order = None if show is None else _names_to_show(show, shown)
+    first = [] if show is None else _names_to_show(show, shown)
 
-    def take(ids: Ids) -> dict[str, Any]:
+    def unordered(ids: Ids) -> dict[str, Any]:
         columns = _numbers(shown, ids, selection) if isinstance(shown, Rows) else None
         if columns is None:
             columns = columns_at(shown, ids)
@@ -127,9 +128,14 @@ def _shown(
             for name, values in columns.items()
             if name not in separate and not _are_vectors(values)
         }
-        if order is None:
-            return plain or {"row": ids}
-        return {name: plain[name] for name in order if name in plain} | plain
+        return plain or {"row": ids}
+
+    some = np.union1d(selection.indices % len(rows), strided(len(rows), _N_COMPARED))
+    order = display_order(unordered(some), first, selection.columns or ())
+
+    def take(ids: Ids) -> dict[str, Any]:
+        columns = unordered(ids)
+        return {name: columns[name] for name in order}
 
     return "records", take
 

@@ -119,6 +119,7 @@ OPTIONS = {
     },
     OUTPUT: {
         "--report": "Also write report.html, a page to view.",
+        "--show NAME,NAME": "Columns that the report shows first, separated by commas; repeatable.",
         "--labelled FILE": "Also write every target row with its prototype to this .parquet or "
         ".csv file.",
         "--certify": "Also compute a certificate: a bound on the cost relative to the best "

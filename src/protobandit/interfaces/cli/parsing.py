@@ -170,6 +170,12 @@ def parse_quotas(texts: Sequence[str] | None, option: str) -> int | dict[str | N
     return found
 
 
+def parse_columns(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of columns, each text with one or several that are separated by commas."""
+    parts = (part.strip() for text in texts or () for part in text.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
 def parse_names(text: str | None, option: str) -> tuple[str, ...]:
     """Return names that are separated by commas, or the lines of a file (``@FILE``)."""
     if text is None:
