@@ -211,3 +211,36 @@ def test_labels_that_differ_are_explained(visit, name):
     sentence = "Red labels differ from the label of the prototype."
     assert (sentence in found) == (name == "odd")
     assert (sentence in page.texts("#worst p")) == (name == "odd")
+
+
+@pytest.mark.parametrize(("name", "has_rest"), [("thousand", True), ("odd", False)])
+def test_rings_have_the_colours_of_the_legend(visit, name, has_rest):
+    page = visit(name)
+    legend, drawn, ink = page.run(
+        """
+        const drawn = new Set();
+        const stroke = CanvasRenderingContext2D.prototype.stroke;
+        CanvasRenderingContext2D.prototype.stroke = function () { drawn.add(this.strokeStyle); };
+        const choose = (value) => {
+          drawn.clear();
+          const tool = document.querySelector("#colour-tool select");
+          tool.value = value;
+          tool.dispatchEvent(new Event("change"));
+          return [...drawn];
+        };
+        const byDistance = choose("distance"), byLabel = choose("label");
+        CanvasRenderingContext2D.prototype.stroke = stroke;
+        const asHex = (text) => {
+          const c = document.createElement("canvas").getContext("2d");
+          c.fillStyle = text;
+          return c.fillStyle;
+        };
+        const legend = [...document.querySelectorAll("#map-legend .swatch")]
+          .map((each) => asHex(getComputedStyle(each).backgroundColor));
+        const ink = asHex(getComputedStyle(document.documentElement).getPropertyValue("--ink"));
+        return [legend, byLabel, [ink, byDistance]];
+        """
+    )
+    assert set(drawn) <= set(legend)
+    assert (legend[-1] in drawn and len(legend) == 11) == has_rest
+    assert ink[1] == [ink[0]]

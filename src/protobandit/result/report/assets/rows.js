@@ -73,7 +73,7 @@ function rowTable(rows, note) {
     names.map((name) => el("th", { scope: "col" }, textSpan(name))));
   const lines = rows.map((r) => el("tr", {}, el("td", {}, note(r)),
     el("td", {}, textSpan(nameOf(data.rows, r))),
-    data.rows.labels ? el("td", {}, differingLabel(r) ?? textSpan(labelOf(data.rows, r))) : null,
+    data.rows.labels ? el("td", {}, differingLabel(r, "") ?? textSpan(labelOf(data.rows, r))) : null,
     names.map((_, c) => el("td", {}, textSpan(cell(data.rows.look.items[r][c]))))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
     el("table", { class: "rows-table" }, el("thead", {}, head), el("tbody", {}, lines)));
@@ -86,9 +86,9 @@ function differingNote(rows) {
 }
 
 // The label of a row, if it differs from that of its prototype.
-function differingLabel(r) {
+function differingLabel(r, prefix = "label ") {
   const [ofRows, ofPrototypes] = [data.rows.labels, data.prototypes.labels];
   if (!ofRows || !ofPrototypes || ofRows[r] === ofPrototypes[data.rows.of[r]]) return null;
   return el("span", { class: "other-label", title: "differs from the label of its prototype" },
-    "label ", textSpan(labelOf(data.rows, r)));
+    prefix, textSpan(labelOf(data.rows, r)));
 }
