@@ -122,6 +122,14 @@ def test_the_condition_of_the_selection_holds_for_new_rows(filtered, capsys):
     assert found["worst_ids"] == [f"new{row}" for row in found["worst_rows"]]
 
 
+def test_a_report_of_new_rows_names_the_condition(filtered, capsys):
+    assert call("report", "out", "--new", "new.csv", "--out", "page.html") == 0
+    assert capsys.readouterr().err.endswith(
+        "100 of 200 new rows were compared: those with kind == 'a', which is the --where of the "
+        "selection.\n"
+    )
+
+
 def test_another_condition_or_none(filtered, capsys):
     assert call("check", "out", "new.csv", "--where", "", "--json") == 0
     found = json.loads(capsys.readouterr().out)

@@ -58,11 +58,17 @@ def report(
         drift = None
         if new:
             known = replace(result, selection=reopened.selection.with_reference())
-            drift = check_rows(known, new, notify=display.notify).drift
+            checked = check_rows(known, new, notify=display.notify)
+            drift = checked.drift
         display.notify("Writing the report …")
         page = report_page(*reopened, result.run, drift, parsing.parse_columns(show))
     with open_for_writing(path, force=force) as file:
         file.write(page.encode("utf-8"))
+    if new and checked.where and not quiet:
+        output.print_status(
+            f"{checked.drift.n_rows:,} of {checked.n_total:,} new rows were compared: those with "
+            f"{checked.where}, which is the --where of the selection."
+        )
     if as_json:
         output.print_json({"out": str(path)})
     elif not quiet:

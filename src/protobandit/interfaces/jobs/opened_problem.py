@@ -20,16 +20,17 @@ from protobandit.interfaces.jobs.read_options import (
     weights_column,
 )
 from protobandit.metrics.default_metric import chosen_metric
-from protobandit.metrics.metrics import Metric, metric
+from protobandit.metrics.metrics import ALIASES, METRICS, PARAMETERS, Metric, metric
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified
 from protobandit.problem.limits import Limits
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.messages import suggestion
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.checkpoint.checkpoint import Checkpoint
 from protobandit.run.progress.reporter import Interrupt, Progress
-from protobandit.search.methods.table import as_method
+from protobandit.search.methods.table import METHODS, as_method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +124,12 @@ class OpenedProblem:
         """Return the metric with its parameters; without a name, that of the kind of rows."""
         arguments = self.arguments
         given = arguments.metric
+        known = {*METRICS, *PARAMETERS, *ALIASES}
+        if given is not None and given not in known:
+            raise InvalidInput(
+                f"--metric {given!r} is not known.{suggestion(given, sorted(known))} "
+                f"See `protobandit metrics`."
+            )
         name = given or chosen_metric(None, self.source, arguments.preparation).name
         return metric(name, arguments.metric_parameters)
 
@@ -195,6 +202,10 @@ def method_with(name: str, parameters: Mapping[str, Any]) -> Any:
 
     Raises before any file is read if the name or a parameter is unknown.
     """
+    if name not in ("auto", *METHODS):
+        raise InvalidInput(
+            f"--method {name!r} is not known.{suggestion(name, METHODS)} See `protobandit methods`."
+        )
     method: Any = as_method(name)
     if not parameters:
         return name
