@@ -149,6 +149,8 @@ def test_new_rows_without_the_column_of_the_condition(filtered, capsys):
     assert "made with --where \"kind == 'a'\"" in shown
     assert "--where '' for all rows" in shown
     assert call("check", "out", "bare.csv", "--where", "", "-q") == 0
+    assert call("check", "out", "missing.csv") == 2
+    assert "--where" not in only_line(capsys.readouterr().err)
 
 
 def test_select_leaves_an_expensive_reference_to_check(folder, points, capsys, monkeypatch):

@@ -93,18 +93,23 @@ def _opened_new(
 ) -> Opened:
     run = result.run
     is_own = where is None and run.read_options.where is not None
-    try:
+
+    def opened(condition: str | None) -> Opened:
         return run.read_options.open_new(
             paths,
             columns=result.columns,
-            where=(run.read_options.where if is_own else where) or None,
+            where=condition,
             image_size=run.image_size,
             seed=run.seed,
             notify=notify,
         )
+
+    try:
+        return opened((run.read_options.where if is_own else where) or None)
     except InvalidInput as error:
         if not is_own:
             raise
+        opened(None)  # raises if the condition is not the reason
         raise InvalidInput(
             f"{error} The selection was made with --where {run.read_options.where!r}, so new rows "
             f"need it too. Pass --where with another condition, or --where '' for all rows."
