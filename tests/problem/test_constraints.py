@@ -567,3 +567,8 @@ def test_integers_are_ids_if_there_are_ids_and_row_numbers_otherwise():
 def test_ids_must_be_those_of_one_row(fixed, message):
     with pytest.raises(InvalidInput, match=message):
         pb.select(ROWS, k=3, constraints=Constraints(fixed=fixed, ids=IDS))
+
+
+def test_an_id_of_another_type_is_recognised():
+    with pytest.raises(InvalidInput, match=r"fixed holds '3', .* Did you mean 3\?"):
+        pb.select(ROWS, k=3, constraints=Constraints(fixed=["3"], ids=range(8)))

@@ -187,9 +187,11 @@ def _rows_with_ids(fixed: Any, ids: Any, n: int) -> Ids:
     for each in wanted:
         found = counts[place[each]] if each in place else 0
         if found != 1:
+            alike = [name for name in names if str(name) == str(each) and name != each]
+            hint = f" Did you mean {alike[0]!r}?" if alike else suggestion(each, map(str, names))
             raise InvalidInput(
                 f"constraints: fixed holds {each!r}, which is the id of {found} source rows. Pass "
-                f"ids of one row each.{suggestion(each, map(str, names))}"
+                f"ids of one row each.{hint}"
             )
     first = np.unique(numbers, return_index=True)[1]
     rows: Ids = first[[place[each] for each in wanted]]
