@@ -50,7 +50,8 @@ class Constraints:
         The least distance between two prototypes (> 0), in the metric and after the preparation of
         the rows; fixed rows may be closer to each other. If no row is left that is far enough, the
         result has fewer than ``k`` prototypes, and ``status`` says so. Supported by greedy methods,
-        and not with ``at_least`` or costs. Cost: one evaluation per source row and prototype.
+        of which "protobandit" is the fastest for many rows, and not with ``at_least`` or costs.
+        Cost: one evaluation per source row and prototype.
 
     Examples
     --------
