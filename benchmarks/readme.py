@@ -32,7 +32,7 @@ from protobandit.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-SUPPORTED = ("fixed", "groups", "costs", "until")
+SUPPORTED = ("fixed", "groups", "costs", "min_distance", "until")
 
 # Method, epsilon and nu_step in the summary of benchmarks.paper, and their names here.
 _PAPER = {

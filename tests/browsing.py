@@ -31,7 +31,18 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-__all__ = ["PAGES", "ROWS", "Keys", "Page", "Select", "critical", "mixture", "skip_without", "wide"]
+__all__ = [
+    "PAGES",
+    "ROWS",
+    "Keys",
+    "Page",
+    "Select",
+    "critical",
+    "mixture",
+    "note",
+    "skip_without",
+    "wide",
+]
 
 ROWS = np.random.default_rng(0).normal(size=(120, 3)) + 6 * (np.arange(120) % 3)[:, None]
 HOSTILE = (
@@ -149,6 +160,21 @@ def wide_page():
     return report_data(pb.select(ROWS, k=12), ROWS, source=own, target=own, layout="pca")
 
 
+def note(i):
+    """Return a text that does not fit into half of a card."""
+    return f"Note {i}: a customer waits for an answer, and nobody has called back since Monday."
+
+
+def notes_page(labels):
+    """Return a page of notes, prices and labels; rows of a cluster have one label."""
+    own = display(
+        "records",
+        lambda ids: {"note": [note(i) for i in ids], "x": ROWS[ids, 0], "price": 123456.789 + ids},
+        labels=labels,
+    )
+    return report_data(pb.select(ROWS, k=3), ROWS, source=own, target=own, layout="pca")
+
+
 def critical():
     """Return a selection with criticisms."""
     method = pb.methods.MMDCritic(gamma=0.1, n_criticisms=7)
@@ -176,6 +202,8 @@ PAGES = {
     "wide": wide_page,
     "critical": lambda: records_page(critical(), ROWS, n_sample=60),
     "mixture": lambda: records_page(mixture(), ROWS),
+    "notes": lambda: notes_page([f"class {i % 3}" for i in range(120)]),
+    "odd": lambda: notes_page([f"class {i % 3 if i % 7 else 3}" for i in range(120)]),
 }
 
 

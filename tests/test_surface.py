@@ -99,6 +99,8 @@ def test_an_unknown_name_raises_attribute_error():
 def test_what_a_selection_has_is_named():
     with pytest.raises(AttributeError, match=r"no attribute 'report'. Call selection.report\(\)"):
         pb.report  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'load'. Call Selection.load\(path\)"):
+        pb.load  # noqa: B018
 
 
 def test_readers_are_found_in_a_fresh_process():
@@ -143,6 +145,7 @@ def test_the_signature_of_select():
         "constraints",
         "until",
         "by",
+        "obsm",
         "random_state",
         "n_jobs",
         "limits",

@@ -84,7 +84,14 @@ _HOMES = {
     "select": "_select",
 }
 # What people look for here, but a selection has.
-_OF_SELECTIONS = ("assign", "certify", "explain", "extended", "report")
+_OF_SELECTIONS = {
+    **{
+        name: f"selection.{name}()"
+        for name in ("assign", "certify", "drift", "explain", "extended", "report", "save")
+    },
+    "load": "Selection.load(path)",
+    "update": "selection.updated(new_rows)",
+}
 
 __all__ = [
     "METRICS",
@@ -129,7 +136,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        advice = f". Call selection.{name}()" if name in _OF_SELECTIONS else ""
+        advice = f". Call {_OF_SELECTIONS[name]}" if name in _OF_SELECTIONS else ""
         raise AttributeError(f"module 'protobandit' has no attribute {name!r}{advice}")
     module = import_module(f"protobandit.{home}")
     value = module if home == name else getattr(module, name)

@@ -9,8 +9,9 @@ from typing import Any
 from protobandit.foundation.threads import worker_count
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified, Coverage, MinGain
+from protobandit.problem.guessed_keywords import with_advice
 from protobandit.problem.limits import Limits, as_limits
-from protobandit.problem.posing import pose, with_classes
+from protobandit.problem.posing import pose, with_classes, with_obsm
 from protobandit.problem.problem import Problem
 from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
@@ -86,6 +87,7 @@ class Plan:
         return f"{self.method}: about {count}, {self.memory / 1e6:,.0f} MB, {time}{left_out}"
 
 
+@with_advice
 def plan(
     source: Any,
     target: Any = None,
@@ -98,6 +100,7 @@ def plan(
     constraints: Constraints | None = None,
     until: Coverage | MinGain | Certified | None = None,
     by: Any = None,
+    obsm: str | None = None,
     n_jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Plan:
@@ -105,10 +108,12 @@ def plan(
 
     Parameters
     ----------
-    source, target, k, weights, metric, preparation, method, constraints, until, by, n_jobs, limits
+    source, target, k, weights, metric, preparation, method, constraints, until, by, obsm
         As in `select`, except that a `Stream` has no plan. If something other than ``k`` ends the
         search, the plan is for the largest number of prototypes it may choose. For `Certified` it
         is for the first attempt and its certificate.
+    n_jobs, limits
+        As in `select`.
 
     Examples
     --------
@@ -117,6 +122,7 @@ def plan(
     >>> pb.plan(rows, k=10).evaluations
     4000000
     """
+    source = with_obsm(source, obsm)
     rows: dict[str, Any] = {
         "source": source,
         "target": target,
@@ -133,7 +139,7 @@ def plan(
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
         require_plain(constraints, until)
-        source, target, by = with_classes(source, target, by, preparation)
+        source, target, by = with_classes(source, target, by, weights, preparation)
         rows |= {"source": source, "target": target}
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)

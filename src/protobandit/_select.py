@@ -8,8 +8,9 @@ from typing import Any
 
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified, Coverage, MinGain
+from protobandit.problem.guessed_keywords import with_advice
 from protobandit.problem.limits import Limits
-from protobandit.problem.posing import pose, with_classes
+from protobandit.problem.posing import pose, with_classes, with_obsm
 from protobandit.result.selection import Selection
 from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
@@ -21,6 +22,7 @@ from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.streams import read_stream
 
 
+@with_advice
 def select(
     source: Any,
     target: Any = None,
@@ -33,6 +35,7 @@ def select(
     constraints: Constraints | None = None,
     until: Coverage | MinGain | Certified | None = None,
     by: Any = None,
+    obsm: str | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     limits: Limits | None = None,
@@ -49,9 +52,9 @@ def select(
     ----------
     source
         The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
-        Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``; see
-        `data.open_rows` for ``obsm``), an xarray object, the path or URL of a file, the result of
-        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts.
+        Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``, or the array
+        ``obsm``), an xarray object, the path or URL of a file, the result of `data.open_rows`, a
+        list of texts, or a list of anything that a callable metric accepts.
         With ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
@@ -64,7 +67,8 @@ def select(
         curve of costs (``Selection.curve``) suggests; ``status`` says whether the knee is clear.
         None if ``until`` or a budget ends the search; an int is then an upper limit.
     weights
-        Weights of the target rows.
+        Weights of the target rows, or the name of a column of the target, which is then not
+        compared.
     metric
         A name (see `protobandit.METRICS`: those of scikit-learn and SciPy, except nan_euclidean),
         the result of `protobandit.metric`, a callable f(row, row) -> number, or `block_metric(f)`.
@@ -89,12 +93,15 @@ def select(
         What ends the search: `Coverage`, `MinGain`, or `Certified`, which searches with growing
         effort until the cost of ``k`` prototypes is proven to be near the best possible one.
     by
-        Class labels of the source rows; with a separate target, a pair: labels of source rows and
-        labels of target rows. Each class is then solved as a separate problem. ``k`` is the total,
-        divided by the weight of each class in the target with at least 1 per class, or a mapping
-        from labels to numbers. ``Selection.prototype_labels`` holds the class of each prototype;
-        ``cost`` and ``mass`` refer to the nearest prototype of any class, as in
-        `Selection.assign`.
+        Class labels of the source rows, or the name of a column, which is then not compared; with a
+        separate target also a pair: labels of source rows and labels of target rows. Each class is
+        then solved as a separate problem. ``k`` is the total, divided by the weight of each class
+        in the target with at least 1 per class, or a mapping from labels to numbers.
+        ``Selection.prototype_labels`` holds the class of each prototype; ``cost`` and ``mass``
+        refer to the nearest prototype of any class, as in `Selection.assign`.
+    obsm
+        The array of an AnnData source, and of an AnnData target, that holds the rows, such as
+        "X_pca"; None means ``X``.
     random_state
         A seed, Generator or RandomState. The same seed gives the same result on any number of
         threads.
@@ -139,9 +146,10 @@ def select(
         interrupt=interrupt,
         checkpoint=checkpoint,
     )
+    source = with_obsm(source, obsm)
     if by is not None:
         require_plain(constraints, until)
-        source, target, by = with_classes(source, target, by, preparation)
+        source, target, by = with_classes(source, target, by, weights, preparation)
         whole = pose(source, target, k=1, weights=weights, metric=metric, preparation=preparation)
         return Selection.from_result(by_class(whole, by, k, method, settings))
     certified = until if isinstance(until, Certified) else None

@@ -347,7 +347,7 @@ INVALID = {
     "fixed twice": (Constraints(fixed=[2, 2]), 3, r"fixed holds 2 more than once"),
     "fixed too many": (Constraints(fixed=[0, 1, 2]), 2, r"3 rows are fixed but k=2.*k >= 3"),
     "groups too short": (Constraints(groups=["a"], at_most=1), 2, r"1 labels for 8 rows"),
-    "groups a string": (Constraints(groups="aaaabbcc", at_most=1), 2, r"groups='aaaabbcc' is not"),
+    "groups a string": (Constraints(groups="aaaabbcc", at_most=1), 2, r"groups='aaaabbcc' names a"),
     "groups missing": (
         Constraints(groups=[None, *GROUPS[1:]], at_most=1),
         2,
@@ -531,3 +531,44 @@ def test_fixed_rows_as_a_mask(form):
     assert sorted(found.indices[:2].tolist()) == [3, 5]
     with pytest.raises(InvalidInput, match=r"fixed is a mask of shape \(11,\) for 12 source rows"):
         pb.select(brute.normal(12, 2), k=4, constraints=Constraints(fixed=form(mask[1:])))
+
+
+# -- ids ------------------------------------------------------------------------------------------
+
+IDS = ["a", "b", "c", "c", "e", "f", "g", "h"]
+
+
+@pytest.mark.parametrize("ids", [IDS, np.array(IDS)])
+def test_fixed_rows_by_their_ids(ids):
+    found = pb.select(ROWS, k=3, constraints=Constraints(fixed=["e", "b"], ids=ids))
+    assert found.indices[:2].tolist() == [4, 1]
+    assert pb.select(ROWS, k=3, constraints=Constraints(fixed="h", ids=ids)).indices[0] == 7
+    mask = np.arange(8) == 5
+    assert pb.select(ROWS, k=3, constraints=Constraints(fixed=mask, ids=ids)).indices[0] == 5
+    again = pb.select(ROWS, k=4, constraints=Constraints(fixed=found, ids=ids))
+    assert again.indices[:3].tolist() == found.indices.tolist()
+
+
+def test_integers_are_ids_if_there_are_ids_and_row_numbers_otherwise():
+    numbers = [7, 6, 5, 4, 3, 2, 1, 0]
+    assert pb.select(ROWS, k=2, constraints=Constraints(fixed=[7], ids=numbers)).indices[0] == 0
+    assert pb.select(ROWS, k=2, constraints=Constraints(fixed=[7])).indices[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        (["z"], "fixed holds 'z', which is the id of 0 source rows"),
+        (["c"], "fixed holds 'c', which is the id of 2 source rows"),
+        (["A"], r"ids of one row each\. Did you mean 'a'\?"),
+        (["a", "a"], "fixed holds 0 more than once"),
+    ],
+)
+def test_ids_must_be_those_of_one_row(fixed, message):
+    with pytest.raises(InvalidInput, match=message):
+        pb.select(ROWS, k=3, constraints=Constraints(fixed=fixed, ids=IDS))
+
+
+def test_an_id_of_another_type_is_recognised():
+    with pytest.raises(InvalidInput, match=r"fixed holds '3', .* Did you mean 3\?"):
+        pb.select(ROWS, k=3, constraints=Constraints(fixed=["3"], ids=range(8)))

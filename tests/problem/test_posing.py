@@ -129,7 +129,7 @@ def test_equal_weights_are_none(weights):
         (WEIGHTS + 1j, "are not numbers"),
         ([[1], [1, 2]], "are not numbers"),
         ({"a": 1}, "are not numbers"),
-        ("uniform", "weights='uniform' are not numbers"),
+        ("uniform", "weights='uniform' names a column, but target has no named columns"),
     ],
 )
 def test_invalid_weights_raise(weights, message):
@@ -333,3 +333,100 @@ def test_classes_in_a_missing_column_are_explained():
 def test_a_matrix_has_no_compared_columns_in_its_status():
     frame = pytest.importorskip("pandas").DataFrame(1 - np.eye(4), columns=list("abcd"))
     assert "Compared columns" not in pb.select(frame, k=2, metric="precomputed").status
+
+
+# -- columns that arguments name ------------------------------------------------------------------
+
+
+def named(library):
+    rows = np.random.default_rng(1).normal(size=(20, 2))
+    table = {
+        "x": rows[:, 0],
+        "kind": ["a", "b"] * 10,
+        "y": rows[:, 1],
+        "w": np.arange(1.0, 21.0),
+        "id": [f"n{i}" for i in range(20)],
+    }
+    return pytest.importorskip(library).DataFrame(table), table, rows
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_groups_ids_and_weights_in_columns_of_a_frame(library):
+    frame, table, rows = named(library)
+    asked = {"at_least": 2, "fixed": ["n7"]}
+    found = pb.select(
+        frame,
+        k=4,
+        weights="w",
+        constraints=pb.Constraints(groups="kind", ids="id", **asked),
+        random_state=0,
+    )
+    truth = pb.select(
+        rows,
+        k=4,
+        weights=table["w"],
+        constraints=pb.Constraints(groups=table["kind"], fixed=[7], at_least=2),
+        random_state=0,
+    )
+    assert found.indices.tolist() == truth.indices.tolist()
+    assert found.indices[0] == 7
+    assert found.columns == ("x", "y")
+    assert found.columns_left_out == {
+        "kind": "groups, Constraints(groups=)",
+        "w": "weights, weights=",
+        "id": "ids, Constraints(ids=)",
+    }
+
+
+def test_costs_in_a_column_and_weights_beside_classes():
+    frame, table, rows = named("pandas")
+    prices = pb.Constraints(costs="w", budget=9)
+    found = pb.select(frame[["x", "y", "w"]], constraints=prices)
+    truth = pb.select(rows, constraints=pb.Constraints(costs=table["w"], budget=9))
+    assert found.indices.tolist() == truth.indices.tolist()
+    found = pb.select(frame.drop(columns="id"), k=4, by="kind", weights="w", random_state=0)
+    truth = pb.select(rows, k=4, by=table["kind"], weights=table["w"], random_state=0)
+    assert found.indices.tolist() == truth.indices.tolist()
+
+
+def test_named_columns_of_each_side():
+    frame, table, _ = named("pandas")
+    quotas = pb.Constraints(groups="kind", at_most={"a": 0})
+    found = pb.select(
+        frame[["x", "y", "kind"]], frame[["x", "y", "w"]], k=3, weights="w", constraints=quotas
+    )
+    assert all(table["kind"][i] == "b" for i in found.indices)
+    np.testing.assert_array_equal(found.problem.weights, table["w"])
+
+
+def test_named_columns_that_do_not_exist_are_explained():
+    frame, _, rows = named("pandas")
+    numbers = frame[["x", "y"]]
+    with pytest.raises(InvalidInput, match="has no column 'knd'"):
+        pb.select(numbers, k=2, constraints=pb.Constraints(groups="knd", at_least=1))
+    with pytest.raises(InvalidInput, match="weights='w' names a column, but target has no named"):
+        pb.select(rows, k=2, weights="w")
+
+
+def test_rows_of_anndata_in_another_array():
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    rows = np.random.default_rng(2).normal(size=(30, 2))
+    index = [str(i) for i in range(30)]
+    obs = pd.DataFrame({"kind": ["a", "b", "c"] * 10}, index=index)
+    data = anndata.AnnData(np.ones((30, 4)), obs=obs, obsm={"X_pca": rows})
+    found = pb.select(data, obsm="X_pca", k=3, random_state=0)
+    assert found.indices.tolist() == pb.select(rows, k=3, random_state=0).indices.tolist()
+    assert found.columns == ("X_pca",)
+    assert pb.plan(data, obsm="X_pca", k=3).evaluations == 900
+    np.testing.assert_array_equal(found.assign(data).labels, found.assign(rows).labels)
+    both = pb.select(data[:20], data[20:], obsm="X_pca", k=3, random_state=0)
+    truth = pb.select(rows[:20], rows[20:], k=3, random_state=0)
+    assert both.indices.tolist() == truth.indices.tolist()
+    classes = pb.select(data, obsm="X_pca", k=3, by="kind", random_state=0)
+    assert set(classes.prototype_labels) == {"a", "b", "c"}
+    loaded = pb.Selection.from_json(found.to_json())
+    assert loaded.attached(data).members(0)[0] == found.indices[0]
+    assert list(found.to_frame(data)["kind"]) == [["a", "b", "c"][i % 3] for i in found.indices]
+    with pytest.raises(InvalidInput, match="obsm='X_pca' is given with"):
+        pb.select(pd.DataFrame(rows), obsm="X_pca", k=3)

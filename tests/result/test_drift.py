@@ -22,7 +22,7 @@ def test_rows_of_the_same_distribution(selection):
     assert drift.ratio == pytest.approx(1, abs=0.1)
     assert drift.share_beyond == pytest.approx(0.05, abs=0.04)
     assert len(drift.rows_to_add) == 0
-    assert "no evidence" in repr(drift)
+    assert "No drift was found" in repr(drift)
 
 
 def test_shifted_rows(selection):

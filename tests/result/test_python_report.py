@@ -124,3 +124,28 @@ def test_errors(selection, tmp_path, arguments, message):
 
 def test_a_folder_gets_report_html(selection, tmp_path):
     assert selection.report(tmp_path) == tmp_path / "report.html"
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_vectors_and_categories_without_names_show_row_numbers(tmp_path, is_prepared):
+    rows = FRAME[["x", "kind"]] if is_prepared else pl.DataFrame({"v": ROWS, "name": FRAME["name"]})
+    preparation = pb.Preparation(categories="one-hot") if is_prepared else None
+    selection = pb.select(rows, k=3, preparation=preparation, random_state=0)
+    data, _ = data_of(selection.report(tmp_path / "page.html"))
+    assert '"row"' in json.dumps(data)
+
+
+def test_a_loaded_selection_finds_its_columns_in_files_and_dicts(selection, tmp_path):
+    loaded = pb.Selection.from_json(selection.to_json())
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    for rows in (tmp_path / "rows.parquet", FRAME.to_dict("records"), pl.from_pandas(FRAME).lazy()):
+        data, _ = data_of(loaded.report(tmp_path / "page.html", rows=rows, labels="kind"))
+        assert '"name"' in json.dumps(data)
+
+
+def test_compared_columns_come_first_and_constant_ones_last(selection, tmp_path):
+    rows = pd.DataFrame({"same": ["s"] * 60, "note": FRAME["name"], **FRAME})
+    data, _ = data_of(selection.report(tmp_path / "page.html", rows=rows))
+    assert data["prototypes"]["look"]["columns"] == ["x", "y", "note", "name", "kind", "same"]
+    data, _ = data_of(selection.report(tmp_path / "page.html", rows=rows, show="kind"))
+    assert data["rows"]["look"]["columns"][:3] == ["kind", "x", "y"]

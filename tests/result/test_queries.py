@@ -413,3 +413,12 @@ def test_accuracies_compute_as_many_dissimilarities_as_documented():
         counted.calls = 0
         ask()
         assert counted.calls == expected
+
+
+def test_a_dict_of_values_is_one_row():
+    table = [{"x": float(i), "kind": "ab"[i % 2]} for i in range(20)]
+    numbers = pb.select([{"x": each["x"]} for each in table], k=2, random_state=0)
+    assert numbers.assign({"x": 19.0}).labels.tolist() == numbers.assign([[19.0]]).labels.tolist()
+    preparation = pb.Preparation(categories="one-hot")
+    mixed = pb.select(table, k=2, preparation=preparation, random_state=0)
+    assert mixed.assign(table[7]).labels.tolist() == mixed.assign(table).labels[[7]].tolist()

@@ -291,6 +291,8 @@ def test_fields_of_stored_files():
     certificate = stored("0.1.0-asymptotic").certificate
     assert (certificate.kind, len(certificate.conditions)) == ("asymptotic", 2)
     assert stored("0.1.0-columns").columns == ("a", "b")
+    constraints = stored("0.1.0-constraints")
+    assert (constraints.fixed, constraints.other_constraints) == ((5,), ("min_distance",))
     assert stored("0.1.0-transformer").preparation.description == "StandardScaler()"
     assert stored("0.1.0-budget").spent == 6.0
     assert stored("0.1.0-classes").prototype_labels.tolist() == ["a", "b", "b", "a"]

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray
 from scipy import sparse
 
 import brute
@@ -65,3 +66,50 @@ def test_sparse_rows_and_repeated_names(selection):
     np.testing.assert_allclose(frame["column 1"], ROWS[selection.indices, 1])
     with pytest.raises(pb.InvalidInput, match="several columns of one name"):
         selection.to_frame(pd.DataFrame(ROWS, columns=["a", "a"]))
+
+
+def test_a_column_of_vectors_is_one_column():
+    frame = pl.DataFrame({"id": range(30), "v": ROWS})
+    selection = pb.select(frame, k=3, random_state=0)
+    found = selection.to_frame()
+    assert found.columns.tolist() == ["rank", "row", "mass", "gain", "cost", "v"]
+    np.testing.assert_allclose(np.stack(found["v"]), ROWS[selection.indices])
+
+
+def _dicts():
+    return [{name: values[i] for name, values in TABLE.items()} for i in range(30)]
+
+
+def _file(folder):
+    path = folder / "rows.parquet"
+    pl.DataFrame(TABLE).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda folder: _dicts(), id="dicts"),
+        pytest.param(lambda folder: pl.DataFrame(TABLE).lazy(), id="lazy"),
+        pytest.param(_file, id="path"),
+        pytest.param(lambda folder: str(_file(folder)), id="text"),
+        pytest.param(lambda folder: TABLE, id="columns"),
+        pytest.param(
+            lambda folder: xarray.Dataset({n: ("row", np.array(v)) for n, v in TABLE.items()}),
+            id="dataset",
+        ),
+    ],
+)
+def test_rows_from_anywhere(selection, tmp_path, make):
+    frame = selection.to_frame(make(tmp_path))
+    assert list(frame["name"]) == [f"n{i}" for i in selection.indices]
+    assert selection.report(tmp_path / "page.html", rows=make(tmp_path), labels="name").exists()
+    loaded = pb.Selection.from_json(selection.to_json())
+    assert list(loaded.to_frame(make(tmp_path))["name"]) == [f"n{i}" for i in selection.indices]
+
+
+def test_too_few_rows_are_refused(selection):
+    with pytest.raises(pb.InvalidInput, match="rows has 29 rows but the source has 30"):
+        selection.to_frame(_dicts()[1:])
+    with pytest.raises(pb.InvalidInput, match="rows has 0 rows"):
+        selection.to_frame(5)

@@ -171,6 +171,8 @@ def test_a_table_of_texts():
     advice = "Pass --columns name to compare the texts of one column."
     assert refusal(kinds, ["a", "b"]).endswith(advice)
     assert choose(kinds, columns=["name"]).compared == ("name",)
+    message = refusal(kinds, ["a", "b"], columns=None, options=FRAME)
+    assert message.endswith("Pass frame['name'] to compare the texts of one column.")
     assert refusal({"when": "other"}).endswith("Pass a table with columns of numbers.")
 
 

@@ -9,7 +9,9 @@ import pytest
 
 import brute
 import protobandit as pb
+from protobandit.problem.posing import pose
 from protobandit.problem.reference import Reference
+from protobandit.run.reference import Solved, is_cheap
 
 
 def reference(selection) -> Reference:
@@ -123,3 +125,56 @@ def test_a_stream_keeps_rows_that_were_drawn_later():
     assert found.evaluations == 5 * len(found.distances)
     true = cost_of_new_rows(selection, brute.normal(20_000, 2, seed=99))
     assert found.cost == pytest.approx(true, rel=0.1)
+
+
+# -- is it computed unasked? ----------------------------------------------------------------------
+
+
+def solved(n: int, k: int, columns: int = 2, metric: str = "cityblock") -> Solved:
+    problem = pose(np.zeros((n, columns)), None, k=k, metric=metric)
+    return Solved(
+        problem=problem,
+        indices=np.arange(k),
+        cost=1.0,
+        method="fasterpam",
+        parameters={},
+        is_repeatable=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "most"),
+    [
+        (2000, 1e9 / 3),  # three searches without 200 rows each
+        (5000, 1e9),  # one search
+        (20_480, 1e9),  # two searches on half of the rows
+    ],
+)
+def test_the_reference_is_cheap_up_to_a_number_of_numbers(n, most):
+    def is_it(evaluations):
+        return is_cheap(solved(n, 50), evaluations=int(evaluations), lookups=0)
+
+    assert is_it(0.99 * most)
+    assert not is_it(1.01 * most)
+    assert is_cheap(solved(n, 50, columns=1), evaluations=int(1.9 * most), lookups=0)
+    assert not is_cheap(solved(n, 50), evaluations=0, lookups=int(2.1 * most))
+
+
+def test_the_reference_is_cheap_beside_a_long_search():
+    assert is_cheap(solved(90_000, 100), evaluations=10**13, lookups=0)
+    assert not is_cheap(solved(70_000, 100), evaluations=10**13, lookups=0)
+    assert is_cheap(solved(5000, 5), evaluations=10**13, lookups=0), "no search is repeated"
+
+
+def test_matrix_products_are_faster():
+    numbers = {"evaluations": 3 * 10**9, "lookups": 0}
+    assert is_cheap(solved(5000, 50, metric="euclidean"), **numbers)
+    assert not is_cheap(solved(5000, 50), **numbers)
+
+
+def test_an_expensive_reference_is_computed_on_request_only(monkeypatch, tmp_path):
+    selection = pb.select(brute.normal(100, 2), k=5, random_state=0, n_jobs=1)
+    monkeypatch.setattr("protobandit.run.reference._FEW_NUMBERS", 0)
+    assert selection.with_reference(only_if_cheap=True).reference is None
+    assert pb.Selection.load(selection.save(tmp_path)).reference is None
+    assert pb.Selection.load(selection.save(tmp_path, reference=True)).reference is not None

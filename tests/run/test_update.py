@@ -143,7 +143,31 @@ def test_what_cannot_be_updated(selection, old, new):
     with pytest.raises(pb.InvalidInput, match="class by class"):
         classes.updated(new)
     quotas = pb.Constraints(groups=["a", "b"] * 100, at_least=1)
-    with pytest.raises(pb.InvalidInput, match="quotas or costs"):
+    with pytest.raises(pb.InvalidInput, match="quotas, costs or a minimum"):
         pb.select(old, k=4, constraints=quotas).updated(new)
     with pytest.raises(pb.InvalidInput, match="rows do not fit this selection"):
         selection.updated(brute.normal(5, 3))
+
+
+def test_fixed_rows_stay_also_after_loading(old, new):
+    selection = pb.select(old, k=5, constraints=pb.Constraints(fixed=[7, 3]), random_state=0)
+    assert selection.fixed == (7, 3)
+    loaded = pb.Selection.from_json(selection.to_json())
+    assert loaded.fixed == (7, 3)
+    assert loaded.to_frame()["is_fixed"].tolist() == [True, True, False, False, False]
+    for each in (selection, loaded.attached(old)):
+        updated = each.updated(new, keep=0, random_state=0)
+        assert {7, 3} <= set(updated.indices)
+        assert updated.fixed == (7, 3)
+        assert {7, 3} <= set(updated.updated(new + 9, keep=0, random_state=0).indices)
+
+
+def test_lost_constraints_are_refused(old, new):
+    quotas = pb.Constraints(groups=["a", "b"] * 100, at_least=1)
+    selection = pb.select(old, k=4, constraints=quotas)
+    loaded = pb.Selection.from_json(selection.to_json()).attached(old)
+    with pytest.raises(pb.InvalidInput, match=r"not saved with it: groups\. Select again"):
+        loaded.updated(new)
+    with pytest.raises(pb.InvalidInput, match="not saved with it: groups"):
+        loaded.extended(6)
+    assert selection.extended(6).k == 6

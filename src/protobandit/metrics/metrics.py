@@ -404,7 +404,7 @@ METRICS: dict[str, Metric] = {
         Metric(name="precomputed", sizes=_SUMS, prepare=_prepare_matrix, fill=_fill_precomputed),
     )
 }
-_ALIASES = {
+ALIASES = {
     "l1": "manhattan",
     "l2": "euclidean",
     "cityblock": "manhattan",
@@ -508,9 +508,9 @@ def metric(name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     >>> pb.select(rows, k=1, metric=pb.metric("minkowski", {"p": 3})).indices
     array([1])
     """
-    if not isinstance(name, str) or _ALIASES.get(name, name) not in {*METRICS, *_MAKERS}:
+    if not isinstance(name, str) or ALIASES.get(name, name) not in {*METRICS, *_MAKERS}:
         raise InvalidInput(_unknown_message(name))
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     if not parameters and name in METRICS:
         return METRICS[name]
     key, make = _MAKERS.get(name, ("", None))
@@ -534,10 +534,10 @@ def as_metric(measure: Any) -> Metric:
 
 
 def _unknown_message(name: Any) -> str:
-    known = sorted({*METRICS, *_MAKERS, *_ALIASES})
+    known = sorted({*METRICS, *_MAKERS, *ALIASES})
     return (
         f"metric={name!r:.40} is not known.{suggestion(name, known)} Use one of "
-        f"{', '.join(each for each in known if each not in _ALIASES)}, a callable f(row, row) -> "
+        f"{', '.join(each for each in known if each not in ALIASES)}, a callable f(row, row) -> "
         f"number, or block_metric(f)."
     )
 

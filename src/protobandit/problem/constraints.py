@@ -14,7 +14,7 @@ from protobandit.foundation.checks import is_integer, require_number
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.labels import numbered
 from protobandit.problem.feasibility import Feasibility
-from protobandit.rows.messages import shortened
+from protobandit.rows.messages import shortened, suggestion
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,9 +25,12 @@ class Constraints:
     ----------
     fixed
         Source rows that are always selected: their row numbers, a boolean mask of all source rows,
-        or a `Selection`. They count towards ``k`` and come first in the result.
+        a `Selection`, or with ``ids`` their ids. They count towards ``k`` and come first in the
+        result.
+    ids
+        One id per source row, for ``fixed``, or the name of a column of the source.
     groups
-        One label per source row, for ``at_least`` and ``at_most``.
+        One label per source row, for ``at_least`` and ``at_most``, or the name of a column.
     at_least, at_most
         The smallest and the largest number of rows per group: an int for all groups, or a mapping
         from labels to ints. The key None stands for all other groups, which are not constrained
@@ -35,12 +38,20 @@ class Constraints:
         its rows are selected, and ``status`` says so. Greedy methods reach at least half of the
         best feasible f (Fisher, Nemhauser, Wolsey 1978).
     costs, budget
-        The cost of each source row (> 0), and the largest total cost of the prototypes. ``k`` is
+        The cost of each source row (> 0), or the name of a column, and the largest total cost of
+        the prototypes. Columns that are named here are not compared. ``k`` is
         then an upper bound, or None. Rows are chosen by gain per cost. If the best single
         affordable row is better than all rows chosen in this way, it is chosen first instead. This
         reaches at least (1 - 1/e) / 2 of the best affordable f (Khuller, Moss, Naor 1999; Leskovec
         et al. 2007). ``at_least`` is not supported with costs, since the budget may not suffice
         for the minima.
+
+    min_distance
+        The least distance between two prototypes (> 0), in the metric and after the preparation of
+        the rows; fixed rows may be closer to each other. If no row is left that is far enough, the
+        result has fewer than ``k`` prototypes, and ``status`` says so. Supported by greedy methods,
+        of which "protobandit" is the fastest for many rows, and not with ``at_least`` or costs.
+        Cost: one evaluation per source row and prototype.
 
     Examples
     --------
@@ -55,16 +66,29 @@ class Constraints:
     >>> selection = pb.select(rows, constraints=prices)
     >>> sorted(selection.indices.tolist()), selection.spent
     ([1, 4], 3.0)
+    >>> apart = pb.Constraints(min_distance=3)
+    >>> pb.select(rows, k=3, constraints=apart).indices
+    array([2, 4])
     """
 
     fixed: Any = ()
+    ids: Any = None
     groups: Any = None
     at_least: Any = None
     at_most: Any = None
     costs: Any = None
     budget: Any = None
+    min_distance: Any = None
 
     def __post_init__(self) -> None:
+        require_number(self.min_distance, "constraints: min_distance", above=0, allows_none=True)
+        others = {"at_least": self.at_least, "costs": self.costs}
+        for name, value in others.items():
+            if self.min_distance is not None and value is not None:
+                raise InvalidInput(
+                    f"Constraints: {name} is given with min_distance, which may leave too few rows "
+                    f"for it. Pass one of them."
+                )
         has_quotas = self.at_least is not None or self.at_most is not None
         if has_quotas and self.groups is None:
             raise InvalidInput(
@@ -86,6 +110,12 @@ class Constraints:
                 "minima. Pass at_most only, or no costs."
             )
 
+    @property
+    def named_columns(self) -> dict[str, str]:
+        """Return the parameters that name a column of the source, and its name."""
+        values = {"ids": self.ids, "groups": self.groups, "costs": self.costs}
+        return {option: value for option, value in values.items() if isinstance(value, str)}
+
     def feasibility(self, n: int) -> Feasibility:
         """Return the `Feasibility` of ``n`` source rows under these constraints."""
         free = Feasibility.none(n)
@@ -103,13 +133,14 @@ class Constraints:
             if not least.any() and (most == sizes).all():  # they restrict nothing
                 groups, names, least, most = free.groups, free.names, free.least, free.most
         return Feasibility(
-            fixed=_as_fixed(self.fixed, n),
+            fixed=_as_fixed(self.fixed, self.ids, n),
             groups=groups,
             names=names,
             least=least,
             most=most,
             prices=None if self.costs is None else _as_costs(self.costs, n),
             budget=None if self.budget is None else _as_budget(self.budget),
+            min_distance=None if self.min_distance is None else float(self.min_distance),
             remark=remark,
         )
 
@@ -121,31 +152,51 @@ def as_feasibility(constraints: Any, n: int) -> Feasibility:
     if not isinstance(constraints, Constraints):
         raise InvalidInput(
             f"constraints={constraints!r:.40} is not known. Pass Constraints(fixed=…, groups=…, "
-            f"at_least=…, at_most=…, costs=…, budget=…)."
+            f"at_least=…, at_most=…, costs=…, budget=…, min_distance=…)."
         )
     return constraints.feasibility(n)
 
 
-def _as_fixed(fixed: Any, n: int) -> Ids:
+def _as_fixed(fixed: Any, ids: Any, n: int) -> Ids:
     given = getattr(fixed, "indices", fixed)
     if getattr(given, "dtype", None) == np.bool_ or _is_mask(given):
         given = _mask_rows(given, n)
+    elif ids is not None and given is fixed:
+        given = _rows_with_ids(fixed, ids, n)
     try:
-        ids = np.array([_index(i) for i in given], dtype=np.int64)
+        rows = np.array([_index(i) for i in given], dtype=np.int64)
     except (TypeError, OverflowError):
         raise InvalidInput(
             f"constraints: fixed={fixed!r:.40} are not row numbers of the source. Pass ints from 0 "
-            f"to {n - 1}, or a Selection."
+            f"to {n - 1}, a mask, a Selection, or ids with ids=, one id per source row or a column."
         ) from None
-    for i in ids[(ids < 0) | (ids >= n)]:
+    for i in rows[(rows < 0) | (rows >= n)]:
         raise InvalidInput(
             f"constraints: fixed holds {i}, which is not one of the {n} source rows. Pass ints "
             f"from 0 to {n - 1}."
         )
-    values, counts = np.unique(ids, return_counts=True)
+    values, counts = np.unique(rows, return_counts=True)
     for i in values[counts > 1]:
         raise InvalidInput(f"constraints: fixed holds {i} more than once. Pass each row once.")
-    return ids
+    return rows
+
+
+def _rows_with_ids(fixed: Any, ids: Any, n: int) -> Ids:
+    names, numbers = numbered(ids, n, "ids")
+    counts, place = np.bincount(numbers), {name: at for at, name in enumerate(names)}
+    wanted = [fixed] if isinstance(fixed, str) or not hasattr(fixed, "__iter__") else list(fixed)
+    for each in wanted:
+        found = counts[place[each]] if each in place else 0
+        if found != 1:
+            alike = [name for name in names if str(name) == str(each) and name != each]
+            hint = f" Did you mean {alike[0]!r}?" if alike else suggestion(each, map(str, names))
+            raise InvalidInput(
+                f"constraints: fixed holds {each!r}, which is the id of {found} source rows. Pass "
+                f"ids of one row each.{hint}"
+            )
+    first = np.unique(numbers, return_index=True)[1]
+    rows: Ids = first[[place[each] for each in wanted]]
+    return rows
 
 
 def _is_mask(given: Any) -> bool:

@@ -35,7 +35,8 @@ class Feasibility:
     ``fixed`` are source rows that are chosen first and never replaced. ``groups`` are the group
     numbers of all source rows, and ``names`` the user's labels of the groups; there is one group if
     no quota restricts the choice, which searches rely on. ``least`` and ``most`` are at most the
-    size of the group. ``budget`` is the largest sum of ``prices``, or None. ``remark`` is what the
+    size of the group. ``budget`` is the largest sum of ``prices``, or None. ``min_distance`` is the
+    least distance between two chosen rows, unless both are fixed, or None. ``remark`` is what the
     user should know, or "".
     """
 
@@ -46,6 +47,7 @@ class Feasibility:
     most: Ids
     prices: Doubles | None = None
     budget: float | None = None
+    min_distance: float | None = None
     remark: str = ""
 
     @classmethod
@@ -70,12 +72,18 @@ class Feasibility:
         return bool(self.least.any() or (self.most < self.sizes).any())
 
     @property
+    def is_uniform(self) -> bool:
+        """Return whether any k rows that contain the fixed ones are feasible, ignoring costs."""
+        return not self.has_quotas and self.min_distance is None
+
+    @property
     def needs(self) -> frozenset[str]:
-        """Return what a method must support: any of "fixed", "groups" and "costs"."""
+        """Return what a method must support: "fixed", "groups", "costs", "min_distance"."""
         parts = {
             "fixed": len(self.fixed) > 0,
             "groups": self.has_quotas,
             "costs": self.prices is not None,
+            "min_distance": self.min_distance is not None,
         }
         return frozenset(name for name, is_needed in parts.items() if is_needed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.default_metric import chosen_metric, takes_objects
 from protobandit.metrics.metrics import Metric
-from protobandit.problem.constraints import as_feasibility
+from protobandit.problem.constraints import Constraints, as_feasibility
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import MOST_TRIED, Goal, Knee, as_goal
 from protobandit.problem.problem import Problem, Target, none_if_equal
@@ -32,7 +33,7 @@ from protobandit.rows.column_warnings import column_warnings, some_rows
 from protobandit.rows.columns import Columns, are_names
 from protobandit.rows.convert import as_rows
 from protobandit.rows.files.opened import Opened
-from protobandit.rows.files.opening import as_opened
+from protobandit.rows.files.opening import as_opened, open_rows
 from protobandit.rows.object_arrays import as_numbers
 from protobandit.rows.preparation.prepared_rows import (
     Sides,
@@ -94,9 +95,19 @@ def pose(
         done = transform_sides(source, target, preparation)
         sides, source, target = done, done.source, done.target
     else:
-        source, target = _opened_sides(source, target, preparation, takes_any=takes_any)
+        source, target = _opened_sides(
+            source,
+            target,
+            preparation,
+            takes_any=takes_any,
+            of_source=_of_source(constraints),
+            of_target=_of_target(weights),
+        )
         choice = _choice(source, target, preparation)
     target, chosen = source if is_same else target, chosen_metric(metric, source, preparation)
+    constraints = _with_values(constraints, source)
+    if isinstance(weights, str):
+        weights = _named(target, weights, option="weights", name="target")
     remarks = [
         each.remark for each in (source, target, stream) if isinstance(each, (Opened, StreamRows))
     ]
@@ -139,31 +150,64 @@ def pose(
     )
 
 
-def with_classes(source: Any, target: Any, by: Any, preparation: Any) -> tuple[Any, Any, Any]:
+def with_obsm(source: Any, obsm: str | None) -> Any:
+    """Return the source, or the array ``obsm`` of an AnnData object; the target follows it."""
+    return source if obsm is None else open_rows(source, obsm=obsm, options=FRAME)
+
+
+def with_classes(
+    source: Any, target: Any, by: Any, weights: Any, preparation: Any
+) -> tuple[Any, Any, Any]:
     """Return both sides and the classes of their rows.
 
     If ``by`` is the name of a column, both sides are opened and the classes are read from it.
     """
     if not isinstance(by, str):
         return source, target, by
+    classes, weighed = {by: "classes, by="}, _of_target(weights)
     is_same = target is None or target is source
     given = target if isinstance(target, Target) else Target(target)
     rows = None if is_same else given.rows
-    source, rows = _opened_sides(source, rows, preparation, uses={by: "classes, by="})
-    labels = _labels(source, by, name="source")
+    source, rows = _opened_sides(
+        source, rows, preparation, of_source=classes, of_target=classes | weighed
+    )
+    labels = _named(source, by, option="by", name="source").tolist()
     if is_same:
         return source, None, labels
-    return source, Target(rows, weights=given.weights), (labels, _labels(rows, by, name="target"))
+    others = _named(rows, by, option="by", name="target").tolist()
+    return source, Target(rows, weights=given.weights), (labels, others)
 
 
-def _labels(rows: Any, column: str, *, name: str) -> list[Any]:
+def _of_source(constraints: Any) -> dict[str, str]:
+    """Return the columns of the source that constraints name, with their use."""
+    named = constraints.named_columns if isinstance(constraints, Constraints) else {}
+    return {column: f"{option}, Constraints({option}=)" for option, column in named.items()}
+
+
+def _of_target(weights: Any) -> dict[str, str]:
+    """Return the column of the target that ``weights`` names, if it does."""
+    return {weights: "weights, weights="} if isinstance(weights, str) else {}
+
+
+def _named(rows: Any, column: str, *, option: str, name: str) -> Any:
+    """Return the values of a column that an argument names."""
     if not isinstance(rows, Opened):
         raise InvalidInput(
-            f"by={column!r} names a column, but {name} has no named columns. Pass one label per "
-            f"row, or a frame."
+            f"{option}={column!r} names a column, but {name} has no named columns here. Pass one "
+            f"value per row, or a frame."
         )
-    labels: list[Any] = rows.column(column).tolist()
-    return labels
+    return rows.column(column)
+
+
+def _with_values(constraints: Any, source: Any) -> Any:
+    """Return constraints in which columns of the source are replaced by their values."""
+    if not isinstance(constraints, Constraints):
+        return constraints
+    values = {
+        option: _named(source, column, option=option, name="source")
+        for option, column in constraints.named_columns.items()
+    }
+    return replace(constraints, **values)
 
 
 def _opened_sides(
@@ -172,23 +216,27 @@ def _opened_sides(
     preparation: Any,
     *,
     takes_any: bool = False,
-    uses: Mapping[str, str] | None = None,
+    of_source: Mapping[str, str],
+    of_target: Mapping[str, str],
 ) -> tuple[Any, Any]:
     """Open both sides; the target is None if it is the source.
 
     The target gets the columns of the source, in their order. Only a preparation, which is fitted
-    on the target, uses the columns of the target. ``uses`` are columns that are not compared, with
-    their use.
+    on the target, uses the columns of the target. ``of_source`` and ``of_target`` are columns that
+    other arguments name, with their use. They are not compared.
     """
+    is_one = target is None
 
     def opened(rows: Any, name: str, like: tuple[str, ...] | None = None, others: str = "") -> Any:
+        named = of_source if name == "source" else of_target
         return as_opened(
             rows,
             name=name,
             preparation=preparation,
             like=like,
             others=others,
-            without=uses or (),
+            without={**of_source, **of_target} if is_one else named,
+            perhaps={**of_source, **of_target},
             takes_objects=takes_any,
         )
 

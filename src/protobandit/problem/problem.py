@@ -148,13 +148,15 @@ class Problem:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what a method must support: any of "fixed", "groups", "costs" and "until"."""
+        """Return what a method must support: constraints, and "until" for a goal."""
         return self.feasibility.needs | ({"until"} if self.goal is not None else set())
 
     @property
     def is_open_ended(self) -> bool:
         """Return whether a solution may have fewer than ``k`` prototypes."""
-        return self.goal is not None or self.feasibility.budget is not None
+        feasibility = self.feasibility
+        is_bounded = feasibility.budget is not None or feasibility.min_distance is not None
+        return self.goal is not None or is_bounded
 
     @property
     def n_source(self) -> int:

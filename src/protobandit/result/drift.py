@@ -115,8 +115,8 @@ class Drift:
     def verdict(self) -> str:
         """Return the result as one sentence."""
         if self.is_significant:
-            return "The prototypes represent the new rows worse than rows of the target."
-        return "There is no evidence that the prototypes represent the new rows worse."
+            return "Drift was found: new rows are represented worse than rows of the target."
+        return "No drift was found: new rows are represented about as well as rows of the target."
 
     def __repr__(self) -> str:
         median, ninety = self.quantiles[_LEVELS.index(0.5)], self.quantiles[_LEVELS.index(0.9)]

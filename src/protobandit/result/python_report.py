@@ -15,12 +15,13 @@ from protobandit.result.drift import Drift
 from protobandit.result.queries import Queries
 from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
-from protobandit.result.report.row_display import RowDisplay
+from protobandit.result.report.row_display import RowDisplay, display_order
 from protobandit.result.report.summary import summarize
-from protobandit.result.table import column_at, columns_at, names_of
-from protobandit.rows.rows import Rows
+from protobandit.result.table import as_table, column_at, columns_at, length_of, names_of
+from protobandit.rows.rows import Rows, strided
 
 _MAX_COLUMNS = 32
+_N_COMPARED = 256  # rows in which a column has one value
 
 
 def python_report(
@@ -37,6 +38,7 @@ def python_report(
     random_state: int,
 ) -> str:
     """Return the page; `Selection.report` describes the parameters."""
+    rows, target = as_table(rows, selection.columns), as_table(target, selection.columns)
     source_display = _display(
         problem.source, rows, selection, show=show, labels=labels, images=images, names=names
     )
@@ -72,14 +74,6 @@ def python_report(
     return page(replace(data, summary=summary, drift=drift))
 
 
-def compared_columns(rows: Any, columns: tuple[str, ...] | None) -> Any:
-    """Return the columns that a selection compares, of a table that may have others too."""
-    names = names_of(rows)
-    if names is None or columns is None or isinstance(rows, dict) or not set(columns) < set(names):
-        return rows
-    return rows.select(list(columns)) if hasattr(rows, "select") else rows[list(columns)]
-
-
 def _display(
     rows: Rows,
     given: Any,
@@ -92,9 +86,9 @@ def _display(
 ) -> RowDisplay:
     """Return how to show rows: as images, texts or records."""
     n = len(rows)
-    if given is not None and _length(given) != n:
+    if given is not None and length_of(given) != n:
         raise InvalidInput(
-            f"rows to show are {_length(given)} but the selection has {n} {rows.name} rows. Pass "
+            f"rows to show are {length_of(given)} but the selection has {n} {rows.name} rows. Pass "
             f"one row per {rows.name} row."
         )
     separate = {each for each in (names, labels) if isinstance(each, str)} - set(show or ())
@@ -123,9 +117,9 @@ def _shown(
         return "texts", lambda ids: [str(each) for each in shown.take(ids)]
     if isinstance(shown, (list, tuple)) and isinstance(shown[0], str):
         return "texts", lambda ids: [shown[i] for i in ids]
-    order = None if show is None else _names_to_show(show, shown)
+    first = [] if show is None else _names_to_show(show, shown)
 
-    def take(ids: Ids) -> dict[str, Any]:
+    def unordered(ids: Ids) -> dict[str, Any]:
         columns = _numbers(shown, ids, selection) if isinstance(shown, Rows) else None
         if columns is None:
             columns = columns_at(shown, ids)
@@ -134,9 +128,14 @@ def _shown(
             for name, values in columns.items()
             if name not in separate and not _are_vectors(values)
         }
-        if order is None:
-            return plain or {"row": ids}
-        return {name: plain[name] for name in order if name in plain} | plain
+        return plain or {"row": ids}
+
+    some = np.union1d(selection.indices % len(rows), strided(len(rows), _N_COMPARED))
+    order = display_order(unordered(some), first, selection.columns or ())
+
+    def take(ids: Ids) -> dict[str, Any]:
+        columns = unordered(ids)
+        return {name: columns[name] for name in order}
 
     return "records", take
 
@@ -156,11 +155,12 @@ def _names_to_show(show: Sequence[str], rows: Any) -> list[str]:
 
 def _numbers(rows: Rows, ids: Ids, selection: Queries) -> dict[str, Any]:
     """Return the numbers that the metric compares."""
-    if rows.n_columns is None:
+    names = selection.columns or [f"column {at}" for at in range(rows.n_columns or 0)]
+    # Rows that are not numbers have no columns, and components of vectors have no names.
+    if rows.n_columns is None or len(names) < rows.n_columns:
         return {"row": ids}
     block = rows.take(ids)[:, :_MAX_COLUMNS]
     block = block.toarray() if hasattr(block, "toarray") else block
-    names = selection.columns or [f"column {at}" for at in range(rows.n_columns)]
     return {names[at]: block[:, at] for at in range(block.shape[1])}
 
 
@@ -173,10 +173,10 @@ def _pixels(images: Any, ids: Ids, n: int) -> Any:
     if callable(images):
         pixels = np.asarray(images(ids))
     else:
-        if _length(images) != n:
+        if length_of(images) != n:
             raise InvalidInput(
-                f"images has {_length(images)} images but the selection has {n} rows. Pass one per "
-                f"row."
+                f"images has {length_of(images)} images but the selection has {n} rows. Pass one "
+                f"per row."
             )
         pixels = np.stack([np.asarray(images[int(i)]) for i in ids])
     if pixels.dtype.kind == "f":
@@ -197,12 +197,6 @@ def _values(values: Any, rows: Any, n: int, name: str) -> Any:
                 f"value per row."
             )
         return column_at(rows, values, np.arange(n))
-    if _length(values) != n:
-        raise InvalidInput(f"{name} has {_length(values)} values for {n} rows. Pass one per row.")
+    if length_of(values) != n:
+        raise InvalidInput(f"{name} has {length_of(values)} values for {n} rows. Pass one per row.")
     return values.tolist() if hasattr(values, "tolist") else list(values)
-
-
-def _length(values: Any) -> int:
-    if isinstance(values, dict):
-        return len(next(iter(values.values()), ()))
-    return int(values.shape[0]) if hasattr(values, "shape") else len(values)

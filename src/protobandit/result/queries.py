@@ -83,8 +83,8 @@ class Queries(SelectionRecord):
         rows
             Rows in the form of the source rows, before any preparation, which is applied here.
             Columns of frames are matched by name; other columns are left out. A 1-D array of as
-            many numbers as a row has is one row. For a precomputed metric: dissimilarities of shape
-            (n, number of source rows).
+            many numbers as a row has is one row, and so is a dict of values. For a precomputed
+            metric: dissimilarities of shape (n, number of source rows).
         n_jobs
             The number of threads; None or -1 uses all available cores.
 
@@ -451,7 +451,9 @@ class Queries(SelectionRecord):
         return prepare_rows(fitted, opened, name="rows")
 
     def _with_one_row(self, rows: Any, fitted: FittedPreparation | None) -> Any:
-        """Return a single row, such as an array or a pandas Series of its numbers, as rows."""
+        """Return a single row, such as a dict, an array or a Series of its numbers, as rows."""
+        if isinstance(rows, Mapping) and all(isinstance(x, (Number, str)) for x in rows.values()):
+            return [rows]
         prototypes = self.prototypes
         if not isinstance(prototypes, np.ndarray) or prototypes.ndim != 2:
             return rows

@@ -55,6 +55,8 @@ class SelectionRecord:
     pulls: int = 0
     rows_read: int | None = None
     reference: Reference | None = None
+    fixed: tuple[int, ...] = ()
+    other_constraints: tuple[str, ...] = ()
 
     @property
     def k(self) -> int:

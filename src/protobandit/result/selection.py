@@ -15,24 +15,28 @@ from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.generators import independent_generator
 from protobandit.foundation.run_warning import WarningKind
 from protobandit.foundation.visible_text import visible
+from protobandit.metrics.default_metric import takes_objects
 from protobandit.metrics.metrics import Metric, as_metric
 from protobandit.oracle.oracle import Oracle
+from protobandit.problem.constraints import Constraints
 from protobandit.problem.limits import Limits
 from protobandit.problem.posing import pose
+from protobandit.problem.problem import Problem
 from protobandit.problem.reference import Reference
 from protobandit.result import selection_file, serialization
 from protobandit.result.drift import Drift, measured_drift
 from protobandit.result.notebook import selection_html
 from protobandit.result.plots import Plots
-from protobandit.result.python_report import compared_columns, python_report
-from protobandit.result.table import as_frame, prototype_columns
+from protobandit.result.python_report import python_report
+from protobandit.result.table import as_frame, as_table, length_of, prototype_columns
+from protobandit.rows.files.opening import as_opened
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.extend import extend
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
-from protobandit.run.reference import Solved, reference_of
+from protobandit.run.reference import Solved, is_cheap, reference_of
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.update import update, with_new_rows
 from protobandit.search.drivers.pick import SwapPasses
@@ -109,6 +113,10 @@ class Selection(Plots):
     reference
         Distances of rows that had no part in the selection, with which `drift` compares new rows;
         None until `with_reference` or `save` has computed them.
+    fixed
+        The source rows that constraints fixed.
+    other_constraints
+        The kinds of the other constraints, such as "groups". Their values are not saved.
     passes
         How many passes of swaps a method made, how many swaps, and what ended them early; None for
         methods without passes, and after loading.
@@ -161,6 +169,8 @@ class Selection(Plots):
             warnings=result.warnings,
             pulls=result.pulls,
             rows_read=problem.rows_read,
+            fixed=tuple(problem.feasibility.fixed.tolist()),
+            other_constraints=tuple(sorted(problem.feasibility.needs - {"fixed"})),
         )
 
     @property
@@ -266,6 +276,7 @@ class Selection(Plots):
         array([2, 4, 0])
         """
         problem = self._solved("Pass constraints=Constraints(fixed=selection) to select instead.")
+        self._require_constraints(problem)
         if self.prototype_labels is not None:
             raise InvalidInput(
                 "This selection was made class by class, and so has no one k to raise. Select "
@@ -326,6 +337,7 @@ class Selection(Plots):
                 "all rows with by=."
             )
         old = self._solved("New rows can only be weighed against the old ones.")
+        self._require_constraints(old)
         settings = as_run_settings(random_state, limits, n_jobs, None)
         oracle, _ = self._oracle_for(new_rows, n_jobs, weights)
         new = oracle.problem
@@ -340,6 +352,15 @@ class Selection(Plots):
             selection = replace(selection, fingerprints={})
         # Selecting again would find another set: kept prototypes are not the best ones.
         return replace(selection, status=f"{remark} {selection.status}", end=None)
+
+    def _require_constraints(self, problem: Problem) -> None:
+        """Raise if the selection was made with constraints that were not saved with it."""
+        lost = [name for name in self.other_constraints if name not in problem.feasibility.needs]
+        if lost:
+            raise InvalidInput(
+                f"This selection was made with constraints that are not saved with it: "
+                f"{', '.join(lost)}. Select again with them; fixed rows can keep these prototypes."
+            )
 
     def certify(
         self,
@@ -462,14 +483,19 @@ class Selection(Plots):
         oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
         return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
 
-    def with_reference(self, *, n_jobs: int | None = None) -> Selection:
+    def with_reference(
+        self, *, only_if_cheap: bool = False, n_jobs: int | None = None
+    ) -> Selection:
         """Return this selection with its ``reference``, which `drift` compares new rows with.
 
         Call it before `to_json` if the text will be used for `drift`; `save` does it. It repeats
         the search on a part of the rows, or reads a sample of the target if that is large compared
-        with k.
+        with k. With ``only_if_cheap``, the selection is returned as it is if that would take more
+        than a few seconds and a quarter of the search, or if the metric is expensive.
         """
         if self.reference is not None:
+            return self
+        if only_if_cheap and not self._has_cheap_reference():
             return self
         return replace(self, reference=self._known_reference(n_jobs))
 
@@ -482,25 +508,36 @@ class Selection(Plots):
                 "It was saved without a reference for new rows. Save it with "
                 "selection.save(path, reference=True), or call with_reference() before to_json()."
             )
-            end = self.end
-            is_cut = any(each.kind in _CUTS for each in self.warnings)
-            is_repeatable = (
-                end is not None
-                and not (end.is_partial or is_cut)
-                and problem.goal is None
-                and self.prototype_labels is None
-            )
-            solved = Solved(
-                problem=problem,
-                indices=self.indices,
-                cost=self.cost,
-                method=self.method,
-                parameters=self.parameters,
-                is_repeatable=is_repeatable,
-            )
-            found = reference_of(solved, n_jobs=n_jobs)
+            found = reference_of(self._solution(problem), n_jobs=n_jobs)
             self.__dict__[_REFERENCE] = found  # a cache: the same selection has one reference
         return found
+
+    def _has_cheap_reference(self) -> bool:
+        """Return whether the reference is known, or takes little time."""
+        if _REFERENCE in self.__dict__:
+            return True
+        evaluations = self.evaluations - self.evaluations_by_phase.get("certify", 0)
+        return self.problem is not None and is_cheap(
+            self._solution(self.problem), evaluations=evaluations, lookups=self.lookups
+        )
+
+    def _solution(self, problem: Problem) -> Solved:
+        end = self.end
+        is_cut = any(each.kind in _CUTS for each in self.warnings)
+        is_repeatable = (
+            end is not None
+            and not (end.is_partial or is_cut)
+            and problem.goal is None
+            and self.prototype_labels is None
+        )
+        return Solved(
+            problem=problem,
+            indices=self.indices,
+            cost=self.cost,
+            method=self.method,
+            parameters=self.parameters,
+            is_repeatable=is_repeatable,
+        )
 
     def attached(
         self,
@@ -513,12 +550,14 @@ class Selection(Plots):
         """Return the selection with its rows, so that certify, members and extended work again.
 
         Rows are compared with the saved digests. Weights are not checked: pass those the selection
-        was made with. Constraints are not saved, so later calls do not apply them.
+        was made with. Of constraints, only fixed rows are saved; `extended` and `updated` refuse a
+        selection that was made with others.
 
         Parameters
         ----------
         source, target
-            The arguments of `select`, before any preparation; ``target`` is None if it was.
+            The arguments of `select`, before any preparation; ``target`` is None if it was. Other
+            columns of a frame or file than the compared ones are left out.
         weights
             The weights of the target rows.
         metric
@@ -532,12 +571,22 @@ class Selection(Plots):
         >>> pb.Selection.from_json(saved).attached(rows).members(0)
         array([1, 0, 2])
         """
+        known = _required_metric(self.metric, metric)
+        if not isinstance(self.preparation, FittedTransformer):  # it chooses columns itself
+            source = as_opened(
+                source,
+                name="source",
+                preparation=self.preparation,
+                like=self.columns,
+                takes_objects=takes_objects(known),
+            )
         problem = pose(
             source,
             target,
             k=len(self.indices),
             weights=weights,
-            metric=_required_metric(self.metric, metric),
+            metric=known,
+            constraints=Constraints(fixed=self.fixed),
             preparation=self.preparation,
         )
         found = fingerprints(problem)
@@ -578,9 +627,10 @@ class Selection(Plots):
         path
             The file to write, or a folder, in which it is ``report.html``.
         rows
-            One row per source row, as the page shows it: a DataFrame, an array or a list of texts,
-            also with columns that were not compared. By default the page shows the numbers that the
-            metric compares.
+            One row per source row, as the page shows it: a DataFrame, an array, a list of texts or
+            dicts, a file, or an AnnData object (its ``obs``), also with columns that were not
+            compared. By default the page shows the numbers that the metric compares, except those
+            of vectors and categories.
         target
             The same for the target rows, if the target is not the source.
         show
@@ -609,7 +659,7 @@ class Selection(Plots):
             )
         attached = self
         if self.problem is None and rows is not None:
-            attached = self.attached(compared_columns(rows, self.columns), target)
+            attached = self.attached(rows, target)
         problem = attached._solved("Pass them: report(path, rows=rows).")
         text = python_report(
             attached,
@@ -645,9 +695,11 @@ class Selection(Plots):
         0     1   0.5
         1     2   0.5
         """
+        table = as_table(rows, self.columns)
         if rows is not None:
-            self._require_source_length(rows, name="rows")
-        return as_frame(prototype_columns(self, rows), like=rows)
+            n = length_of(table) if hasattr(table, "__len__") else 0
+            self._require_source_length(range(n), name="rows")
+        return as_frame(prototype_columns(self, table), like=rows)
 
     def save(
         self,
@@ -665,8 +717,8 @@ class Selection(Plots):
             replaced.
         reference
             Whether to compute the reference for `drift` first, if it is missing (see
-            `with_reference`). None does so if the rows are there, unless the metric is expensive
-            (your own function, or one of texts).
+            `with_reference`). None does so if the rows are there, unless that takes long or the
+            metric is expensive (your own function, or one of texts).
         n_jobs
             The number of threads for the reference.
 
@@ -684,10 +736,9 @@ class Selection(Plots):
         ...     file.name, pb.Selection.load(file).k
         ('selection.json', 2)
         """
-        if reference is None:
-            is_cheap = not isinstance(self.metric, str) and not self.metric.is_expensive
-            reference = is_cheap and self.problem is not None
-        saved = self.with_reference(n_jobs=n_jobs) if reference else self
+        saved = self
+        if reference is None or reference:
+            saved = self.with_reference(only_if_cheap=reference is None, n_jobs=n_jobs)
         return selection_file.write_text(path, saved.to_json() + "\n")
 
     @staticmethod

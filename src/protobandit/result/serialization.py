@@ -68,6 +68,8 @@ def dump(selection: Any) -> str:
         "spent": selection.spent,
         "prototype_labels": selection.prototype_labels,
         "reference": _optional(_dump_reference, selection.reference),
+        "fixed": selection.fixed,
+        "other_constraints": selection.other_constraints,
     }
     try:
         return json.dumps(document, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -109,13 +111,15 @@ def load(
             metric=_load_metric(document["metric"], metric),
             prototypes=_load_rows(document["prototypes"]),
             preparation=_load_preparation(document.get("preparation"), preparation),
-            columns=_optional(_load_columns, document.get("columns")),
+            columns=_optional(_load_names, document.get("columns")),
             columns_left_out=_load_reasons(document.get("columns_left_out", {})),
             fingerprints=_load_fingerprints(document["fingerprints"]),
             curve=_optional(_doubles, document.get("curve")),
             spent=document.get("spent"),
             prototype_labels=_optional(as_labels, document.get("prototype_labels")),
             reference=_optional(_load_reference, document.get("reference")),
+            fixed=tuple(_ids(document.get("fixed", [])).tolist()),
+            other_constraints=_load_names(document.get("other_constraints", [])),
         )
         _require_one_length(saved, len(document["steps"]))
         for record in (saved, saved.guarantee, saved.certificate):
@@ -140,9 +144,9 @@ def _load_fingerprints(stored: Any) -> dict[str, str]:
     return found
 
 
-def _load_columns(names: Any) -> tuple[str, ...]:
+def _load_names(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"columns must be a list of names, got {names!r}")
+        raise ValueError(f"columns and constraints must be lists of names, got {names!r}")
     return tuple(names)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.result.queries import Queries
+from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.opening import open_rows
 
 
 def prototype_columns(selection: Queries, rows: Any = None) -> dict[str, Any]:
@@ -28,9 +32,8 @@ def prototype_columns(selection: Queries, rows: Any = None) -> dict[str, Any]:
         columns["coefficient"] = selection.coefficients
     if selection.prototype_labels is not None:
         columns["label"] = list(selection.prototype_labels)
-    problem = selection.problem
-    if problem is not None and len(problem.feasibility.fixed):
-        columns["is_fixed"] = np.isin(selection.indices, problem.feasibility.fixed)
+    if selection.fixed:
+        columns["is_fixed"] = np.isin(selection.indices, selection.fixed)
     shown = own_columns(selection) if rows is None else columns_at(rows, selection.indices)
     for name, values in shown.items():
         columns[f"source_{name}" if name in columns else name] = values
@@ -39,13 +42,43 @@ def prototype_columns(selection: Queries, rows: Any = None) -> dict[str, Any]:
 
 def own_columns(selection: Queries) -> dict[str, Any]:
     """Return the named columns of the prototypes, if rows were not prepared."""
-    rows = selection.prototypes
+    rows, names = selection.prototypes, selection.columns
     is_table = isinstance(rows, np.ndarray) and rows.ndim == 2 and selection.preparation is None
     if isinstance(rows, list):
         return {"value": rows}
-    if not is_table or selection.columns is None:
+    if not is_table or names is None:
         return {}
-    return {name: rows[:, at] for at, name in enumerate(selection.columns)}
+    if len(names) < rows.shape[1]:  # a column of vectors, or several columns with vectors
+        return {names[0]: list(rows)} if len(names) == 1 else {}
+    return {name: rows[:, at] for at, name in enumerate(names)}
+
+
+def as_table(rows: Any, columns: tuple[str, ...] | None) -> Any:
+    """Return rows to be shown as a frame, a mapping of columns, an array or a list.
+
+    ``rows`` may also be a file, which has the compared ``columns``, a list of dicts, a lazy frame,
+    an AnnData object (its ``obs``) or a Dataset.
+    """
+    if isinstance(rows, (str, Path)):
+        rows = open_rows(rows, name="rows", columns=columns)
+    if isinstance(rows, Opened):
+        return rows.records(np.arange(len(rows)))
+    if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], Mapping):
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {str(name): [row.get(name) for row in rows] for name in names}
+    if hasattr(rows, "obsm"):
+        return {"obs_names": rows.obs_names, **{name: rows.obs[name] for name in rows.obs}}
+    if hasattr(rows, "data_vars"):
+        return {str(name): np.asarray(each.values) for name, each in rows.data_vars.items()}
+    is_lazy = hasattr(rows, "collect") and not hasattr(rows, "__len__")
+    return rows.collect() if is_lazy else rows
+
+
+def length_of(rows: Any) -> int:
+    """Return the number of rows of a table, or of values."""
+    if isinstance(rows, dict):
+        return len(next(iter(rows.values()), ()))
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def columns_at(rows: Any, ids: Ids) -> dict[str, Any]:

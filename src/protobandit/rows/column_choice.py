@@ -258,8 +258,10 @@ def _raise_not_numbers(
     elif is_all:
         texts = [each.name for each in wrong if each.kind == "text"][:1]
         advice = "a table with columns of numbers"
-        if texts and options is not FRAME:
-            advice = f"{options.choose('columns', texts)} to compare the texts of one column"
+        if texts:
+            is_frame = options is FRAME  # of which one column is a Series
+            given = f"frame[{texts[0]!r}]" if is_frame else options.choose("columns", texts)
+            advice = f"{given} to compare the texts of one column"
     elif len(names) > _MOST_NAMED:
         advice = f"{options.choose('columns', ['NAME'])} to name the columns to compare"
     else:

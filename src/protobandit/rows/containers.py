@@ -105,28 +105,30 @@ def _require_no_choice(asked: ReadRequest) -> None:
 
 def _anndata(data: Any, asked: ReadRequest) -> Opened:
     _require_no_choice(asked)
-    if asked.obsm is None:
+    obsm = asked.obsm
+    if obsm is None and asked.like is not None and len(asked.like) == 1:
+        (name,) = asked.like  # perhaps rows that these are compared with come from this array
+        obsm = name if name in data.obsm else None
+    if obsm is None:
         if data.X is None:
             raise InvalidInput(
                 f"{asked.name} is an AnnData object without X. Name one of its arrays "
-                f"({_listed(data.obsm)}) with data.open_rows({asked.name}, obsm=...)."
+                f"({_listed(data.obsm)}) with obsm=."
             )
         if data.isbacked:
             raise InvalidInput(
                 f"{asked.name} is an AnnData object whose X is in a file. Pass "
-                f"{asked.name}.to_memory(), or data.open_rows({asked.name}, obsm=...)."
+                f"{asked.name}.to_memory(), or name one of its arrays with obsm=."
             )
         rows, features = data.X, tuple(map(str, data.var_names))
         compared = features
     else:
-        if asked.obsm not in data.obsm:
-            raise InvalidInput(
-                f"{asked.name} has no obsm[{asked.obsm!r}]. It has {_listed(data.obsm)}."
-            )
-        rows = data.obsm[asked.obsm]
+        if obsm not in data.obsm:
+            raise InvalidInput(f"{asked.name} has no obsm[{obsm!r}]. It has {_listed(data.obsm)}.")
+        rows = data.obsm[obsm]
         rows = rows.to_numpy() if hasattr(rows, "columns") else rows
-        features = tuple(f"{asked.obsm}[{at}]" for at in range(rows.shape[1]))
-        compared = (asked.obsm,)
+        features = tuple(f"{obsm}[{at}]" for at in range(rows.shape[1]))
+        compared = (obsm,)
     require_readable(rows, name=f"{asked.name}.X")
     if not (is_sparse(rows) or isinstance(rows, np.ndarray)):
         rows = np.asarray(rows)
@@ -142,7 +144,9 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         n_total=int(rows.shape[0]),
         names=tuple(values),
         columns=compared,
-        left_out=dict.fromkeys(columns, "a column of obs") | dict(asked.without),
+        left_out=dict.fromkeys(columns, "a column of obs")
+        | {name: use for name, use in asked.perhaps.items() if name in columns}
+        | dict(asked.without),
         other_columns=ColumnsInMemory(values),
     )
 

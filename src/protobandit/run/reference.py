@@ -63,6 +63,10 @@ _LOSS = 0.2
 _SHARED = 0.6
 _TAIL = 0.95
 _KEY = 0x4EF
+# When the reference is computed unasked: it reads few numbers, or few compared with the search.
+_FEW_NUMBERS = 2e9  # takes about two seconds on one core
+_SMALL_SHARE = 0.25
+_PRODUCTS = 8  # multiply-adds of a matrix product take as long as reading one number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,6 +84,11 @@ class Solved:
     parameters: Mapping[str, Any]
     is_repeatable: bool
 
+    @property
+    def is_large(self) -> bool:
+        """Return whether there are so many rows per prototype that the search is not repeated."""
+        return effective_size(self.problem.target_weights) >= _PLENTY * len(self.indices)
+
 
 def reference_of(solved: Solved, *, n_jobs: int | None = None) -> Reference:
     """Return the reference of a selection; the same selection always has the same reference."""
@@ -89,13 +98,45 @@ def reference_of(solved: Solved, *, n_jobs: int | None = None) -> Reference:
         rows = random.permutation(len(problem.fresh))[:N_DISTANCES]
         return _direct(Oracle(fresh, n_jobs=n_jobs), solved.indices, rows)
     drawn = thinned(problem.target_weights, random)
-    if effective_size(problem.target_weights) >= _PLENTY * len(solved.indices):
+    if solved.is_large:
         if _is_one_set(problem):
             drawn = drawn[~np.isin(drawn, solved.indices)]
         return _direct(Oracle(problem, n_jobs=n_jobs), solved.indices, drawn[:N_DISTANCES])
     if solved.is_repeatable and len(problem.target) <= _LARGE:
         return _HeldOut(solved, _repeated_method(solved), n_jobs).reference(drawn, random)
     return _of_part(solved, random, n_jobs)
+
+
+def is_cheap(solved: Solved, *, evaluations: int, lookups: int) -> bool:
+    """Return whether the reference takes little time, if the search took these numbers.
+
+    The answer depends on counts only, so that equal runs save equal results.
+    """
+    problem = solved.problem
+    if problem.metric.is_expensive:
+        return False
+    if problem.fresh is not None or solved.is_large:
+        return True
+    n, method = len(problem.target), _repeated_method(solved)
+    if solved.is_repeatable and n <= _LARGE:
+        n_held, most = _held_out(problem, method)
+        searches = float(np.ceil(most / n_held))
+    else:
+        searches = 2 * min(1.0, _LARGE / n)
+    columns = max(1.0, problem.source.n_cells / len(problem.source))
+    columns /= _PRODUCTS if problem.metric.is_product else 1
+    numbers = evaluations * columns + lookups
+    return searches * numbers <= max(_FEW_NUMBERS, _SMALL_SHARE * numbers)
+
+
+def _held_out(problem: Problem, method: Method) -> tuple[int, int]:
+    """Return how many rows are held out of a search, and how many of all searches."""
+    is_long = problem.metric.is_expensive or method.has_own_kernel
+    is_long |= len(problem.source) * len(problem.target) > _MANY_PAIRS
+    share = _HELD_OUT_ONCE if is_long else _HELD_OUT
+    n = effective_size(problem.target_weights)
+    n_held = min(N_DISTANCES, max(1, int(share * n)), max(1, len(problem.source) - 1))
+    return n_held, n_held if is_long else min(N_DISTANCES, _MOST_REPEATED * n_held)
 
 
 def _without_tail(distances: Doubles) -> float:
@@ -180,12 +221,7 @@ class _HeldOut:
         is_same, everything = _is_one_set(problem), drawn
         if is_same:
             drawn = drawn[~np.isin(drawn, problem.feasibility.fixed)]
-        n = effective_size(problem.target_weights)
-        is_long = problem.metric.is_expensive or self.method.has_own_kernel
-        is_long |= len(problem.source) * len(problem.target) > _MANY_PAIRS
-        share = _HELD_OUT_ONCE if is_long else _HELD_OUT
-        n_held = min(N_DISTANCES, max(1, int(share * n)), max(1, len(problem.source) - 1))
-        most = n_held if is_long else min(N_DISTANCES, _MOST_REPEATED * n_held)
+        n, (n_held, most) = effective_size(problem.target_weights), _held_out(problem, self.method)
         folds = np.split(drawn[:most], range(n_held, min(most, len(drawn)), n_held))
         found = [self._distances(held, is_same=is_same) for held in folds if len(held)]
         distances = np.sort(np.concatenate([np.empty(0), *found]))

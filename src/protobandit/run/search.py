@@ -459,11 +459,24 @@ class _SearchRun:
             pulls=self.counts.pulls,
             guarantee=self._guarantee(outcome),
             end=self._end(assessment),
-            remarks=tuple(remark for remark in self.remarks.values() if remark),
+            remarks=tuple(
+                remark for remark in (*self.remarks.values(), self._remark_on_distance()) if remark
+            ),
             warnings=tuple(self.control.warnings),
             passes=self.passes,
             extras=extras,
             curve=self.curve,
+        )
+
+    def _remark_on_distance(self) -> str:
+        distance = self.problem.feasibility.min_distance
+        if distance is None or len(self.steps) == self.problem.k or self._is_short:
+            return ""
+        if self.problem.goal is not None:
+            return ""
+        return (
+            f"There are fewer prototypes than the {self.problem.k} requested, because no other "
+            f"source row is at least {distance:g} from all of them (min_distance)."
         )
 
     def _guarantee(self, outcome: Outcome) -> Guarantee | None:

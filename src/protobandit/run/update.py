@@ -75,10 +75,11 @@ def with_new_rows(
     old row on average.
     """
     feasibility = problem.feasibility
-    if feasibility.has_quotas or feasibility.prices is not None:
+    if not feasibility.is_uniform or feasibility.prices is not None:
         raise InvalidInput(
-            "This selection was made with quotas or costs, which new rows do not have. Select from "
-            "all rows with new constraints, and Constraints(fixed=...) for rows to keep."
+            "This selection was made with quotas, costs or a minimum distance, which an update "
+            "does not support. Select from all rows with new constraints, and "
+            "Constraints(fixed=...) for rows to keep."
         )
     old = problem.target_weights
     own = np.full(len(new), old.mean()) if weights is None else weights

@@ -80,7 +80,7 @@ def test_fewer_prototypes_than_requested_are_printed(points, capsys):
     [
         (["missing.npy", "-k", 2], "does not exist"),
         (["points.npy", "-k", 41], "k=41 exceeds the 40 source rows"),
-        (["points.npy", "-k", 2, "--methods", "pamm"], "method='pamm' is not known"),
+        (["points.npy", "-k", 2, "--methods", "pamm"], "--method 'pamm' is not known"),
         (["points.npy", "-k", 2, "--methods", ","], "holds no names"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",

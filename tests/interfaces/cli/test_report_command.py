@@ -47,3 +47,21 @@ def test_changed_files(saved, command, capsys):
 def test_new_rows_are_compared_on_the_page(saved, capsys):
     assert call("report", "out", "--new", "flowers.csv", "--out", "new.html", "-q") == 0
     assert '<h2 id="h-drift">New rows</h2>' in (saved.parent / "new.html").read_text("utf-8")
+
+
+def test_columns_that_come_first(folder, capsys):
+    lines = ["a,b,name", *(f"{i % 7},{i % 5},n{i}" for i in range(30))]
+    (folder / "rows.csv").write_text("\n".join(lines))
+    asked = ("rows.csv", "-k", 3, "--columns", "a,b", "--out", "out", "-q")
+    assert call("select", *asked, "--report", "--show", "name") == 0
+    page = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert '"columns":["name","a","b"]' in page
+    assert call("report", "out", "--show", "b, name", "--out", "other.html", "-q") == 0
+    page = (folder / "other.html").read_text(encoding="utf-8")
+    assert '"columns":["b","name","a"]' in page
+    for arguments in (("--show", "name"), ("--report", "--show", "nme")):
+        assert call("select", *asked, "--force", *arguments) == 2
+    found = capsys.readouterr().err.splitlines()
+    assert found[0] == "protobandit: --show applies to the report. Pass --report too."
+    assert found[1].startswith("protobandit: --show 'nme' is not a column that rows.csv can show.")
+    assert "Did you mean 'name'?" in found[1]

@@ -890,3 +890,40 @@ def test_a_quota_for_all_groups_with_exceptions(folder, capsys):
     assert found.count("debug") == 1
     assert found.count("rare") == 2
     assert min(found.count("info"), found.count("error")) >= 5
+
+
+def test_rows_that_are_far_apart(folder, points, capsys):
+    assert call("select", "points.npy", "-k", 9, "--min-distance", 1e-3, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = np.load(folder / "points.npy")[found["indices"]]
+    assert min(np.linalg.norm(a - b) for i, a in enumerate(rows) for b in rows[:i]) >= 1e-3
+    assert call("select", "points.npy", "-k", 9, "--min-distance", "-1", "--force") == 2
+    assert only_line(capsys.readouterr().err) == (
+        "--min-distance '-1' is not a number > 0. Pass a distance such as 0.1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["select", "points.npy", "-k", 3, "--metric", "euclidian"],
+            "--metric 'euclidian' is not known. Did you mean 'euclidean' or 'seuclidean' or "
+            "'sqeuclidean'? See `protobandit metrics`.",
+        ),
+        (
+            ["select", "points.npy", "-k", 3, "--method", "lazybandt"],
+            "--method 'lazybandt' is not known. Did you mean 'lazybandit'? See `protobandit "
+            "methods`.",
+        ),
+        (
+            ["selct", "points.npy", "-k", 3],
+            "No such command 'selct'. Did you mean 'select'? See `protobandit --help`.",
+        ),
+    ],
+)
+def test_misspelt_names_are_explained_in_the_words_of_the_command_line(
+    folder, points, capsys, arguments, message
+):
+    assert call(*arguments) == 2
+    assert only_line(capsys.readouterr().err) == message

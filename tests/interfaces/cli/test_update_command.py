@@ -41,7 +41,7 @@ def test_the_result_is_like_that_of_select(chosen, capsys):
     assert call("certify", "out-updated", "--no-save") == 0
     assert call("report", "out-updated", "-q") == 0
     assert call("check", "out-updated", "new.csv") == 0
-    assert "no evidence" in capsys.readouterr().out
+    assert "No drift was found" in capsys.readouterr().out
     assert call("update", "out-updated", "new.csv", "--out", "third", "--json") == 0
     assert json.loads(capsys.readouterr().out)["k"] == 10
 
@@ -68,3 +68,18 @@ def test_errors(chosen, capsys):
     (chosen / "out-updated/selection.json").write_text("")
     assert call("update", "out", "new.csv") == 2
     assert "--force" in only_line(capsys.readouterr().err)
+
+
+def test_constraints_are_kept_or_refused(chosen, capsys):
+    options = ["--id", "name", "--out", "kept", "-q"]
+    assert call("select", "old.csv", "-k", 5, "--fixed", "old7,old9", *options) == 0
+    assert call("update", "kept", "new.csv", "--keep", 0, "-q") == 0
+    with (chosen / "kept-updated/prototypes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["id"] for row in rows if row["fixed"] == "yes"} == {"old7", "old9"}
+    options = ["--columns", "x,y", "--groups", "name", "--at-most", 1, "--out", "quotas", "-q"]
+    assert call("select", "old.csv", "-k", 5, "--min-distance", 0.1, "--out", "apart", "-q") != 0
+    assert call("select", "old.csv", "-k", 5, "--min-distance", 0.1, *options) == 0
+    capsys.readouterr()
+    assert call("update", "quotas", "new.csv") == 2
+    assert "not saved with it: min_distance" in only_line(capsys.readouterr().err)

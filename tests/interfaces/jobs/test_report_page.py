@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from scipy.sparse import csr_array, save_npz
 
 import protobandit as pb
+from protobandit import InvalidInput
 from protobandit.interfaces.jobs.read_options import ReadOptions
-from protobandit.interfaces.jobs.report_page import report_page, row_display
+from protobandit.interfaces.jobs.report_page import report_page, require_shown, row_display
 from protobandit.interfaces.jobs.saved_result import RunRecord
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
@@ -153,7 +155,10 @@ def test_sampled_rows_are_named_by_their_row_number(tmp_path, id_column):
     write_vectors(tmp_path / "t.parquet", 2, n=2000)
     options = ReadOptions(id=id_column, columns=("v",), sample=50, cache=str(tmp_path / "cache"))
     data, _ = page_data(options, tmp_path / "s.parquet", tmp_path / "t.parquet")
-    numbers = cells(data, "v[0]")  # which is the number in the file
+    if id_column is None:
+        numbers = {row: int(name[1:]) for row, name in cells(data, "name").items()}
+    else:
+        numbers = cells(data, "v[0]")  # which is the number in the file
     called = "row {:,}" if id_column is None else "n{}"
     for row, name in zip(data["rows"]["ids"], data["rows"]["names"], strict=True):
         assert name == called.format(numbers[row])
@@ -218,10 +223,28 @@ def test_texts_of_a_table_are_shown(tmp_path):
     assert notes == []
 
 
-def test_categories_and_vectors_are_shown_together(tmp_path):
+def test_vectors_beside_categories_are_not_shown(tmp_path):
     write_vectors(tmp_path / "a.parquet", 2, kind=["xy"[i % 2] for i in range(30)])
     options = ReadOptions(id="name", has_categories=True)
     opened, _ = options.open_sides([str(tmp_path / "a.parquet")], [], seed=0)
     shown = row_display(opened, options).rows(np.array([3, 5]))
-    assert list(shown) == ["kind", "v[0]", "v[1]"]
-    assert list(shown["v[0]"]) == [3, 5]
+    assert list(shown) == ["kind"]
+    data, notes = page_data(replace(options, columns=("v",)), tmp_path / "a.parquet")
+    assert columns(data) == ["kind"]
+    assert notes == ["Column 'v' holds vectors that are not shown."]
+
+
+def test_the_order_of_columns(tmp_path):
+    """Columns to show come first, then the compared ones, then others, and constant ones last."""
+    head = "id,same,note,b,kind,a,zero"
+    lines = [head, *(f"{i},x,text {i},{-i},{'xy'[i % 2]},{i / 8},0" for i in range(20))]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+    options = ReadOptions(id="id", label="kind", columns=("a", "b", "zero"))
+    data, _ = page_data(options, path)
+    assert columns(data) == ["a", "b", "note", "zero", "same"]
+    opened, _ = options.open_sides([str(path)], [], seed=0)
+    shown = row_display(opened, options, ("kind", "note")).rows(np.array([3]))
+    assert list(shown) == ["kind", "note", "a", "b", "zero", "same"]
+    with pytest.raises(InvalidInput, match=r"--show 'knd' is not a column .* Did you mean 'kind'"):
+        require_shown(opened, ("knd",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from browsing import Keys, critical, mixture, wide
+from browsing import ROWS, Keys, critical, mixture, note, wide
 
 
 def pairs(page, selector):
@@ -173,3 +173,74 @@ def test_the_knee_of_k_auto_is_on_the_longer_curve(visit):
     assert len(data["curve"]["wider"]) > 3
     assert len(page.all("#curve .wider")) == 1
     assert page.texts("#curve .knee-name") == ["knee at 3"]
+
+
+def test_a_card_shows_long_texts_and_short_numbers(visit):
+    page = visit("notes")
+    row = page.data()["prototypes"]["ids"][0]
+    first = "#gallery li:first-child .card"
+    assert page.texts(f"{first} .long-name") == ["note"]
+    assert page.texts(f"{first} .long-text") == [note(row)]
+    width, height = page.run(
+        "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+        "return [box.width, box.height]",
+        f"{first} .long-text",
+    )
+    assert width > 200
+    assert height > 30, "two lines or more"
+    x, price = page.texts(f"{first} td:not(.long)")
+    assert price == str(round(123456.789 + row))
+    assert float(x) == pytest.approx(ROWS[row, 0], rel=1e-4)
+    assert len(x.lstrip("-").replace(".", "").lstrip("0")) <= 5
+    page.find(first).click()
+    assert page.texts("#panel .portrait .long-text") == [note(row)]
+    assert page.texts("#panel .portrait td:not(.long)")[1] == f"{123456.789 + row:.3f}"
+
+
+def test_equal_bars_are_shown_once(visit):
+    assert visit("notes").texts(".composition .legend li") == ["target, and mass of prototypes"]
+    assert len(visit("notes").all(".composition .share")) == 3
+    assert visit("odd").texts(".composition .legend li") == ["target", "mass of prototypes"]
+
+
+@pytest.mark.parametrize("name", ["odd", "notes"])
+def test_labels_that_differ_are_explained(visit, name):
+    page = visit(name)
+    page.find("#gallery .card").click()
+    found = page.texts("#panel .members > .muted:nth-of-type(2)")
+    sentence = "Red labels differ from the label of the prototype."
+    assert (sentence in found) == (name == "odd")
+    assert (sentence in page.texts("#worst p")) == (name == "odd")
+
+
+@pytest.mark.parametrize(("name", "has_rest"), [("thousand", True), ("odd", False)])
+def test_rings_have_the_colours_of_the_legend(visit, name, has_rest):
+    page = visit(name)
+    legend, drawn, ink = page.run(
+        """
+        const drawn = new Set();
+        const stroke = CanvasRenderingContext2D.prototype.stroke;
+        CanvasRenderingContext2D.prototype.stroke = function () { drawn.add(this.strokeStyle); };
+        const choose = (value) => {
+          drawn.clear();
+          const tool = document.querySelector("#colour-tool select");
+          tool.value = value;
+          tool.dispatchEvent(new Event("change"));
+          return [...drawn];
+        };
+        const byDistance = choose("distance"), byLabel = choose("label");
+        CanvasRenderingContext2D.prototype.stroke = stroke;
+        const asHex = (text) => {
+          const c = document.createElement("canvas").getContext("2d");
+          c.fillStyle = text;
+          return c.fillStyle;
+        };
+        const legend = [...document.querySelectorAll("#map-legend .swatch")]
+          .map((each) => asHex(getComputedStyle(each).backgroundColor));
+        const ink = asHex(getComputedStyle(document.documentElement).getPropertyValue("--ink"));
+        return [legend, byLabel, [ink, byDistance]];
+        """
+    )
+    assert set(drawn) <= set(legend)
+    assert (legend[-1] in drawn and len(legend) == 11) == has_rest
+    assert ink[1] == [ink[0]]

@@ -3,7 +3,12 @@ import pandas as pd
 import pytest
 
 from protobandit import InvalidInput
-from protobandit.result.report.row_display import RowDisplay, target_row_names, values_at
+from protobandit.result.report.row_display import (
+    RowDisplay,
+    display_order,
+    target_row_names,
+    values_at,
+)
 from protobandit.result.report.sample import Nearest
 
 THREE = np.arange(3)
@@ -80,3 +85,11 @@ def test_rows_have_their_nearest_prototypes():
     assert named.names is None
     assert named.nearest.tolist() == [0, 1]
     assert named.distances.tolist() == [0.5, 0.25]
+
+
+def test_the_order_of_columns():
+    columns = {"one": [1, 1], "b": [1, 2], "text": ["x", "y"], "a": [3, 4], "zero": [0, 0]}
+    order = ["text", "a", "b", "one", "zero"]
+    assert display_order(columns, ["text"], ["a", "b", "other"]) == order
+    assert display_order(columns, ["zero"], ["one", "a"]) == ["zero", "a", "b", "text", "one"]
+    assert display_order(columns, [], []) == ["b", "text", "a", "one", "zero"]

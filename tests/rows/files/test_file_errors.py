@@ -94,7 +94,7 @@ CASES = {
     "no match": (lambda f: f / "*.npy", "no file matches"),
     "unknown suffix": (
         text("a", "rows.xlsx"),
-        r"unknown suffix '.xlsx'. Pass one of .npy, ",
+        r"unknown suffix '.xlsx'. Pass pandas.read_excel\(path\) in Python, or a .csv file.",
     ),
     "no suffix": (text("a", "rows"), "unknown suffix ''"),
     "a device": (lambda f: "/dev/null", "is not a regular file"),

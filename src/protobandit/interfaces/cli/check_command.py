@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from protobandit.foundation.visible_text import visible
 from protobandit.interfaces.cli import options, output, parsing
-from protobandit.interfaces.cli.options import OUTPUT, option
+from protobandit.interfaces.cli.options import INPUT, OUTPUT, option
 from protobandit.interfaces.cli.progress import progress_display
 
 if TYPE_CHECKING:
@@ -25,6 +26,15 @@ EXAMPLES = (
 def check(
     selection: options.Saved,
     rows: options.Rows,
+    where: Annotated[
+        str | None,
+        option(
+            "--where CONDITION",
+            INPUT,
+            "Use only new rows with this condition; '' means all. Default: the --where of the "
+            "selection.",
+        ),
+    ] = None,
     fail_above: Annotated[
         str | None,
         option(
@@ -45,10 +55,11 @@ def check(
     Compares the distances of new rows to their nearest prototypes with those of rows like the old
     ones that had no part in the selection (the reference). Prints both costs, their ratio, the
     probability of such a ratio if nothing has changed (p-value), the rows that are represented
-    worst, and new rows worth adding.
+    worst, and new rows worth adding. Rows are numbered as in the files.
 
-    The reference is in selection.json. If it is missing there, the files of the selection are
-    opened to compute it, and it is saved. The exit code is 4 if the ratio exceeds --fail-above.
+    The reference is in selection.json, unless it took too long to compute with the selection. Then
+    the files of the selection are opened to compute it, and it is saved. The exit code is 4 if the
+    ratio exceeds --fail-above.
     """
     from protobandit.interfaces.jobs.new_rows import check_rows
     from protobandit.interfaces.jobs.saved_result import SavedResult
@@ -60,6 +71,7 @@ def check(
         checked = check_rows(
             result,
             rows,
+            where=where,
             sources=source or (),
             targets=target or (),
             n_jobs=n_jobs,
@@ -71,21 +83,25 @@ def check(
     if as_json:
         output.print_json(_as_json(checked))
     elif not quiet:
-        output.print_text(f"{drift!r}{_ids(checked)}\n")
+        output.print_text(f"{drift!r}{_more_lines(checked)}\n")
     if limit is not None and drift.ratio > limit:
         output.print_status(f"protobandit: the ratio {drift.ratio:.4g} exceeds {limit:g}.")
         raise typer.Exit(DRIFTED)
 
 
-def _ids(checked: CheckedRows) -> str:
-    """Return a line with the ids of the worst rows, if rows have ids."""
-    if checked.ids is None:
-        return ""
-    return f"\n  worst ids    {', '.join(str(checked.ids[i]) for i in checked.drift.worst_rows)}"
+def _more_lines(checked: CheckedRows) -> str:
+    """Return lines with the condition on rows and the ids of the worst rows, if there are any."""
+    lines = ""
+    if checked.where:
+        condition = visible(checked.where)
+        lines += f"\n  where        {condition} ({checked.n_total:,} rows in the files)"
+    if checked.worst_ids is not None:
+        lines += f"\n  worst ids    {', '.join(map(str, checked.worst_ids))}"
+    return lines
 
 
 def _as_json(checked: CheckedRows) -> dict[str, Any]:
-    drift, ids = checked.drift, checked.ids
+    drift = checked.drift
     document = {
         "cost": drift.cost,
         "reference_cost": drift.reference_cost,
@@ -100,7 +116,9 @@ def _as_json(checked: CheckedRows) -> dict[str, Any]:
         "n_reference": drift.n_reference,
         "evaluations": drift.evaluations,
     }
-    if ids is not None:
-        document["worst_ids"] = [ids[i] for i in drift.worst_rows]
-        document["ids_to_add"] = [ids[i] for i in drift.rows_to_add]
+    if checked.where:
+        document["where"] = checked.where
+    if checked.worst_ids is not None:
+        document["worst_ids"] = checked.worst_ids
+        document["ids_to_add"] = checked.ids_to_add
     return document

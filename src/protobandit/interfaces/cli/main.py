@@ -102,7 +102,8 @@ def _usage_message(error: Any) -> str:
         message = "No such option: --k (write -k)"
     context = getattr(error, "ctx", None)
     path = "protobandit" if context is None else context.command_path
-    return f"{message}. See `{path} --help`."
+    end = "" if message.endswith("?") else "."
+    return f"{message}{end} See `{path} --help`."
 
 
 def _print_version(is_requested: bool) -> None:

@@ -81,6 +81,8 @@ OPTIONS = {
         "repeatable, for exceptions. Of a smaller group, N means all of its rows.",
         "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
         "repeatable, for exceptions.",
+        "--min-distance D": "Least distance between two selected rows, in the metric; there may be "
+        "fewer than -k rows. Excludes near-duplicates.",
         "--by COL": "Select separately for each value of this column; -k is the total number.",
     },
     SEARCH: {
@@ -117,6 +119,7 @@ OPTIONS = {
     },
     OUTPUT: {
         "--report": "Also write report.html, a page to view.",
+        "--show NAME,NAME": "Columns that the report shows first, separated by commas; repeatable.",
         "--labelled FILE": "Also write every target row with its prototype to this .parquet or "
         ".csv file.",
         "--certify": "Also compute a certificate: a bound on the cost relative to the best "

@@ -96,11 +96,11 @@ def parse_ratio(text: str, option: str) -> float:
     return float(number)
 
 
-def parse_positive(text: str, option: str) -> float:
+def parse_positive(text: str, option: str, *, such_as: str = "a ratio such as 1.2") -> float:
     """Return a number > 0."""
     number = _number(text)
     if number is None or not 0 < number < math.inf:
-        raise InvalidInput(f"{option} {text!r} is not a number > 0. Pass a ratio such as 1.2.")
+        raise InvalidInput(f"{option} {text!r} is not a number > 0. Pass {such_as}.")
     return float(number)
 
 
@@ -168,6 +168,12 @@ def parse_quotas(texts: Sequence[str] | None, option: str) -> int | dict[str | N
     if defaults:
         found[None] = _count(defaults[0], option)
     return found
+
+
+def parse_columns(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of columns, each text with one or several that are separated by commas."""
+    parts = (part.strip() for text in texts or () for part in text.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def parse_names(text: str | None, option: str) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def format_count(number: int) -> str:
 def seconds_left(progress: Progress) -> float | None:
     """Return the remaining time at the current speed, or None if it cannot be estimated.
 
-    At the end, a search may take longer than planned: less than a second is no estimate.
+    Estimates below one second are not shown, because a search may take longer than planned.
     """
     if not 0 < progress.share < 1 or progress.seconds < _SECONDS_BEFORE_ESTIMATE:
         return None

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from protobandit.interfaces.cli import options, output
-from protobandit.interfaces.cli.options import INPUT, OUTPUT, option
+from protobandit.interfaces.cli import options, output, parsing
+from protobandit.interfaces.cli.options import INPUT, OUTPUT, listed, option
 from protobandit.interfaces.cli.progress import progress_display
 
 EXAMPLES = (
     "protobandit report embeddings-prototypes",
+    "protobandit report embeddings-prototypes --show name --out page.html",
     "protobandit report chosen --new test.npy --out page.html",
     "protobandit report chosen --source moved/train.npy --out page.html",
 )
@@ -25,6 +26,7 @@ def report(
         list[str] | None,
         option("--new PATH", INPUT, "New rows to compare with the selection; repeatable."),
     ] = None,
+    show: Annotated[list[str] | None, listed("--show")] = None,
     out: Annotated[
         Path | None,
         option("--out -o FILE", OUTPUT, "Output file. Default: report.html beside selection.json."),
@@ -56,11 +58,17 @@ def report(
         drift = None
         if new:
             known = replace(result, selection=reopened.selection.with_reference())
-            drift = check_rows(known, new, notify=display.notify).drift
+            checked = check_rows(known, new, notify=display.notify)
+            drift = checked.drift
         display.notify("Writing the report …")
-        page = report_page(*reopened, result.run, drift)
+        page = report_page(*reopened, result.run, drift, parsing.parse_columns(show))
     with open_for_writing(path, force=force) as file:
         file.write(page.encode("utf-8"))
+    if new and checked.where and not quiet:
+        output.print_status(
+            f"{checked.drift.n_rows:,} of {checked.n_total:,} new rows were compared: those with "
+            f"{checked.where}, which is the --where of the selection."
+        )
     if as_json:
         output.print_json({"out": str(path)})
     elif not quiet:

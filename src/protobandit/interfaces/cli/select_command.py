@@ -46,6 +46,7 @@ def select(
     groups: Annotated[str | None, listed("--groups")] = None,
     at_least: Annotated[list[str] | None, listed("--at-least")] = None,
     at_most: Annotated[list[str] | None, listed("--at-most")] = None,
+    min_distance: Annotated[str | None, listed("--min-distance")] = None,
     by: Annotated[str | None, listed("--by")] = None,
     method: Annotated[str, listed("--method", autocompletion=options.complete_method)] = "auto",
     param: Annotated[list[str] | None, listed("--param")] = None,
@@ -68,6 +69,7 @@ def select(
         ),
     ] = None,
     report: Annotated[bool, listed("--report")] = False,
+    show: Annotated[list[str] | None, listed("--show")] = None,
     labelled: Annotated[Path | None, listed("--labelled")] = None,
     certify: Annotated[bool, listed("--certify")] = False,
     format: options.Format = options.TableFormat.csv,
@@ -100,6 +102,11 @@ def select(
         fixed=parsing.parse_names(fixed, "--fixed"),
         at_least=parsing.parse_quotas(at_least, "--at-least"),
         at_most=parsing.parse_quotas(at_most, "--at-most"),
+        min_distance=None
+        if min_distance is None
+        else parsing.parse_positive(
+            min_distance, "--min-distance", such_as="a distance such as 0.1"
+        ),
         certified=None if certified is None else parsing.parse_ratio(certified, "--certified"),
     )
     if dry_run:
@@ -111,6 +118,7 @@ def select(
         table_format=format.value,
         is_excel_safe=excel_safe,
         has_report=report,
+        show=parsing.parse_columns(show),
         labelled=labelled,
         has_certificate=certify,
         has_checkpoint=checkpoint,
@@ -185,6 +193,8 @@ def _summary(written: WrittenResult) -> str:
         )
     if written.skipped:
         lines.append(f"  interrupted  without {' and '.join(written.skipped)}")
+    if written.result.selection.reference is None:
+        lines.append("  drift        the first `protobandit check` repeats a part of the search")
     if "report.html" not in written.files:
         lines.append(f"  view         protobandit report {visible(shlex.quote(str(folder)))}")
     return "\n".join(lines) + "\n"

@@ -61,8 +61,9 @@ def update(
     Opens the files of the selection again; it is an error if their rows have changed. The old
     prototypes stay, except those whose exchange for another row lowers the cost of old and new
     rows; at least the share --keep stays. Rows are numbered through all files: first the old
-    ones, then the new ones. If there was a --target, the new rows belong to it. Constraints such
-    as --fixed are not part of a saved selection and do not apply.
+    ones, then the new ones. If there was a --target, the new rows belong to it. Rows that were
+    selected with --fixed stay. A selection with --at-least, --at-most or --min-distance cannot be
+    updated: these are not part of it.
 
     Writes selection.json and prototypes.csv, as `protobandit select` does.
     """

@@ -20,6 +20,7 @@ from protobandit.interfaces.jobs.read_options import (
 from protobandit.interfaces.jobs.result_tables import prototypes_table, values_at
 from protobandit.interfaces.jobs.saved_result import RunRecord, SavedResult
 from protobandit.interfaces.jobs.table_formats import table_bytes
+from protobandit.problem.constraints import Constraints
 from protobandit.problem.posing import pose
 from protobandit.result.drift import Drift
 from protobandit.rows.files.opened import Opened
@@ -28,10 +29,18 @@ from protobandit.run.outcome import fingerprints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CheckedRows:
-    """The drift of new rows, their ids if they have any, and the selection with its reference."""
+    """The drift of new rows, and the selection with its reference.
+
+    Rows are numbered as in the files. ``worst_ids`` and ``ids_to_add`` are their ids, or None if
+    they have none. ``where`` is the condition on the new rows, or ""; ``n_total`` is the number of
+    rows in the files.
+    """
 
     drift: Drift
-    ids: Any
+    worst_ids: Any
+    ids_to_add: Any
+    where: str
+    n_total: int
     result: SavedResult
 
 
@@ -39,6 +48,7 @@ def check_rows(
     result: SavedResult,
     paths: Sequence[str],
     *,
+    where: str | None = None,
     sources: Sequence[str] = (),
     targets: Sequence[str] = (),
     n_jobs: int | None = None,
@@ -46,12 +56,11 @@ def check_rows(
 ) -> CheckedRows:
     """Compare the rows of new files with a selection.
 
-    If the selection has no reference, the files it was made from are opened to compute it.
+    ``where`` is a condition on the new rows: None means that of the selection, and "" none. If the
+    selection has no reference, the files it was made from are opened to compute it.
     """
     selection, run = result.selection, result.run
-    opened = run.read_options.open_new(
-        paths, columns=result.columns, image_size=run.image_size, seed=run.seed, notify=notify
-    )
+    opened = _opened_new(result, paths, where, notify)
     if selection.reference is None:
         reopened = result.reopen(sources, targets, notify)
         notify("Computing the reference for new rows …")
@@ -64,11 +73,47 @@ def check_rows(
         weights=weights_column(opened, weights) if weights in opened.names else None,
         n_jobs=n_jobs,
     )
+    ids = optional_column(opened, run.read_options.id)
     return CheckedRows(
-        drift=drift,
-        ids=optional_column(opened, run.read_options.id),
+        drift=replace(
+            drift,
+            worst_rows=opened.file_rows(drift.worst_rows),
+            rows_to_add=opened.file_rows(drift.rows_to_add),
+        ),
+        worst_ids=None if ids is None else ids[drift.worst_rows],
+        ids_to_add=None if ids is None else ids[drift.rows_to_add],
+        where=(run.read_options.where if where is None else where) or "",
+        n_total=opened.n_total,
         result=replace(result, selection=selection),
     )
+
+
+def _opened_new(
+    result: SavedResult, paths: Sequence[str], where: str | None, notify: Notify
+) -> Opened:
+    run = result.run
+    is_own = where is None and run.read_options.where is not None
+
+    def opened(condition: str | None) -> Opened:
+        return run.read_options.open_new(
+            paths,
+            columns=result.columns,
+            where=condition,
+            image_size=run.image_size,
+            seed=run.seed,
+            notify=notify,
+        )
+
+    try:
+        return opened((run.read_options.where if is_own else where) or None)
+    except InvalidInput as error:
+        if not is_own:
+            raise
+        opened(None)  # raises if the condition is not the reason
+        raise InvalidInput(
+            f"{error} The selection was made with --where {run.read_options.where!r}, so new rows "
+            f"need it too. Pass --where with another condition, or --where '' for all rows."
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,11 +167,12 @@ class UpdateJob:
             k=updated.k,
             weights=weights,
             metric=updated.metric,
+            constraints=Constraints(fixed=updated.fixed),
             preparation=updated.preparation,
         )
         notify("Computing the reference for new rows …")
         selection = replace(
-            updated.with_reference(n_jobs=self.n_jobs),
+            updated.with_reference(only_if_cheap=True, n_jobs=self.n_jobs),
             problem=problem,
             fingerprints=fingerprints(problem),
         )

@@ -20,16 +20,17 @@ from protobandit.interfaces.jobs.read_options import (
     weights_column,
 )
 from protobandit.metrics.default_metric import chosen_metric
-from protobandit.metrics.metrics import Metric, metric
+from protobandit.metrics.metrics import ALIASES, METRICS, PARAMETERS, Metric, metric
 from protobandit.problem.constraints import Constraints
 from protobandit.problem.goals import Certified
 from protobandit.problem.limits import Limits
 from protobandit.result.selection import Selection
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.messages import suggestion
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.run.checkpoint.checkpoint import Checkpoint
 from protobandit.run.progress.reporter import Interrupt, Progress
-from protobandit.search.methods.table import as_method
+from protobandit.search.methods.table import METHODS, as_method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class SelectArguments:
     fixed: tuple[str, ...] = ()
     at_least: int | Mapping[str | None, int] | None = None
     at_most: int | Mapping[str | None, int] | None = None
+    min_distance: float | None = None
     certified: float | None = None
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
@@ -122,6 +124,12 @@ class OpenedProblem:
         """Return the metric with its parameters; without a name, that of the kind of rows."""
         arguments = self.arguments
         given = arguments.metric
+        known = {*METRICS, *PARAMETERS, *ALIASES}
+        if given is not None and given not in known:
+            raise InvalidInput(
+                f"--metric {given!r} is not known.{suggestion(given, sorted(known))} "
+                f"See `protobandit metrics`."
+            )
         name = given or chosen_metric(None, self.source, arguments.preparation).name
         return metric(name, arguments.metric_parameters)
 
@@ -135,7 +143,8 @@ class OpenedProblem:
     def _constraints(self) -> Constraints | None:
         arguments, groups = self.arguments, self.arguments.read_options.groups
         at_least, at_most = arguments.at_least, arguments.at_most
-        if not arguments.fixed and groups is None and at_least is None and at_most is None:
+        given = (groups, at_least, at_most, arguments.min_distance)
+        if not arguments.fixed and all(each is None for each in given):
             return None
         if groups is None and (at_least is not None or at_most is not None):
             raise InvalidInput("--at-least and --at-most require --groups. Pass --groups COL too.")
@@ -144,7 +153,11 @@ class OpenedProblem:
         if labels is not None and are_named:  # names on the command line are text
             labels = np.array([str(label) for label in labels], dtype=object)
         return Constraints(
-            fixed=self._fixed_rows(), groups=labels, at_least=at_least, at_most=at_most
+            fixed=self._fixed_rows(),
+            groups=labels,
+            at_least=at_least,
+            at_most=at_most,
+            min_distance=arguments.min_distance,
         )
 
     def _fixed_rows(self) -> list[int]:
@@ -189,6 +202,10 @@ def method_with(name: str, parameters: Mapping[str, Any]) -> Any:
 
     Raises before any file is read if the name or a parameter is unknown.
     """
+    if name not in ("auto", *METHODS):
+        raise InvalidInput(
+            f"--method {name!r} is not known.{suggestion(name, METHODS)} See `protobandit methods`."
+        )
     method: Any = as_method(name)
     if not parameters:
         return name

@@ -62,14 +62,19 @@ class ReadOptions:
         image_size: tuple[int, ...] | None,
         seed: int,
         notify: Notify | None,
+        where: str | None = None,
     ) -> Opened:
-        """Open all rows of new files with the feature columns and image size of an earlier run."""
+        """Open rows of new files with the feature columns and image size of an earlier run.
+
+        These are all rows, or those with the condition ``where``.
+        """
         return self._open(
             paths,
             name="rows",
             required=(),
             optional=tuple(_USES),
             columns=self._columns_for(paths, columns),
+            where=where,
             image_size=image_size,
             seed=seed,
             notify=notify,

@@ -13,17 +13,21 @@ import numpy as np
 from scipy.sparse import issparse
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import InvalidInput
 from protobandit.interfaces.jobs.read_options import ReadOptions, optional_column
 from protobandit.interfaces.jobs.saved_result import RunRecord
 from protobandit.result.drift import Drift
 from protobandit.result.report.page import page
 from protobandit.result.report.report_data import report_data
-from protobandit.result.report.row_display import RowDisplay
+from protobandit.result.report.row_display import RowDisplay, display_order
 from protobandit.result.selection import Selection
 from protobandit.rows.columns import Columns
 from protobandit.rows.files.opened import Opened
+from protobandit.rows.messages import shortened, suggestion
+from protobandit.rows.rows import strided
 
 _MAX_COLUMNS = 32  # columns that a page shows
+_N_COMPARED = 256  # rows in which a column has one value
 
 
 def report_page(
@@ -32,15 +36,20 @@ def report_page(
     target: Opened,
     run: RunRecord,
     drift: Drift | None = None,
+    show: Sequence[str] = (),
 ) -> str:
-    """Return the page of a selection of ``source`` for ``target``, with the drift of new rows."""
+    """Return the page of a selection of ``source`` for ``target``, with the drift of new rows.
+
+    ``show`` are the columns that come first.
+    """
     options = run.read_options
-    source_display = row_display(source, options)
+    require_shown(source, show)
+    source_display = row_display(source, options, show)
     data = report_data(
         selection,
         target.rows,
         source=source_display,
-        target=source_display if target is source else row_display(target, options),
+        target=source_display if target is source else row_display(target, options, show),
         weights=optional_column(target, options.weights),
         groups=optional_column(source, options.groups),
         command=run.command,
@@ -50,13 +59,24 @@ def report_page(
     return page(replace(data, notes=(*data.notes, *notes), drift=drift))
 
 
-def row_display(opened: Opened, options: ReadOptions) -> RowDisplay:
-    """Return how the page shows the rows of files."""
+def require_shown(source: Opened, show: Sequence[str]) -> None:
+    """Raise if columns to show do not exist."""
+    known = [*source.records(np.zeros(1, dtype=np.int64)), *source.features]
+    for name in show:
+        if name not in known:
+            raise InvalidInput(
+                f"--show {name!r} is not a column that {source.path} can show."
+                f"{suggestion(name, known)} It has {shortened(map(repr, known)) or 'none'}."
+            )
+
+
+def row_display(opened: Opened, options: ReadOptions, show: Sequence[str] = ()) -> RowDisplay:
+    """Return how the page shows the rows of files; columns ``show`` come first."""
     kind = opened.kind if opened.kind in ("images", "texts") else "records"
     takes: dict[str, Callable[[Ids], Any]] = {
         "images": opened.images,
         "texts": partial(_texts, opened),
-        "records": partial(_records, opened, _shown_separately(options)),
+        "records": _take_records(opened, options, show) if kind == "records" else opened.records,
     }
     return RowDisplay(
         kind=kind,
@@ -102,6 +122,22 @@ def _shown_separately(options: ReadOptions) -> tuple[str | None, str | None]:
     return options.id, options.label or options.by
 
 
+def _take_records(
+    opened: Opened, options: ReadOptions, show: Sequence[str]
+) -> Callable[[Ids], dict[str, Any]]:
+    """Return a function that returns the columns of rows, in the order of the page."""
+    without = [name for name in _shown_separately(options) if name not in show]
+    some = strided(len(opened), _N_COMPARED)
+    compared = opened.features if opened.has_names else ()
+    order = display_order(_records(opened, without, some), show, compared)
+
+    def take(ids: Ids) -> dict[str, Any]:
+        columns = _records(opened, without, ids)
+        return {name: columns[name] for name in order}
+
+    return take
+
+
 def _records(opened: Opened, without: Sequence[str | None], ids: Ids) -> dict[str, Any]:
     """Return the columns of these rows, then the features that are not among them."""
     records: dict[str, Any] = {
@@ -109,7 +145,12 @@ def _records(opened: Opened, without: Sequence[str | None], ids: Ids) -> dict[st
         for name, values in opened.records(ids).items()
         if name not in without or name in opened.features
     }
-    missing = ((at, name) for at, name in enumerate(opened.features) if name not in records)
+    are_vectors_shown = not records  # else there would be nothing to see
+    missing = (
+        (at, name)
+        for at, name in enumerate(opened.features)
+        if name not in records and (are_vectors_shown or not _is_component(opened, name))
+    )
     others = list(islice(missing, _MAX_COLUMNS + 1))  # one more, so that the page notes the cut
     if not others:
         return records
@@ -120,13 +161,23 @@ def _records(opened: Opened, without: Sequence[str | None], ids: Ids) -> dict[st
     return records | {name: np.asarray(block[:, at]) for at, name in others}
 
 
+def _is_component(opened: Opened, feature: str) -> bool:
+    """Return whether a feature is one number of a column of vectors."""
+    return feature not in opened.columns and feature.rpartition("[")[0] in opened.columns
+
+
 def _vector_notes(opened: Opened, options: ReadOptions) -> list[str]:
     """Return notes on vector columns that the page cuts or does not show."""
     if opened.kind not in ("numbers", "mixed") or not opened.names:
         return []
     shown, separate = opened.records(np.zeros(1, dtype=np.int64)), _shown_separately(options)
-    widths = Counter(feature.rpartition("[")[0] for feature in opened.features)
-    room, notes = _MAX_COLUMNS - sum(name not in separate for name in shown), []
+    others = [name for name in shown if name not in separate]
+    widths = Counter(
+        feature.rpartition("[")[0]
+        for feature in opened.features
+        if not others or not _is_component(opened, feature)
+    )
+    room, notes = _MAX_COLUMNS - len(others), []
     for name in (name for name in opened.names if name not in shown):
         width = widths.get(name, 0)
         if width == 0 or room <= 0:

@@ -27,7 +27,7 @@ from protobandit.interfaces.jobs.output_files import (
     write_results,
 )
 from protobandit.interfaces.jobs.read_options import Notify, image_size_of
-from protobandit.interfaces.jobs.report_page import report_page
+from protobandit.interfaces.jobs.report_page import report_page, require_shown
 from protobandit.interfaces.jobs.result_tables import (
     criticisms_table,
     prototypes_table,
@@ -81,9 +81,9 @@ class SelectJob:
     is the folder of the result; None means `default_folder`. ``is_resumed`` is whether to continue
     from a checkpoint; ``checkpoint_seconds`` None means `CHECKPOINT_SECONDS`. With
     ``is_excel_safe``, formulas in CSV tables are quoted. With ``keeps_partial``, the best result so
-    far is written once ``interrupt`` is set. ``labelled`` is the file for all target rows with
-    their prototypes. With ``force``, an earlier result may be replaced. ``command`` is the command
-    as typed.
+    far is written once ``interrupt`` is set. ``show`` are the columns that the report shows first.
+    ``labelled`` is the file for all target rows with their prototypes. With ``force``, an earlier
+    result may be replaced. ``command`` is the command as typed.
     """
 
     arguments: SelectArguments
@@ -91,6 +91,7 @@ class SelectJob:
     table_format: str = "csv"
     is_excel_safe: bool = False
     has_report: bool = False
+    show: tuple[str, ...] = ()
     labelled: Path | None = None
     has_certificate: bool = False
     has_checkpoint: bool = False
@@ -132,11 +133,14 @@ class SelectJob:
             raise InvalidInput("--excel-safe applies to --format csv. Remove one of them.")
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
             raise InvalidInput("--checkpoint-every requires --checkpoint. Pass --checkpoint too.")
+        if self.show and not self.has_report:
+            raise InvalidInput("--show applies to the report. Pass --report too.")
         if self.labelled is not None:
             format_of(self.labelled)
             require_writable_file(self.labelled, force=self.force)
         self._require_usable_checkpoint()
         problem = open_problem(self.arguments, notify)
+        require_shown(problem.source, self.show)
         self._require_writable_values(problem)
         return problem
 
@@ -167,10 +171,10 @@ class SelectJob:
                 selection = selection.certified(
                     random_state=arguments.seed, n_jobs=arguments.n_jobs
                 )
-        if self._has_reference(selection):
+        if self._may_repeat():
             notify("Computing the reference for new rows …")
             with self._skipped_on_ctrl_c():
-                selection = selection.with_reference(n_jobs=arguments.n_jobs)
+                selection = selection.with_reference(only_if_cheap=True, n_jobs=arguments.n_jobs)
         run = self._record(problem, selection.indices)
         return SavedResult(selection=selection, run=run)
 
@@ -215,7 +219,7 @@ class SelectJob:
         if self.has_report:
             notify("Writing the report …")
             with self._skipped_on_ctrl_c():
-                page = report_page(selection, source, target, result.run)
+                page = report_page(selection, source, target, result.run, show=self.show)
                 files[REPORT] = page.encode("utf-8")
         return files
 
@@ -275,16 +279,14 @@ class SelectJob:
             force=self.force,
         )
 
-    def _has_reference(self, selection: Selection) -> bool:
-        """Return whether to compute the reference now; `protobandit check` can do it later.
+    def _may_repeat(self) -> bool:
+        """Return whether the reference may be computed now; `protobandit check` can do it later.
 
-        It repeats a part of the search, which takes too long if the metric is expensive or the time
-        is limited.
+        It repeats a part of the search, which is not wanted if the time is limited.
         """
-        limits, metric = self.arguments.limits, selection.metric
-        is_expensive = isinstance(metric, str) or metric.is_expensive
+        limits = self.arguments.limits
         is_limited = limits.seconds is not None or limits.evaluations is not None
-        return not (is_expensive or is_limited or self.interrupt.is_set())
+        return not (is_limited or self.interrupt.is_set())
 
     def _require_writable_values(self, problem: OpenedProblem) -> None:
         """Write the first row to memory; raise if a column cannot be written."""

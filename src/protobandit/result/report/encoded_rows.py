@@ -30,6 +30,8 @@ BUDGET = 4_200_000  # characters
 _CHUNK = 256  # rows taken at a time
 _N_TRIAL = 48  # rows encoded to estimate the size of all
 _MOST_IN_CELL = 120  # characters
+_MOST_IN_WIDE_CELL = 600  # if there is room for many columns
+_MANY_COLUMNS = 32
 
 
 class DetailLevel(NamedTuple):
@@ -177,7 +179,8 @@ def _encoded_texts(texts: list[Any], size: int) -> EncodedRows:
 
 def _encoded_records(columns: dict[str, Any], size: int) -> EncodedRows:
     names = list(columns)[:size]
-    values = [[cell_value(value, _MOST_IN_CELL) for value in columns[name]] for name in names]
+    most = _MOST_IN_WIDE_CELL if size >= _MANY_COLUMNS else _MOST_IN_CELL
+    values = [[cell_value(value, most) for value in columns[name]] for name in names]
     return EncodedRows(
         kind="records",
         items=[list(row) for row in zip(*values, strict=True)],

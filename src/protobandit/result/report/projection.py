@@ -33,7 +33,7 @@ _EXTRA_COLUMNS, _N_ITERATIONS = 8, 12  # enough for the leading components to co
 _N_FOR_UMAP = 50  # principal components that UMAP receives
 _CHUNK = 512  # rows centred at a time
 _USUAL = (0.005, 0.995)  # quantiles of the coordinates between which nearly all rows lie
-_ROOM = 0.5  # how far the map extends beyond them, in units of their difference
+_ROOM = 0.25  # how far the map extends beyond them, in units of their difference
 _ROUNDING_UNITS = 64  # rows that differ by less are equal
 
 

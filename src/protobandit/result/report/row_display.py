@@ -61,6 +61,21 @@ class RowDisplay:
         return _CHECKS[self.kind](self.take(ids), len(ids))
 
 
+def display_order(
+    columns: Mapping[str, Sequence[Any]], first: Sequence[str], compared: Sequence[str]
+) -> list[str]:
+    """Return the columns in the order in which a page shows them.
+
+    ``first`` come first, then the ``compared`` ones, then others, and last those with one value.
+    ``columns`` holds some rows.
+    """
+    own = [name for name in first if name in columns]
+    rest = [*(name for name in compared if name in columns), *columns]
+    constant = {name for name, values in columns.items() if len(set(map(str, values))) == 1}
+    others = [name for name in rest if name not in constant]
+    return list(dict.fromkeys([*own, *others, *rest]))
+
+
 def values_at(values: Sequence[Any] | None, ids: Ids) -> list[Any] | None:
     """Return the values at these positions, or None if there are no values."""
     if values is None:

@@ -36,6 +36,13 @@ from protobandit.rows.frames import column_table, frame_table, is_frame
 from protobandit.rows.memory_maps import Joined
 from protobandit.rows.rows import Rows, is_sparse
 
+# Formats that other libraries read into rows that `select` accepts.
+_READ_ELSEWHERE = {
+    ".h5ad": "anndata.read_h5ad(path) in Python, with obsm= for another array than X",
+    ".nc": "xarray.load_dataset(path) in Python",
+    ".pt": "torch.load(path) in Python",
+    ".xlsx": "pandas.read_excel(path) in Python, or a .csv file",
+}
 Reader: TypeAlias = Callable[[Sequence[Any], ReadRequest], Opened]
 
 
@@ -182,6 +189,7 @@ def as_opened(
     like: Sequence[str] | None = None,
     others: str = "",
     without: Any = (),
+    perhaps: Any = (),
     takes_objects: bool = False,
 ) -> Any:
     """Return what the user passed as rows: files, frames and containers are opened.
@@ -204,7 +212,7 @@ def as_opened(
         if all of these exist.
     others
         The reason why other columns than ``like`` are left out.
-    without
+    without, perhaps
         As in `open_rows`.
     takes_objects
         Whether rows need not be numbers.
@@ -218,6 +226,7 @@ def as_opened(
         like=tuple(like or fitted or ()) or None,
         others=others or ("" if fitted is None else "not used by the preparation"),
         without=_uses(without),
+        perhaps=_uses(perhaps),
         options=FILE if isinstance(data, (str, Path)) else FRAME,
         as_categories=tuple(getattr(preparation, "levels", ())),
         categories=has_categories or _reads_texts(preparation),
@@ -291,9 +300,9 @@ def _one_format(files: Sequence[File], asked: ReadRequest) -> FileFormat:
     for file in files:
         form = format_of(file)
         if form is None:
+            known = _READ_ELSEWHERE.get(file.suffix.lower(), f"one of {listed_suffixes()}")
             raise InvalidInput(
-                f"{asked.name}: {file} has the unknown suffix {file.suffix!r}. Pass one of "
-                f"{listed_suffixes()}."
+                f"{asked.name}: {file} has the unknown suffix {file.suffix!r}. Pass {known}."
             )
         first_files.setdefault(form, file)
     if len(first_files) > 1:

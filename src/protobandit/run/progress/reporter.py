@@ -110,7 +110,8 @@ class ProgressReporter(ProgressSink):
         self._doing = doing
         self._n_picked = max(self._n_picked, n_picked or 0)
         if cost is not None:
-            # A search that orders its prototypes anew knows the cost of the first ones only.
+            # While prototypes are sorted, only the cost of the first few is known. It is higher
+            # than the cost shown before, so it is not shown.
             self._cost = math.nan if cost > self._lowest else cost
             self._lowest = min(self._lowest, cost)
         self.look()

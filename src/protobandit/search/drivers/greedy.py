@@ -12,6 +12,7 @@ from protobandit.search.arms.contract import Bounds, Choice, Moments, Strategy, 
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.pick_log import PickLog
+from protobandit.search.drivers.separation import Separation
 from protobandit.search.objectives.objective import Objective
 
 
@@ -40,8 +41,12 @@ def greedy(
     r: int = 1,
     random: np.random.Generator,
     control: SearchControl | None = None,
+    separation: Separation | None = None,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms until there are ``k``; fixed rows are the first pick.
+
+    With a ``separation``, a pick is one arm, and the search ends early if no arm is far enough from
+    the prototypes.
 
     Only arms with a positive gain are picked. Gains that are zero remain zero, so if all are, the
     rest are equally good and are drawn at random, as one pick.
@@ -63,6 +68,7 @@ def greedy(
         r=r,
         random=random,
         pick_log=pick_log,
+        separation=separation,
     )
 
 
@@ -88,6 +94,7 @@ def extend_greedily(
     random: np.random.Generator,
     bounds: Bounds | None = None,
     pick_log: PickLog | None = None,
+    separation: Separation | None = None,
 ) -> Iterator[Pick]:
     """Yield picks of up to ``r`` arms that extend ``members`` to ``k`` prototypes.
 
@@ -111,6 +118,9 @@ def extend_greedily(
         objective.restore(pick_log.arrays)
     is_free = np.ones(len(feasibility.groups), dtype=bool)
     is_free[members] = False
+    if separation is not None:
+        separation.exclude_near(is_free, members)
+        r = 1
     while (n_left := k - len(members)) > 0:
         arms = feasibility.open_among(np.flatnonzero(is_free), members, n_left)
         if len(arms) == 0:
@@ -124,8 +134,14 @@ def extend_greedily(
         if len(taken) == 0:
             if feasibility.prices is not None:
                 break
-            taken, gains = feasibility.draw(members, n_left, random), np.zeros(n_left)
+            if separation is None:
+                taken = feasibility.draw(members, n_left, random)
+            else:  # one of them may exclude the others
+                taken = random.choice(arms, size=1)
+            gains = np.zeros(len(taken))
         is_free[taken] = False
+        if separation is not None:
+            separation.exclude_near(is_free, taken)
         members = np.append(members, taken)
         before, objective = objective, objective.commit(taken)
         gains = objective.gains(gains)

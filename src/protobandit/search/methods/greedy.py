@@ -23,6 +23,7 @@ from protobandit.search.control import SearchControl
 from protobandit.search.drivers.budgeted import budgeted_greedy
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.separation import Separation
 from protobandit.search.methods.greedy_bounds import (
     conditions_of,
     exact_guarantee,
@@ -62,15 +63,16 @@ class _ExactGains(Method):
         n_target = len(problem.target)
         n_terms, n_pairs = self.n_terms(problem), len(problem.source) * n_target
         n_bytes, beside = n_pairs * problem.distance_dtype.itemsize, working_bytes(problem)
+        more = Separation.evaluations(problem)
         if self.memoize is True or (self.memoize == "auto" and n_bytes <= limits.memory_budget):
             return Schedule(
-                evaluations=min(n_pairs, n_terms),
-                most_evaluations=n_pairs,
+                evaluations=min(n_pairs, n_terms) + more,
+                most_evaluations=n_pairs + more,
                 memory=n_bytes + beside,
                 keeps_matrix=True,
             )
         return Schedule(
-            evaluations=n_terms + problem.k * n_target, is_rough=self.is_lazy, memory=beside
+            evaluations=n_terms + problem.k * n_target + more, is_rough=self.is_lazy, memory=beside
         )
 
     def picks(
@@ -91,16 +93,17 @@ class _ExactGains(Method):
             )
         if schedule.keeps_matrix:
             oracle.keep()
-        driver = greedy if problem.feasibility.prices is None else budgeted_greedy
-        return driver(
-            self.strategy(problem),
-            ExactCoverage.of(oracle),
-            feasibility=problem.feasibility,
-            k=problem.k,
-            r=self.rows_per_iteration,
-            random=random,
-            control=control,
-        )
+        given: dict[str, Any] = {
+            "feasibility": problem.feasibility,
+            "k": problem.k,
+            "r": self.rows_per_iteration,
+            "random": random,
+            "control": control,
+        }
+        strategy, objective = self.strategy(problem), ExactCoverage.of(oracle)
+        if problem.feasibility.prices is not None:
+            return budgeted_greedy(strategy, objective, **given)
+        return greedy(strategy, objective, **given, separation=Separation.of(oracle))
 
     def least_evaluations(self, problem: Problem) -> int:
         return len(problem.source) * len(problem.target)
@@ -109,7 +112,9 @@ class _ExactGains(Method):
 class _ExactGreedy(_ExactGains):
     """The part that `SpotGreedy` and `LazyGreedy` have in common."""
 
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "costs", "until"})
+    supports: ClassVar[frozenset[str]] = frozenset(
+        {"fixed", "groups", "costs", "min_distance", "until"}
+    )
     share: ClassVar[float]
     r: int
 
@@ -212,7 +217,7 @@ class StochasticGreedy(_ExactGains):
     """
 
     name: ClassVar[str] = "stochasticgreedy"
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "min_distance"})
     may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.1
     memoize: Memoize = "auto"
@@ -231,7 +236,7 @@ class StochasticGreedy(_ExactGains):
         return subset_size(problem, self.epsilon) * len(problem.target)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if outcome.feasibility.has_quotas:
+        if not outcome.feasibility.is_uniform:
             return None
         return Guarantee(
             method=self.name,
@@ -266,7 +271,7 @@ class ThresholdGreedy(_ExactGains):
 
     name: ClassVar[str] = "thresholdgreedy"
     is_lazy: ClassVar[bool] = True
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "min_distance"})
     epsilon: float = 0.1
     memoize: Memoize = "auto"
 
@@ -281,7 +286,7 @@ class ThresholdGreedy(_ExactGains):
         return _n_terms(problem, problem.k, _THRESHOLD_SHARE)
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        if outcome.feasibility.has_quotas:
+        if not outcome.feasibility.is_uniform:
             return None
         return Guarantee(
             method=self.name,

@@ -16,6 +16,8 @@ GREEDY_SHARE = 1 - 1 / math.e  # the share of the best f that greedy selection r
 
 def exact_guarantee(name: str, feasibility: Feasibility) -> Guarantee | None:
     """Return what is proven about greedy selection on exact gains under these constraints."""
+    if feasibility.min_distance is not None:  # rows that are far apart are not a matroid
+        return None
     if feasibility.prices is None:
         share = "f*/2" if feasibility.has_quotas else "(1 - 1/e) f*"
         return Guarantee(

@@ -128,7 +128,8 @@ class Method:
         The name in `METHODS`.
     supports
         The constraints and goals that the method supports: a subset of {"fixed", "groups",
-        "costs", "until"}. A call that needs another one is refused before the search starts.
+        "costs", "min_distance", "until"}. A call that needs another one is refused before the
+        search starts.
         "until" requires picks whose objective is the exact coverage of the target.
     may_overlook_far_rows
         Whether the search may miss a small cluster of target rows far from all others, because it

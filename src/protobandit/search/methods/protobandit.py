@@ -31,6 +31,7 @@ from protobandit.search.arms.uniform import Uniform
 from protobandit.search.control import SearchControl
 from protobandit.search.drivers.greedy import greedy
 from protobandit.search.drivers.pick import Pick
+from protobandit.search.drivers.separation import Separation
 from protobandit.search.methods.greedy_bounds import (
     bandit_share,
     conditions_of,
@@ -94,7 +95,7 @@ class ProtoBandit(Method):
     """
 
     name: ClassVar[str] = "protobandit"
-    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups"})
+    supports: ClassVar[frozenset[str]] = frozenset({"fixed", "groups", "min_distance"})
     draws_from_stream: ClassVar[bool] = True
     may_overlook_far_rows: ClassVar[bool] = True
     epsilon: float = 0.2
@@ -168,6 +169,7 @@ class ProtoBandit(Method):
             random=random,
             feasibility=problem.feasibility,
             control=control,
+            separation=Separation.of(oracle),
         )
 
     def least_evaluations(self, problem: Problem) -> int:
@@ -181,7 +183,7 @@ class ProtoBandit(Method):
         rows = max(search.first_batch(n_arms), search.rows_to_prove(n_arms))
         rows = min(rows, problem.population)
         return Schedule(
-            evaluations=round(k * rows * (n_arms + k / 2)),
+            evaluations=round(k * rows * (n_arms + k / 2)) + Separation.evaluations(problem),
             is_rough=True,
             memory=working_bytes(problem),
         )
@@ -189,7 +191,7 @@ class ProtoBandit(Method):
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
         # With an early stop, whether a run is proven depends on its own draws, and the statement is
         # about their mean.
-        if self.early_stop or not outcome.is_proven or outcome.feasibility.has_quotas:
+        if self.early_stop or not outcome.is_proven or not outcome.feasibility.is_uniform:
             return None
         assert outcome.objective is not None
         clipping = outcome.objective.clipping

@@ -1,6 +1,14 @@
 // Shares of source, target and prototypes by label or by group: bars, and a table on request.
 
 const SIDES = [["source", "source rows"], ["target", "target"], ["mass", "mass of prototypes"]];
+const EQUAL_SIDES = [["target", "target, and mass of prototypes"]];
+
+// Two bars that look the same are one.
+function sidesOf(c) {
+  const sides = SIDES.filter(([side]) => c[side]);
+  const isTwin = sides.length === 2 && c.target && c.target.every((share, i) => percent(share) === percent(c.mass[i]));
+  return isTwin ? EQUAL_SIDES : sides;
+}
 
 function shareBars(c, sides) {
   const most = Math.max(...sides.flatMap(([side]) => c[side]));
@@ -24,7 +32,7 @@ function shareTable(c, sides) {
 
 function startComposition() {
   for (const c of data.compositions) {
-    const sides = SIDES.filter(([side]) => c[side]);
+    const sides = sidesOf(c);
     byId("shares-host").append(el("div", { class: "composition" },
       el("div", { class: "tools" }, el("h3", {}, "By " + c.name),
         el("ul", { class: "legend" }, sides.map(([side, name]) => el("li", {}, el("i", { class: "swatch " + side }), name)))),

@@ -49,9 +49,10 @@ function startDistances() {
 // Rows with their distances and a link that opens their prototype, such as "of 3".
 function coveredRows(rows) {
   const opening = (of) => (event) => openPanel(of, event.currentTarget);
-  return rowList(rows, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",
+  const list = rowList(rows, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",
     el("button", { type: "button", class: "link", onclick: opening(data.rows.of[r]) },
       "of " + whole.format(data.rows.of[r] + 1))));
+  return el("div", {}, differingNote(rows), list);
 }
 
 function startCriticisms() {

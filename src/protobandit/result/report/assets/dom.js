@@ -43,6 +43,12 @@ const cell = (value) => {
     : Math.min(15, Math.max(9, Math.floor(Math.log10(size)) + 4));
   return String(kept(digits));
 };
+// The same with five digits or no fraction, for cards; the panel has all digits.
+const briefCell = (value) => {
+  const isFraction = typeof value === "number" && !Number.isInteger(value);
+  if (!isFraction || Math.abs(value) >= 1e15) return cell(value);
+  return String(Math.abs(value) >= 1e4 ? Math.round(value) : Number(value.toPrecision(5)));
+};
 const percent = (share) => {
   if (share === null) return "–";
   if (share > 0 && share < 0.0005) return "<0.1\u00a0%";

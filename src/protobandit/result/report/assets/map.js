@@ -75,10 +75,12 @@ function paintMap() {
     c.fill();
   });
   c.globalAlpha = 1;
+  const { hasRest } = map.scheme; // else prototypes have no class, and the colour of none
   for (let i = data.k - 1; i >= 0; i--) {
     const kind = map.scheme.ofPrototype(i);
     const [x, y] = map.at(data.prototypes.at, i);
-    ring(c, x, y, radius(i), kind < 0 ? colour("--accent") : inks[kind], map.only !== null && kind !== map.only && kind >= 0);
+    const ink = kind >= 0 ? inks[kind] : hasRest ? rest : colour("--ink");
+    ring(c, x, y, radius(i), ink, map.only !== null && hasRest && kind !== map.only);
   }
   markMap();
 }
@@ -226,7 +228,8 @@ function setScheme(name) {
     return el("li", {}, button);
   };
   const chips = map.scheme.names.flatMap((text, i) => (text === null ? [] : [chip(i, text)]));
-  const hasRest = map.scheme.hasRest && data.map.rows.some((r) => map.scheme.of(r) < 0);
+  const hasRest = map.scheme.hasRest && (data.map.rows.some((r) => map.scheme.of(r) < 0)
+    || data.prototypes.ids.some((_, i) => map.scheme.ofPrototype(i) < 0));
   byId("map-legend").replaceChildren(...(byId("colour-tool").hidden ? [el("li", { class: "muted" }, name)] : []), ...chips, ...(hasRest ? [chip(-1, "other")] : []));
   paintMap();
 }

@@ -28,6 +28,7 @@ function portrait(i) {
 
 function memberSection(title, note, rows) {
   return el("section", { class: "members" }, el("h3", {}, title), el("p", { class: "muted" }, note),
+    differingNote(rows),
     rows.length ? rowList(rows, (r) => el("b", { class: "distance" }, inline(data.rows.distances[r])))
       : el("p", { class: "muted" }, "none"));
 }

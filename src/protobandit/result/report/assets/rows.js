@@ -25,20 +25,27 @@ const DISPLAYS = {
     searchText: (side, i) => side.look.items[i],
   },
   records: {
-    preview: (side, i) => record(side, i, 4),
-    full: (side, i) => record(side, i, side.look.columns.length),
+    preview: (side, i) => record(side, i, 4, briefCell),
+    full: (side, i) => record(side, i, side.look.columns.length, cell),
     searchText: (side, i) => side.look.items[i].filter((v) => v !== null)
       .flatMap((v) => [...new Set([cell(v), String(v)])]).join(" "),
   },
 };
 
-function record(side, i, most) {
+// Texts of this many characters or more have the whole width of a record.
+const LONG_TEXT = 24;
+
+function record(side, i, most, format) {
   const all = side.look.columns;
   const names = all.length <= most + 1 ? all : all.slice(0, most); // "and 1 more" would take the same space as the line
   const nMore = all.length - names.length;
-  const lines = names.map((name, c) => el("tr", {},
-    el("th", { scope: "row" }, textSpan(name)),
-    el("td", {}, textSpan(cell(side.look.items[i][c])))));
+  const lines = names.map((name, c) => {
+    const text = format(side.look.items[i][c]);
+    return text.length < LONG_TEXT
+      ? el("tr", {}, el("th", { scope: "row" }, textSpan(name)), el("td", {}, textSpan(text)))
+      : el("tr", {}, el("td", { class: "long", colspan: 2 },
+        el("span", { class: "long-name" }, textSpan(name)), textSpan(text, "long-text")));
+  });
   const moreLine = el("tr", {}, el("td", { class: "beyond", colspan: 2 }, `and ${nMore} more`));
   return el("table", { class: "record" }, el("tbody", {}, lines, nMore ? moreLine : null));
 }
@@ -66,16 +73,22 @@ function rowTable(rows, note) {
     names.map((name) => el("th", { scope: "col" }, textSpan(name))));
   const lines = rows.map((r) => el("tr", {}, el("td", {}, note(r)),
     el("td", {}, textSpan(nameOf(data.rows, r))),
-    data.rows.labels ? el("td", {}, differingLabel(r) ?? textSpan(labelOf(data.rows, r))) : null,
+    data.rows.labels ? el("td", {}, differingLabel(r, "") ?? textSpan(labelOf(data.rows, r))) : null,
     names.map((_, c) => el("td", {}, textSpan(cell(data.rows.look.items[r][c]))))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
     el("table", { class: "rows-table" }, el("thead", {}, head), el("tbody", {}, lines)));
 }
 
+// A sentence on labels that differ from those of the prototypes, if there are any among these rows.
+function differingNote(rows) {
+  return rows.some((r) => differingLabel(r)) ? el("p", { class: "muted" },
+    el("span", { class: "other-label" }, "Red labels"), " differ from the label of the prototype.") : null;
+}
+
 // The label of a row, if it differs from that of its prototype.
-function differingLabel(r) {
+function differingLabel(r, prefix = "label ") {
   const [ofRows, ofPrototypes] = [data.rows.labels, data.prototypes.labels];
   if (!ofRows || !ofPrototypes || ofRows[r] === ofPrototypes[data.rows.of[r]]) return null;
   return el("span", { class: "other-label", title: "differs from the label of its prototype" },
-    "label ", textSpan(labelOf(data.rows, r)));
+    prefix, textSpan(labelOf(data.rows, r)));
 }
