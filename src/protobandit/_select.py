@@ -15,6 +15,7 @@ from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
 from protobandit.run.certified import growing_method, require_rows, search_until_certified
 from protobandit.run.checkpoint.checkpoint import Checkpoint
+from protobandit.run.in_parts import has_lazy_rows, pose_in_parts, require_supported
 from protobandit.run.progress.reporter import Interrupt, Listener
 from protobandit.run.search import chosen_method, search
 from protobandit.run.settings import Callback, as_run_settings
@@ -139,6 +140,14 @@ def select(
         interrupt=interrupt,
         checkpoint=checkpoint,
     )
+    if has_lazy_rows(source, target, weights):
+        require_supported(by=by, until=until, constraints=constraints, preparation=preparation)
+        posed = pose_in_parts(
+            source, target, k=k, weights=weights, metric=metric, method=method, settings=settings
+        )
+        chosen, remark = chosen_method(posed.method, posed.problem)
+        found = search(posed.problem, chosen, settings, remark=remark)
+        return Selection.from_result(found, traffic=posed.traffic())
     if by is not None:
         require_plain(constraints, until)
         source, target, by = with_classes(source, target, by, preparation)

@@ -19,6 +19,7 @@ from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import Goal
+from protobandit.rows.partitioned_rows import PartitionedRows
 from protobandit.rows.rows import Rows
 
 
@@ -165,6 +166,31 @@ class Problem:
     def n_target(self) -> int:
         """Return the number of target rows."""
         return len(self.target)
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Return whether source or target are parts of a collection."""
+        return self.source.is_partitioned or self.target.is_partitioned
+
+    def sample(self) -> Problem:
+        """Return the problem of the samples that are kept of sides in parts; others are whole.
+
+        Equal sides stay equal. Constraints do not apply to samples.
+        """
+        source, target, weights = self.source, self.target, self.weights
+        is_same = target is source
+        if isinstance(source, PartitionedRows):
+            source = source.sampled_rows
+        if isinstance(target, PartitionedRows):
+            target, weights = target.sampled_rows, target.sampled.weights
+        return Problem(
+            source=source,
+            target=source if is_same else target,
+            metric=self.metric,
+            weights=weights,
+            k=self.k,
+            feasibility=Feasibility.none(len(source)),
+        )
 
     @property
     def population(self) -> int:

@@ -30,6 +30,7 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
+from protobandit.run.executors.traffic import Traffic
 from protobandit.run.extend import extend
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.reference import Solved, reference_of
@@ -116,6 +117,9 @@ class Selection(Plots):
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     end
         How the search ended, as a record; None after loading.
+    traffic
+        The parts, passes, tasks and bytes of a search on a Dask collection; None for rows in
+        memory, and after loading.
     has_rows_in_pickle
         Whether a pickle contains the rows; see `including_rows`.
     """
@@ -124,10 +128,11 @@ class Selection(Plots):
     passes: SwapPasses | None = None
     certification: Certification | None = None
     end: RunEnd | None = None
+    traffic: Traffic | None = None
     has_rows_in_pickle: bool = False
 
     @staticmethod
-    def from_result(result: SearchResult) -> Selection:
+    def from_result(result: SearchResult, *, traffic: Traffic | None = None) -> Selection:
         """Return the selection that a search has found."""
         problem, certification = result.problem, result.certification
         return Selection(
@@ -161,6 +166,7 @@ class Selection(Plots):
             warnings=result.warnings,
             pulls=result.pulls,
             rows_read=problem.rows_read,
+            traffic=traffic,
         )
 
     @property

@@ -39,6 +39,7 @@ class Rows(ABC):
     digest: str | None = None  # of the rows from which these were prepared
     is_checked: bool = False  # whether all numbers have been read
     largest: float | None = None  # the largest absolute value, if all are extremely large or small
+    is_partitioned: ClassVar[bool] = False  # whether they are parts of a collection
 
     @abstractmethod
     def __len__(self) -> int: ...

@@ -1,0 +1,255 @@
+"""Rows in parts: what a task gets, how it reads it, and where tasks run.
+
+Theory of operation
+-------------------
+A *part* is a block of rows that one task reads. A task is a pure function of the part, of one
+object that all tasks share, and of the number of the part. So it may run anywhere, in any order,
+and again after a worker was lost, and the result is the same. An *executor* runs one task per part:
+on the threads of this process or on Dask.
+
+The first pass takes a digest of every part. Later passes compare it, because the graph of a user
+may return other rows each time it is computed, and every pass computes it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from protobandit.foundation.array_types import Doubles
+from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.threads import on_one_thread
+from protobandit.rows.files.opened import Opened, ReadRequest
+from protobandit.rows.files.opening import as_opened
+from protobandit.rows.files.table_rows import opened_table
+from protobandit.rows.frames import column_table
+from protobandit.rows.object_arrays import as_numbers
+from protobandit.rows.rows import is_sparse, strided
+
+_DIGEST_ROWS = 64
+_DIGEST_SUMS = 64  # of consecutive pieces of a part
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a collection.
+
+    ``blocks`` is what its task reads, and ``weights`` the weights of its rows, both possibly still
+    to be computed. ``n_rows`` and ``n_bytes`` are None if they are not known in advance.
+    """
+
+    number: int
+    blocks: Any
+    weights: Any = None
+    n_rows: int | None = None
+    n_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartForm:
+    """How the blocks of a part are read.
+
+    ``is_table`` is whether they are a frame or a mapping from names to columns, of which columns
+    are chosen by the rules for frames; otherwise they are arrays that lie side by side. ``columns``
+    are those to compare, if they are known.
+    """
+
+    name: str
+    is_table: bool = False
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartRows:
+    """The rows of a part that was read: numbers, weights, and which columns they are."""
+
+    numbers: np.ndarray[Any, Any]
+    weights: Doubles | None = None
+    features: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def digest(self) -> str:
+        """Return a digest of some rows, and of sums over all numbers and weights."""
+        found = hashlib.blake2b(digest_size=12)
+        for array in (self.numbers, self.weights):
+            if array is not None:
+                found.update(f"{array.dtype.str} {array.shape} ".encode())
+                found.update(np.ascontiguousarray(array[strided(len(array), _DIGEST_ROWS)]))
+                found.update(_sums(array).tobytes())
+        return found.hexdigest()
+
+
+class PartExecutor(Protocol):
+    """Where the tasks of a call run.
+
+    ``n_passes``, ``n_tasks``, ``n_sent`` and ``n_received`` count passes, tasks, the bytes of what
+    tasks share, and the bytes of their results.
+    """
+
+    n_passes: int
+    n_tasks: int
+    n_sent: int
+    n_received: int
+
+    def run(
+        self,
+        task: Callable[..., Result],
+        arguments: Mapping[int, tuple[Any, ...]],
+        parts: Mapping[int, Part],
+        shared: Any,
+        doing: str,
+        look: Callable[[int], None],
+    ) -> Iterator[tuple[int, Result]]:
+        """Call ``task(blocks, weights, shared, number, *arguments)`` for every part.
+
+        Yield the number of each part with its result, in any order. ``doing`` names the pass.
+        ``look`` is called now and then with the number of finished tasks; what it raises ends the
+        pass. A task that fails raises `PartFailed`.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """All parts of a source or a target, and where their tasks run."""
+
+    form: PartForm
+    parts: tuple[Part, ...]
+    executor: PartExecutor
+
+    @property
+    def lengths(self) -> list[int] | None:
+        """Return the numbers of rows, if all are known in advance."""
+        found = [part.n_rows for part in self.parts if part.n_rows is not None]
+        return found if len(found) == len(self.parts) else None
+
+    def run(
+        self,
+        function: Callable[[PartRows, Any, int], Result],
+        shared: Any,
+        *,
+        doing: str,
+        digests: Sequence[str] | None = None,
+        numbers: Sequence[int] | None = None,
+        look: Callable[[int], None] = lambda n_done: None,
+    ) -> Iterator[tuple[int, Result]]:
+        """Call ``function`` with every part, or with those of ``numbers``, and what is shared.
+
+        ``digests`` are those of the first pass.
+        """
+        some = range(len(self.parts)) if numbers is None else numbers
+        arguments = {
+            number: (function, self.form, None if digests is None else digests[number])
+            for number in some
+        }
+        parts = {number: self.parts[number] for number in some}
+        return self.executor.run(_carry_out, arguments, parts, shared, doing, look)
+
+
+def _carry_out(
+    blocks: Any,
+    weights: Any,
+    shared: Any,
+    number: int,
+    function: Callable[[PartRows, Any, int], Result],
+    form: PartForm,
+    digest: str | None,
+) -> Result:
+    """Read a part and call the function with it: what a task does."""
+    with on_one_thread():
+        part = read_part(blocks, weights, form, number)
+        if digest is not None and part.digest() != digest:
+            raise InvalidInput(
+                f"{form.name}: part {number} changed between passes: its rows are not those of the "
+                f"first pass. Call {form.name}.persist() first, or make its graph deterministic."
+            )
+        return function(part, shared, number)
+
+
+def read_part(blocks: Any, weights: Any, form: PartForm, number: int) -> PartRows:
+    """Return the rows of a part whose blocks have been computed."""
+    place = f"{form.name}: part {number}"
+    read = _table if form.is_table else _arrays
+    part = read(blocks, form, place)
+    if part.numbers.ndim != 2 or part.numbers.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"{place} holds {part.numbers.ndim}-D {part.numbers.dtype} values. Pass a collection "
+            f"whose parts are 2-D and numeric."
+        )
+    if weights is None:
+        return part
+    values = np.asarray(weights, dtype=np.float64).ravel()
+    if len(values) != len(part):
+        raise InvalidInput(
+            f"{place} has {len(part):,} rows but its weights have {len(values):,}. Pass weights "
+            f"with the same partitions as the rows."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        at = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        raise InvalidInput(
+            f"{place}: weights[{at}]={values[at]} is not allowed. Weights must be finite and >= 0."
+        )
+    return PartRows(**{**part.__dict__, "weights": values})
+
+
+def _arrays(blocks: Any, form: PartForm, place: str) -> PartRows:
+    """Return arrays that lie side by side as rows."""
+    for block in blocks:
+        if is_sparse(block) or not hasattr(block, "__array__"):
+            kind = type(block)
+            raise InvalidInput(
+                f"{place} is a {kind.__module__.partition('.')[0]} {kind.__name__}, which is not "
+                f"read in blocks. Pass a collection of NumPy arrays, such as "
+                f"{form.name}.map_blocks(lambda block: block.toarray())."
+            )
+    arrays = [as_numbers(np.asarray(block)) for block in blocks]
+    return PartRows(
+        numbers=arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1),
+        features=form.columns or (),
+        columns=form.columns or (),
+    )
+
+
+def _table(blocks: Any, form: PartForm, place: str) -> PartRows:
+    """Return the compared columns of a frame, or of a mapping from names to columns."""
+    n = len(next(iter(blocks.values()))) if isinstance(blocks, Mapping) else len(blocks)
+    if n == 0:  # which has no say in the choice of columns
+        return PartRows(numbers=np.empty((0, 0)))
+    if isinstance(blocks, Mapping):
+        table = column_table(dict(blocks), shown=place, name=form.name)
+        opened = opened_table(table, ReadRequest(shown=place, name=form.name, like=form.columns))
+    else:
+        opened = as_opened(blocks, name=form.name, like=form.columns)
+    if not isinstance(opened, Opened) or opened.kind != "numbers":
+        raise InvalidInput(
+            f"{place} has no columns of numbers. Pass a collection with numeric columns."
+        )
+    return PartRows(
+        numbers=np.asarray(opened.rows),
+        features=opened.features,
+        columns=opened.columns or opened.features,
+        left_out=opened.left_out,
+        remark=opened.remark,
+    )
+
+
+def _sums(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return sums over consecutive pieces of the bytes of an array; fast, and no cryptography."""
+    raw = array.ravel(order="K").view(np.uint8)
+    words = raw[: len(raw) // 8 * 8].view(np.uint64)
+    rest = raw[len(words) * 8 :].astype(np.uint64)
+    if len(words) == 0:
+        return rest
+    at = np.unique(np.arange(_DIGEST_SUMS) * len(words) // _DIGEST_SUMS)
+    return np.concatenate([np.add.reduceat(words, at), rest])
