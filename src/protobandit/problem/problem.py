@@ -205,6 +205,8 @@ class Problem:
     @property
     def total(self) -> float:
         """Return the sum of the weights."""
+        if isinstance(self.target, PartitionedRows):
+            return self.target.total
         return float(self.n_target) if self.weights is None else float(self.weights.sum())
 
     def part(self, sources: Ids, targets: Ids, k: int) -> Problem:

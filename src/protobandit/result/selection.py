@@ -32,6 +32,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.executors.traffic import Traffic
 from protobandit.run.extend import extend
+from protobandit.run.in_parts import has_lazy_rows, sampled_rows
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.reference import Solved, reference_of
 from protobandit.run.settings import Callback, as_run_settings
@@ -449,7 +450,8 @@ class Selection(Plots):
         Parameters
         ----------
         new_rows
-            Rows as in `assign`.
+            Rows as in `assign`. Of a Dask collection a sample of at most 131,072 rows is measured,
+            which one pass over its parts draws; row numbers are those of the collection.
         weights
             The weights of the new rows; equal by default.
         n_jobs
@@ -465,8 +467,13 @@ class Selection(Plots):
         >>> selection.drift(random.normal(size=(200, 2)) + 1).is_significant
         True
         """
+        numbers = None
+        if has_lazy_rows(new_rows, weights):
+            drawn = sampled_rows(new_rows, weights, self.columns, n_jobs)
+            new_rows, weights, numbers = drawn.rows, drawn.weights, drawn.ids
         oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
-        return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+        found = measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+        return found if numbers is None else found.renumbered(numbers)
 
     def with_reference(self, *, n_jobs: int | None = None) -> Selection:
         """Return this selection with its ``reference``, which `drift` compares new rows with.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
-from protobandit.foundation.errors import InvalidInput, NotAvailable
+from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.parts import Part, PartExecutor, PartForm, Parts
 
 _LIBRARIES = {"dask", "dask_expr"}
@@ -179,16 +179,17 @@ def taken(data: Any, ids: Ids, lengths: Sequence[int] | None) -> Any:
     import dask
 
     parts = lazy_parts(data, name="frame", executor=_NO_EXECUTOR).parts
-    found = [part.n_rows for part in parts]
+    found: Sequence[int | None] = [part.n_rows for part in parts]
     if any(n is None for n in found):
-        if lengths is None or len(lengths) != len(parts):
-            raise NotAvailable(
-                f"The partitions of this {type(data).__name__} have unknown lengths, and the "
-                f"selection does not know them. Pass a collection with the {len(lengths or ())} "
-                f"partitions of the source."
-            )
-        found = [int(n) for n in lengths]
+        is_same = lengths is not None and len(lengths) == len(parts)
+        read_length = dask.delayed(_length)
+        found = lengths if is_same else dask.compute(*(read_length(p.blocks) for p in parts))
     starts = np.cumsum([0, *(n for n in found if n is not None)])
+    if starts[-1] <= ids.max():
+        raise InvalidInput(
+            f"frame has {starts[-1]:,} rows, but source row {ids.max():,} was selected. Pass one "
+            f"row per source row."
+        )
     at = np.searchsorted(starts, ids, side="right") - 1
     used = [int(number) for number in np.unique(at)]
     read = dask.delayed(_taken)
@@ -201,6 +202,10 @@ def taken(data: Any, ids: Ids, lengths: Sequence[int] | None) -> Any:
 
         return pandas.concat(values).iloc[order]
     return np.concatenate(values)[order]
+
+
+def _length(blocks: Any) -> int:
+    return len(blocks[0] if isinstance(blocks, list) else blocks)
 
 
 def _taken(blocks: Any, ids: Ids, n_rows: int) -> Any:

@@ -41,7 +41,7 @@ class PartitionedRows(Rows):
         self.digests = survey.digests
         self.lengths = survey.lengths
         self.starts = np.cumsum([0, *survey.lengths])
-        self.part_bytes = [part.n_bytes for part in survey.parts]
+        self.total = float(sum(part.total for part in survey.parts))
         sizes = [part.largest for part in survey.parts if part.n_rows]
         extreme = [size for size in sizes if size is not None]
         # One ordinary part is enough for numbers not to be all extremely small.

@@ -43,6 +43,7 @@ from protobandit.search.methods.table import as_method
 
 MOST_BYTES = 1 << 29  # of the sample and its lists, on the driver
 FRESH_ROWS = 4 * ASSESSED_ROWS  # of the target, which measure the result
+DRIFT_ROWS = 1 << 17  # of new rows, which measure the drift
 _ROW_FACTOR = 2.5  # copies of a row that a search on the sample has at its peak
 _ROW_BYTES = 256  # of the lists of a row
 _SOURCE, _TARGET, _FRESH = 1, 2, 3
@@ -134,6 +135,15 @@ def pose_in_parts(
         executors=tuple(executors.values()),
         n_parts=sum(len(parts.parts) for parts in sides),
     )
+
+
+def sampled_rows(
+    rows: Any, weights: Any, columns: tuple[str, ...] | None, n_jobs: int | None
+) -> Sampled:
+    """Return at most `DRIFT_ROWS` rows of a collection, drawn by one pass; always the same ones."""
+    parts = _side(rows, weights, "new_rows", DaskExecutor(), n_jobs, columns)
+    request = sample_request(parts, DRIFT_ROWS, Limits(), seed=0, least=1)
+    return survey(parts, request, lambda n_done: None).sampled
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -248,13 +258,18 @@ def _sides(
 
 
 def _side(
-    data: Any, weights: Any, name: str, executor: PartExecutor, n_jobs: int | None
+    data: Any,
+    weights: Any,
+    name: str,
+    executor: PartExecutor,
+    n_jobs: int | None,
+    like: tuple[str, ...] | None = None,
 ) -> Parts:
     if is_lazy(data):
-        return lazy_parts(data, name=name, weights=weights, executor=executor)
+        return lazy_parts(data, name=name, weights=weights, executor=executor, like=like)
     if is_lazy(weights):
         weights = weights.compute()
-    rows = as_rows(as_opened(data, name=name), name=name)
+    rows = as_rows(as_opened(data, name=name, like=like), name=name)
     if not isinstance(rows, DenseRows):
         raise InvalidInput(
             f"{name} holds {rows.kind} rows, and the other side is a Dask collection of numbers. "
