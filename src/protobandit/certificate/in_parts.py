@@ -129,7 +129,9 @@ def _variance(oracle: Oracle, prototypes: Ids) -> float:
     """Return a guess at the variance of X from rows that have no part in the bet."""
     problem = oracle.problem
     rows = problem.sample().target if problem.fresh is None else problem.fresh
-    sample = _problem(problem.source.take(prototypes), rows.take(slice(0, len(rows))), problem.metric)
+    sample = _problem(
+        problem.source.take(prototypes), rows.take(slice(0, len(rows))), problem.metric
+    )
     return assign_target(oracle.beside(sample), np.arange(len(prototypes))).variance
 
 
@@ -223,9 +225,7 @@ def _draw_part(part: PartRows, shared: _Near, number: int) -> _Drawn:
 # -- the source -----------------------------------------------------------------------------------
 
 
-def _dual_bound(
-    oracle: Oracle, own: Any, drawn: _Drawn, units: Doubles, bet: float
-) -> float:
+def _dual_bound(oracle: Oracle, own: Any, drawn: _Drawn, units: Doubles, bet: float) -> float:
     """Return a lower bound on the mean of ln(1 + b X) / b over the drawn rows, for any k arms."""
     problem, k = oracle.problem, len(own)
     weights = drawn.counts / drawn.counts.sum()

@@ -182,7 +182,7 @@ class Problem:
         if isinstance(source, PartitionedRows):
             source = source.sampled_rows
         if isinstance(target, PartitionedRows):
-            target, weights = target.sampled_rows, target.sampled.weights
+            weights, target = target.sampled.weights, target.sampled_rows
         return Problem(
             source=source,
             target=source if is_same else target,

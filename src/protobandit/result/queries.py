@@ -117,7 +117,10 @@ class Queries(SelectionRecord):
         Parameters are those of `assign`.
         """
         if is_lazy(rows):
-            return mapped(rows, _distances_of_part, self._light(), name="rows", width=self.k)
+            lazy: Floats = mapped(
+                rows, _distances_of_part, self._light(), name="rows", width=self.k
+            )
+            return lazy
         oracle, chosen = self._oracle_for(rows, n_jobs)
         out = np.empty((len(oracle.problem.target), self.k), dtype=oracle.dtype)
 

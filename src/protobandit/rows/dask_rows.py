@@ -63,7 +63,9 @@ def lazy_parts(
             f"{name} is a dask {type(data).__name__}, which cannot be read in blocks of rows. Pass "
             f"a 2-D dask.array or a dask.dataframe, for example by to_dataframe()."
         )
-    own = _weights_of(weights, lengths, name)
+    own, shape = _weights_of(weights, lengths, name), None
+    if _is_array(data) and data.dtype.kind != "O" and not math.isnan(data.shape[1]):
+        shape = int(data.shape[1]), data.dtype
     return Parts(
         form=PartForm(name=name, is_table=is_table, columns=columns),
         parts=tuple(
@@ -73,6 +75,7 @@ def lazy_parts(
             )
         ),
         executor=executor,
+        shape=shape,
     )
 
 
@@ -180,10 +183,11 @@ def taken(data: Any, ids: Ids, lengths: Sequence[int] | None) -> Any:
 
     parts = lazy_parts(data, name="frame", executor=_NO_EXECUTOR).parts
     found: Sequence[int | None] = [part.n_rows for part in parts]
-    if any(n is None for n in found):
-        is_same = lengths is not None and len(lengths) == len(parts)
+    if lengths is not None and len(lengths) == len(parts):
+        found = lengths
+    elif any(n is None for n in found):
         read_length = dask.delayed(_length)
-        found = lengths if is_same else dask.compute(*(read_length(p.blocks) for p in parts))
+        found = dask.compute(*(read_length(part.blocks) for part in parts))
     starts = np.cumsum([0, *(n for n in found if n is not None)])
     if starts[-1] <= ids.max():
         raise InvalidInput(
@@ -193,14 +197,13 @@ def taken(data: Any, ids: Ids, lengths: Sequence[int] | None) -> Any:
     at = np.searchsorted(starts, ids, side="right") - 1
     used = [int(number) for number in np.unique(at)]
     read = dask.delayed(_taken)
-    values = dask.compute(
-        *(read(parts[n].blocks, ids[at == n] - starts[n], int(starts[n + 1] - starts[n])) for n in used)
-    )
+    wanted = [(parts[n].blocks, ids[at == n] - starts[n], starts[n + 1] - starts[n]) for n in used]
+    values = dask.compute(*(read(*each) for each in wanted))
     order = np.argsort(np.concatenate([np.flatnonzero(at == n) for n in used]), kind="stable")
     if hasattr(values[0], "iloc"):
-        import pandas
+        from dask.dataframe.dispatch import concat
 
-        return pandas.concat(values).iloc[order]
+        return concat(list(values)).iloc[order]
     return np.concatenate(values)[order]
 
 

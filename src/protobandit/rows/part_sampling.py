@@ -218,8 +218,8 @@ def _require_rows(parts: Sequence[PartSurvey], name: str) -> None:
             advice = MISSING_ADVICE if math.isnan(value) else "Drop these rows, or replace them."
             raise InvalidInput(
                 f"{name} contains {value} in part {number} at row {row} of the part (row "
-                f"{starts[number] + row:,} of all), column {_column(part, column)}. Dissimilarities "
-                f"need finite numbers. {advice}"
+                f"{starts[number] + row:,} of all), column {_column(part, column)}. "
+                f"Dissimilarities need finite numbers. {advice}"
             )
         if part.n_rows and (part.n_columns, part.features) != (first.n_columns, first.features):
             raise InvalidInput(

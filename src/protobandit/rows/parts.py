@@ -85,7 +85,7 @@ class PartRows:
         for array in (self.numbers, self.weights):
             if array is not None:
                 found.update(f"{array.dtype.str} {array.shape} ".encode())
-                found.update(np.ascontiguousarray(array[strided(len(array), _DIGEST_ROWS)]))
+                found.update(array[strided(len(array), _DIGEST_ROWS)].tobytes())
                 found.update(_sums(array).tobytes())
         return found.hexdigest()
 
@@ -127,6 +127,7 @@ class Parts:
     form: PartForm
     parts: tuple[Part, ...]
     executor: PartExecutor
+    shape: tuple[int, np.dtype[Any]] | None = None  # columns and type, if known in advance
 
     @property
     def lengths(self) -> list[int] | None:

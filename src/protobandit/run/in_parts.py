@@ -22,13 +22,14 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.posing import as_count, pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.problem.ranges import in_range
+from protobandit.rows.column_choice import FRAME
+from protobandit.rows.convert import as_rows
 from protobandit.rows.dask_rows import is_lazy, lazy_parts
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import as_opened
-from protobandit.rows.convert import as_rows
 from protobandit.rows.part_sampling import Sampled, SampleRequest, Survey, survey, uniform_hashes
 from protobandit.rows.partitioned_rows import PartitionedRows
-from protobandit.rows.parts import PartExecutor, Parts
+from protobandit.rows.parts import PartExecutor, PartRows, Parts
 from protobandit.rows.rows import DenseRows, Rows
 from protobandit.run.assessment import ASSESSED_ROWS
 from protobandit.run.checkpoint.identity import digest
@@ -36,9 +37,11 @@ from protobandit.run.executors.dask_executor import DaskExecutor
 from protobandit.run.executors.thread_executor import array_parts
 from protobandit.run.executors.traffic import Traffic
 from protobandit.run.settings import RunSettings
+from protobandit.search.drivers.localsearch.part_search import EXPECTED_PASSES, pass_evaluations
 from protobandit.search.drivers.localsearch.schedule import Size
 from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.localsearch import LocalSearch
+from protobandit.search.methods.method import Schedule
 from protobandit.search.methods.table import as_method
 
 MOST_BYTES = 1 << 29  # of the sample and its lists, on the driver
@@ -99,14 +102,8 @@ def pose_in_parts(
     settings: RunSettings,
 ) -> PosedInParts:
     """Make the first pass over collections and return the problem."""
-    if isinstance(target, Target):
-        if weights is not None and target.weights is not None:
-            raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
-        target, weights = target.rows, target.weights if weights is None else weights
-    target = None if target is source else target
     _require_metric(metric)
-    executor = DaskExecutor()
-    sides = _sides(source, target, weights, executor, settings.n_jobs)
+    sides = _sides(source, target, weights, settings.n_jobs)
     level, count = _level(method), _count(k, sides[0])
     seed = _seed(settings)
     n_rows = judged_rows(count, level)
@@ -144,6 +141,115 @@ def sampled_rows(
     parts = _side(rows, weights, "new_rows", DaskExecutor(), n_jobs, columns)
     request = sample_request(parts, DRIFT_ROWS, Limits(), seed=0, least=1)
     return survey(parts, request, lambda n_done: None).sampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanInParts:
+    """What a call on collections would do.
+
+    ``problem`` is that of the sample, without its numbers: only its size is right.
+    """
+
+    problem: Problem
+    method: Any
+    schedule: Schedule
+    n_source: int
+    parts: int
+    passes: int
+    tasks: int
+    bytes_moved: int
+
+
+def plan_in_parts(
+    source: Any,
+    target: Any,
+    *,
+    k: Any,
+    weights: Any,
+    metric: Any,
+    method: Any,
+    limits: Limits,
+    n_jobs: int | None,
+) -> PlanInParts:
+    """Return what a call would do; where lengths or columns are unknown, every part is read once.
+
+    The number of workers is not known: what tasks share is counted once per pass.
+    """
+    _require_metric(metric)
+    sides = _sides(source, target, weights, n_jobs)
+    level, count = _level(method), _count(k, sides[0])
+    shapes = [_shape(parts) for parts in sides]
+    n_source, n_target = shapes[0].n_rows, shapes[-1].n_rows
+    _require_k(count, n_source)
+    rows = []
+    for shape, parts in zip(shapes, sides, strict=True):
+        request = sample_request(parts, judged_rows(count, level), limits, seed=0, least=count)
+        n = min(shape.n_rows, request.size(shape.n_columns, shape.dtype.itemsize))
+        # Zeros that need no memory: nothing is computed with them.
+        zeros = np.broadcast_to(np.zeros(1, dtype=shape.dtype), (n, shape.n_columns))
+        rows.append(DenseRows(zeros, name=parts.form.name))
+    problem = Problem(
+        source=rows[0],
+        target=rows[-1],
+        metric=as_metric("euclidean" if metric is None else metric),
+        weights=None,
+        k=count,
+        feasibility=Feasibility.none(len(rows[0])),
+    )
+    is_whole = len(rows[0]) == n_source and len(rows[-1]) == n_target
+    chosen = as_method(method)
+    if isinstance(chosen, Auto):
+        chosen = chosen.engine(problem) if is_whole else LocalSearch(effort=chosen.effort)
+    schedule = chosen.schedule(problem, limits)
+    n_passes = 0 if len(rows[0]) == n_source else EXPECTED_PASSES
+    judged = len(rows[-1])
+    row_bytes = [row.dtype.itemsize * (row.n_columns or 0) for row in rows]
+    moved = sum(len(row) * each for row, each in zip(rows, row_bytes, strict=True))
+    if n_passes:
+        each_pass = pass_evaluations(n_source, count, schedule.stages[-1], judged)
+        schedule = replace(
+            schedule,
+            evaluations=schedule.evaluations + n_passes * each_pass,
+            most_evaluations=None,
+            reductions=(),
+        )
+        lists = schedule.stages[-1].width.n_near * (4 + problem.distance_dtype.itemsize)
+        shared = judged * (row_bytes[-1] + lists + 8) + count * row_bytes[0]
+        moved += n_passes * (shared + len(sides[0].parts) * count * row_bytes[0])
+    return PlanInParts(
+        problem=problem,
+        method=chosen,
+        schedule=schedule,
+        n_source=n_source,
+        parts=sum(len(parts.parts) for parts in sides),
+        passes=len(sides) + n_passes,
+        tasks=sum(len(parts.parts) for parts in sides) + n_passes * len(sides[0].parts),
+        bytes_moved=moved,
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    n_rows: int
+    n_columns: int
+    dtype: np.dtype[Any]
+
+
+def _shape(parts: Parts) -> _Shape:
+    """Return the size of a collection; each part is read if it is not known in advance."""
+    lengths = parts.lengths
+    if lengths is not None and parts.shape is not None:
+        return _Shape(sum(lengths), *parts.shape)
+    found = [shape for _, shape in parts.run(_part_shape, None, doing="counting rows")]
+    known = [shape for shape in found if shape.n_rows]
+    if not known:
+        raise InvalidInput(f"{parts.form.name} has 0 rows. Pass at least one.")
+    dtype = np.result_type(*(shape.dtype for shape in known))
+    return _Shape(sum(shape.n_rows for shape in known), known[0].n_columns, dtype)
+
+
+def _part_shape(part: PartRows, shared: None, number: int) -> _Shape:
+    return _Shape(len(part), part.numbers.shape[1], part.numbers.dtype)
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -245,11 +351,14 @@ def _look(settings: RunSettings) -> Callable[[int], None]:
 # -- sides ----------------------------------------------------------------------------------------
 
 
-def _sides(
-    source: Any, target: Any, weights: Any, executor: PartExecutor, n_jobs: int | None
-) -> list[Parts]:
+def _sides(source: Any, target: Any, weights: Any, n_jobs: int | None) -> list[Parts]:
     """Return the parts of the source and, if it is another one, those of the target."""
-    if target is None:
+    if isinstance(target, Target):
+        if weights is not None and target.weights is not None:
+            raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
+        target, weights = target.rows, target.weights if weights is None else weights
+    executor = DaskExecutor()
+    if target is None or target is source:
         return [_side(source, weights, "source", executor, n_jobs)]
     return [
         _side(source, None, "source", executor, n_jobs),
@@ -376,4 +485,5 @@ def _opened(found: Survey, sampled: Sampled) -> Any:
         columns=part.columns,
         left_out=part.left_out,
         remark=part.remark,
+        options=FRAME,
     )

@@ -20,6 +20,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from protobandit.foundation.errors import NotAvailable, PartFailed, ProtobanditError
@@ -139,7 +140,7 @@ class DaskExecutor:
                 for future in made:
                     future.add_done_callback(arrived.put)
                 for n_done in range(len(made)):
-                    future = self._next(arrived, doing, lambda n=n_done: look(n))
+                    future = self._next(arrived, doing, partial(look, n_done))
                     number = futures[future]
                     yield number, self._result(future, number, parts, doing)
                     future.release()
@@ -178,9 +179,7 @@ class DaskExecutor:
                     f"workers, and call again; with a checkpoint the last pass is not lost."
                 )
 
-    def _result(
-        self, future: Any, number: int, parts: Mapping[int, Part], doing: str
-    ) -> Any:
+    def _result(self, future: Any, number: int, parts: Mapping[int, Part], doing: str) -> Any:
         from distributed import KilledWorker
 
         if future.status == "cancelled":
@@ -281,5 +280,3 @@ def _closed(doing: str) -> PartFailed:
         f"{doing}: the Dask client was closed during the run. Keep it open until the call returns; "
         f"with a checkpoint, the same call resumes after the last pass."
     )
-
-

@@ -63,4 +63,5 @@ def array_parts(array: Any, weights: Any, *, name: str, n_jobs: int | None) -> P
             for number, cut in enumerate(pieces)
         ),
         executor=ThreadExecutor(n_jobs),
+        shape=(array.shape[1], array.dtype),
     )

@@ -112,7 +112,9 @@ class PartSearch:
         self.ids = ids
 
     def _pass_evaluations(self) -> int:
-        return pass_evaluations(len(self._source), len(self.ids), self._stage, len(self._sample.target))
+        return pass_evaluations(
+            len(self._source), len(self.ids), self._stage, len(self._sample.target)
+        )
 
     # -- a pass ---------------------------------------------------------------------------------
 
@@ -165,9 +167,7 @@ class PartSearch:
         cost = judged.cost
 
         def look(n_done: int) -> None:
-            control.report(
-                f"pass {number}, part {n_done} of {n_parts}", n_picked=k, cost=cost
-            )
+            control.report(f"pass {number}, part {n_done} of {n_parts}", n_picked=k, cost=cost)
             if control.is_interrupted():
                 raise Halt
 
