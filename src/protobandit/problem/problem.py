@@ -19,7 +19,6 @@ from protobandit.foundation.run_warning import RunWarning
 from protobandit.metrics.metrics import Metric
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.goals import Goal
-from protobandit.rows.partitioned_rows import PartitionedRows
 from protobandit.rows.rows import Rows
 
 
@@ -173,21 +172,16 @@ class Problem:
         return self.source.is_partitioned or self.target.is_partitioned
 
     def sample(self) -> Problem:
-        """Return the problem of the samples that are kept of sides in parts; others are whole.
+        """Return the problem of the rows in memory: samples of sides that are in parts.
 
         Equal sides stay equal. Constraints do not apply to samples.
         """
-        source, target, weights = self.source, self.target, self.weights
-        is_same = target is source
-        if isinstance(source, PartitionedRows):
-            source = source.sampled_rows
-        if isinstance(target, PartitionedRows):
-            weights, target = target.sampled.weights, target.sampled_rows
+        source, is_same = self.source.held, self.target is self.source
         return Problem(
             source=source,
-            target=source if is_same else target,
+            target=source if is_same else self.target.held,
             metric=self.metric,
-            weights=weights,
+            weights=self.target.held_weights if self.target.is_partitioned else self.weights,
             k=self.k,
             feasibility=Feasibility.none(len(source)),
         )
@@ -205,7 +199,7 @@ class Problem:
     @property
     def total(self) -> float:
         """Return the sum of the weights."""
-        if isinstance(self.target, PartitionedRows):
+        if self.target.total is not None:
             return self.target.total
         return float(self.n_target) if self.weights is None else float(self.weights.sum())
 

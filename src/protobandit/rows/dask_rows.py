@@ -16,6 +16,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.part_reading import carry_out
 from protobandit.rows.parts import Part, PartExecutor, PartForm, Parts
 
 _LIBRARIES = {"dask", "dask_expr"}
@@ -75,6 +76,7 @@ def lazy_parts(
             )
         ),
         executor=executor,
+        carry_out=carry_out,
         shape=shape,
     )
 

@@ -54,8 +54,11 @@ class PartitionedRows(Rows):
         return int(self.starts[-1])
 
     @property
-    def sampled_rows(self) -> DenseRows:
-        """Return the rows of the sample."""
+    def held_weights(self) -> Any:
+        return self.sampled.weights
+
+    @property
+    def held(self) -> Rows:
         return DenseRows(self.sampled.rows, name=self.name, dtype=self.dtype)
 
     def run(

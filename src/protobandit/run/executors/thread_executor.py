@@ -7,6 +7,7 @@ from typing import Any
 
 from protobandit.foundation.slices import cuts
 from protobandit.foundation.threads import run, worker_count
+from protobandit.rows.part_reading import carry_out
 from protobandit.rows.parts import Part, PartForm, Parts, Result
 from protobandit.run.executors.traffic import bytes_of
 
@@ -63,5 +64,6 @@ def array_parts(array: Any, weights: Any, *, name: str, n_jobs: int | None) -> P
             for number, cut in enumerate(pieces)
         ),
         executor=ThreadExecutor(n_jobs),
+        carry_out=carry_out,
         shape=(array.shape[1], array.dtype),
     )
