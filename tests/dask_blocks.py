@@ -89,7 +89,7 @@ class Waits(Block):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         (self.folder / "waiting").touch()
-        for _ in range(600):
+        for _ in range(200):
             if (self.folder / "go").exists():
                 break
             time.sleep(0.05)

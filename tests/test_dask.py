@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -127,11 +128,11 @@ def test_a_worker_that_is_killed_in_our_task_changes_nothing(kind, reference, cl
     died = int((tmp_path / "died").read_text())
     assert died in before
     assert not is_alive(died)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
 
 
 def test_a_worker_that_is_killed_between_passes_changes_nothing(reference, client, monkeypatch):
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
     died = next(iter(client.run(os.getpid).values()))
     moved = part_search.PartSearch._moved
 
@@ -143,7 +144,7 @@ def test_a_worker_that_is_killed_between_passes_changes_nothing(reference, clien
     monkeypatch.setattr(part_search.PartSearch, "_moved", kill)
     assert result(select(chunked())) == result(reference)
     assert not is_alive(died)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
 
 
 def test_a_call_inside_a_task_works(client):
@@ -188,7 +189,7 @@ def test_passes_find_what_one_machine_finds(is_sorted):
     rows = ROWS[np.argsort(LABELS, kind="stable")] if is_sorted else ROWS
     found = synchronous(chunked(rows))
     one = pb.select(rows, k=K, method="localsearch", random_state=0)
-    assert cost_of(rows, found) <= 1.03 * one.cost
+    assert cost_of(rows, found) <= 1.05 * one.cost
     assert abs(found.cost - cost_of(rows, found)) < 5 * found.cost_error
     assert found.take(rows).tolist() == found.prototypes.tolist()
 
@@ -412,7 +413,8 @@ def test_nan_is_named_by_part_and_row():
     rows = ROWS.copy()
     rows[1600, 2] = np.nan  # row 100 of the third of eight parts
     with pytest.raises(
-        pb.InvalidInput, match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2"
+        pb.InvalidInput,
+        match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2",
     ):
         synchronous(chunked(rows))
 
@@ -426,7 +428,9 @@ def raising(block, block_info=None):
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads", "distributed"])
 def test_a_task_that_raises_is_named(scheduler, request):
     blocks = chunked().map_blocks(raising, dtype=ROWS.dtype)
-    match = r"sampling the source: part 5 \(of 12\.0 kB\) failed: .*ZeroDivisionError: no such luck"
+    match = (
+        r"sampling the source: part 5 \(of 12,000 bytes\) failed: .*ZeroDivisionError: no such luck"
+    )
     if scheduler == "distributed":
         request.getfixturevalue("client")
         with pytest.raises(pb.PartFailed, match=match):
@@ -437,19 +441,27 @@ def test_a_task_that_raises_is_named(scheduler, request):
 
 
 def test_a_part_that_kills_workers_ends_in_one_error(tmp_path):
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster(1) as own:
-        with Client(own), pytest.raises(pb.PartFailed) as caught:
-            select(dask_blocks.array_of(dask_blocks.KillsAlways, ROWS, PARTS, tmp_path))
-    assert "part 3 (of 12.0 kB) failed" in str(caught.value)
-    assert "killed 1 times" in str(caught.value)
-    assert "a worker has 2.0 GB" in str(caught.value)
+    blocks = dask_blocks.array_of(dask_blocks.KillsAlways, ROWS, PARTS, tmp_path)
+    few = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    with few, cluster(1) as own, Client(own), pytest.raises(pb.PartFailed) as caught:
+        select(blocks)
+    assert re.search(r"part .*\b3\b.* \(of 12,000 bytes\) failed", str(caught.value))
+    assert "killed 1 time" in str(caught.value)
+    assert "a worker has 2 GB" in str(caught.value)
 
 
 def test_a_part_that_needs_too_much_memory_ends_in_one_error(tmp_path):
-    settings = {"distributed.scheduler.allowed-failures": 0}
-    with dask.config.set(settings), cluster(1, memory_limit="400MB") as own:
-        with Client(own), pytest.raises(pb.PartFailed, match=r"part 3 .*a worker has 400"):
-            select(dask_blocks.array_of(dask_blocks.Large, ROWS, PARTS, tmp_path))
+    blocks = dask_blocks.array_of(dask_blocks.Large, ROWS, PARTS, tmp_path)
+    dask_settings = {"distributed.scheduler.allowed-failures": 0}
+    message = r"part .*\b3\b.* failed: .*a worker has 400"
+    error = pytest.raises(pb.PartFailed, match=message)
+    with (
+        dask.config.set(dask_settings),
+        cluster(1, memory_limit="400MB") as own,
+        Client(own),
+        error,
+    ):
+        select(blocks)
 
 
 def test_a_part_that_is_larger_than_a_worker_is_refused_before_it_is_computed(client):
@@ -473,7 +485,7 @@ def test_a_client_that_is_closed_ends_the_run(tmp_path):
 
         thread = threading.Thread(target=close)
         thread.start()
-        with pytest.raises(pb.PartFailed, match="client was closed"):
+        with closed.as_current(), pytest.raises(pb.PartFailed, match="client was closed"):
             select(dask_blocks.array_of(dask_blocks.Waits, ROWS, PARTS, tmp_path))
         Path(tmp_path, "go").touch()
         thread.join()
@@ -482,7 +494,7 @@ def test_a_client_that_is_closed_ends_the_run(tmp_path):
 def test_a_failed_run_resumes_after_its_last_pass(tmp_path):
     blocks = dask_blocks.array_of(dask_blocks.FailsLater, ROWS, PARTS, tmp_path)
     file = tmp_path / "state"
-    with pytest.raises(pb.PartFailed, match="pass 2: part 3 .*the disk is gone"):
+    with pytest.raises(pb.PartFailed, match=r"pass 2: part 3 .*the disk is gone"):
         synchronous(blocks, checkpoint=file)
     (tmp_path / "mended").touch()
     whole = synchronous(blocks)
@@ -492,20 +504,19 @@ def test_a_failed_run_resumes_after_its_last_pass(tmp_path):
     assert resumed.evaluations == whole.evaluations
 
 
-def test_an_interrupt_ends_a_pass():
-    interrupt = pb.Interrupt()
+def test_an_interrupt_ends_a_pass(monkeypatch):
+    interrupt, judged = pb.Interrupt(), part_search.PartSearch._judged
 
-    def listen(progress):
-        if "pass 1" in progress.doing:
-            interrupt.set()
+    def interrupted(self):
+        interrupt.set()
+        return judged(self)
 
-    found = synchronous(chunked(), interrupt=interrupt, progress=listen)
+    monkeypatch.setattr(part_search.PartSearch, "_judged", interrupted)
+    found = synchronous(chunked(), interrupt=interrupt)
     assert "interruption" in found.status
     assert found.k == K
-    first = pb.Interrupt()
-    first.set()
     with pytest.raises(pb.Interrupted, match="first pass"):
-        synchronous(chunked(), interrupt=first)
+        synchronous(chunked(), interrupt=interrupt)
 
 
 REFUSED = {
@@ -538,8 +549,10 @@ def test_collections_that_cannot_be_read_in_blocks_are_refused():
     sparse = chunked().map_blocks(csr_array, dtype=ROWS.dtype, meta=np.empty((0, 0)))
     with pytest.raises(pb.InvalidInput, match="scipy csr_array, which is not read in blocks"):
         synchronous(sparse)
-    with pytest.raises(pb.InvalidInput, match="0 rows"):
+    with pytest.raises(pb.InvalidInput, match="exceeds the 0 source rows"):
         synchronous(da.zeros((0, 3), chunks=-1))
+    with pytest.raises(pb.InvalidInput, match="source has 0 rows in 8 parts"):
+        synchronous(chunked()[chunked()[:, 0] > np.inf])
 
 
 def test_queries_that_need_all_rows_say_so(reference):

@@ -117,8 +117,7 @@ def _of_columns(
     blocks: list[Any] = [{} for _ in first.chunks[0]]
     for name, array in data.items():
         for number, chunks in enumerate(array.to_delayed()):
-            # A matrix has several chunks side by side only if it was chunked so.
-            blocks[number][name] = chunks.ravel()[0] if array.ndim == 1 else chunks[0]
+            blocks[number][name] = chunks if array.ndim == 1 else chunks[0]
     lengths = [_known(n) for n in first.chunks[0]]
     width = sum(array.dtype.itemsize * math.prod(array.shape[1:]) for array in data.values())
     return blocks, lengths, [None if n is None else n * width for n in lengths]

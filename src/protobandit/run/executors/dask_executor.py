@@ -18,7 +18,7 @@ import queue
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from protobandit.run.executors.traffic import bytes_of
 
 KEY = "protobandit"  # with which the keys of all tasks begin
 _POLL = 0.2  # seconds between two looks
+_MOST_TRIED = 64  # parts that are computed again to find the one that fails
 _NO_WORKERS = 300.0  # seconds without any worker, after which a run ends
 
 
@@ -46,6 +47,8 @@ class DaskExecutor:
             ) from None
         self._get = get_scheduler()
         self._client = _client_of(self._get)
+        self._memory: list[int] = []  # the limits of the workers, also after they have died
+        self._futures: dict[Any, int] = {}
         self.n_passes = self.n_tasks = self.n_sent = self.n_received = 0
 
     def run(
@@ -113,8 +116,8 @@ class DaskExecutor:
         except (ProtobanditError, Halt):
             raise
         except Exception as error:
-            number = _part_with(unfinished, tasks, parts)
-            raise _failed(doing, number, parts, _reason(error)) from error
+            found = _failing_parts(unfinished, tasks)
+            raise _failed(doing, found, parts, _reason(error)) from error
         yield from zip(tasks, results, strict=True)
 
     # -- distributed ----------------------------------------------------------------------------
@@ -129,26 +132,27 @@ class DaskExecutor:
         client = self._client
         self._require_room(parts, doing)
         arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        futures: dict[Any, int] = {}
         try:
             with _seceded(), self._open(doing):
                 with warnings.catch_warnings():
                     # The shared object is large on purpose, and it is in the graph once.
                     warnings.filterwarnings("ignore", message="Sending large graph")
                     made = client.compute(list(tasks.values()))
-                futures = dict(zip(made, tasks, strict=True))
+                self._futures = dict(zip(made, tasks, strict=True))
                 for future in made:
                     future.add_done_callback(arrived.put)
                 for n_done in range(len(made)):
                     future = self._next(arrived, doing, partial(look, n_done))
-                    number = futures[future]
+                    number = self._futures[future]
                     yield number, self._result(future, number, parts, doing)
                     future.release()
         except BaseException:
-            if futures and client.status == "running":
+            if client.status == "running":
                 with suppress(Exception):
-                    client.cancel(list(futures))
+                    client.cancel(list(self._futures))
             raise
+        finally:
+            self._futures = {}
 
     @contextmanager
     def _open(self, doing: str) -> Iterator[None]:
@@ -185,7 +189,7 @@ class DaskExecutor:
         if future.status == "cancelled":
             if self._client.status in ("closed", "closing"):
                 raise _closed(doing)
-            raise _failed(doing, number, parts, "its task was cancelled by the scheduler")
+            raise _failed(doing, [number], parts, "its task was cancelled by the scheduler")
         try:
             return future.result()
         except ProtobanditError:
@@ -195,35 +199,42 @@ class DaskExecutor:
 
             allowed = dask.config.get("distributed.scheduler.allowed-failures")
             reason = (
-                f"the workers that ran it were killed {allowed + 1} times, more often than the "
+                f"the workers that ran it were killed {allowed + 1} time(s), more often than the "
                 f"scheduler allows ({allowed}); {self._limit()}. Most often the memory of a worker "
                 f"is too small: use smaller parts (rechunk or repartition), or more memory per "
                 f"worker"
             )
-            raise _failed(doing, number, parts, reason) from error
+            raise _failed(doing, self._killed(number), parts, reason) from error
         except Exception as error:
             if self._client.status in ("closed", "closing"):
                 raise _closed(doing) from error
-            raise _failed(doing, number, parts, _reason(error)) from error
+            raise _failed(doing, [number], parts, _reason(error)) from error
 
-    def _limits(self) -> list[int]:
-        workers = self._client.scheduler_info()["workers"].values()
-        return [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
+    def _killed(self, number: int) -> list[int]:
+        """Return the parts that may have killed the workers: all whose tasks failed so far.
+
+        The scheduler suspects every task that a worker had when it died.
+        """
+        time.sleep(_POLL)  # the other failures arrive at the same time
+        others = [n for future, n in self._futures.items() if future.status == "error"]
+        return sorted({number, *others})
 
     def _limit(self) -> str:
-        limits = self._limits()
+        limits = self._memory
         return f"a worker has {shown_bytes(min(limits))}" if limits else "workers have no limit"
 
     def _require_room(self, parts: Mapping[int, Part], doing: str) -> None:
         """Raise if a part is known to be larger than the memory of every worker."""
-        limits = self._limits()
+        workers = self._client.scheduler_info()["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
+        self._memory = limits or self._memory
         largest = max(parts.values(), key=lambda part: part.n_bytes or 0, default=None)
         if limits and largest is not None and (largest.n_bytes or 0) > max(limits):
             reason = (
                 f"it is larger than the memory of a worker, which is {shown_bytes(max(limits))}. "
                 f"Use smaller parts (rechunk or repartition), or more memory per worker"
             )
-            raise _failed(doing, largest.number, parts, reason)
+            raise _failed(doing, [largest.number], parts, reason)
 
 
 def _client_of(get: Any) -> Any:
@@ -248,18 +259,23 @@ def _seceded() -> Iterator[None]:
             rejoin()
 
 
-def _part_with(
-    unfinished: Mapping[Any, None], tasks: Mapping[int, Any], parts: Mapping[int, Part]
-) -> int | None:
-    """Return a part whose task, or a task before it, was not finished."""
-    for number, one in tasks.items():
-        if one.key in unfinished:
-            return number
-    for number, one in tasks.items():
-        needed = one.dask.cull([one.key]) if hasattr(one.dask, "cull") else one.dask
-        if any(key in needed for key in unfinished):
-            return number
-    return None
+def _failing_parts(unfinished: Mapping[Any, None], tasks: Mapping[int, Any]) -> list[int]:
+    """Return the part that fails, of those that were not finished; none if it is not found."""
+    import dask
+
+    own = [number for number, one in tasks.items() if one.key in unfinished]
+    others = [n for n, one in tasks.items() if n not in own and _needs(one, unfinished)]
+    for number in (*own, *others)[:_MOST_TRIED]:
+        try:
+            dask.compute(tasks[number], scheduler="synchronous")
+        except Exception:
+            return [number]
+    return []
+
+
+def _needs(task: Any, keys: Mapping[Any, None]) -> bool:
+    graph = task.dask.cull([task.key]) if hasattr(task.dask, "cull") else task.dask
+    return any(key in graph for key in keys)
 
 
 def _reason(error: BaseException) -> str:
@@ -267,12 +283,16 @@ def _reason(error: BaseException) -> str:
     return f"its task raised {type(error).__name__}" + (f": {text[0]}" if text else "")
 
 
-def _failed(doing: str, number: int | None, parts: Mapping[int, Part], reason: str) -> PartFailed:
-    if number is None:
+def _failed(
+    doing: str, numbers: Sequence[int], parts: Mapping[int, Part], reason: str
+) -> PartFailed:
+    if not numbers:
         return PartFailed(f"{doing}: {reason}. Compute one part of the collection to see why.")
-    n_bytes = parts[number].n_bytes
-    size = "of unknown size" if n_bytes is None else f"of {shown_bytes(n_bytes)}"
-    return PartFailed(f"{doing}: part {number} ({size}) failed: {reason}.")
+    sizes = [parts[number].n_bytes for number in numbers]
+    known = [size for size in sizes if size is not None]
+    size = f"of {shown_bytes(max(known))}" if known else "of unknown size"
+    which = "part " + " or ".join(map(str, numbers))
+    return PartFailed(f"{doing}: {which} ({size}) failed: {reason}.")
 
 
 def _closed(doing: str) -> PartFailed:
