@@ -16,6 +16,8 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.files.opened import Opened
+from protobandit.rows.files.table_parts import TableParts, read_table_part
 from protobandit.rows.part_reading import carry_out
 from protobandit.rows.parts import Part, PartExecutor, PartForm, Parts
 
@@ -24,6 +26,8 @@ _LIBRARIES = {"dask", "dask_expr"}
 
 def is_lazy(data: Any) -> bool:
     """Return whether ``data`` is a Dask collection, or holds one; nothing is imported."""
+    if isinstance(data, Opened):
+        return isinstance(data.rows, TableParts)
     if "dask" not in sys.modules or not hasattr(data, "__dask_graph__"):
         return False
     # An xarray object in memory has the method too, and returns None.
@@ -48,6 +52,8 @@ def lazy_parts(
     like
         The columns to compare, or None.
     """
+    if isinstance(data, Opened):
+        return _of_files(data, name, weights, executor)
     is_table, columns = False, None if like is None else tuple(like)
     if _library(data) == "xarray":
         data, is_table, names = _xarray_blocks(data, name)
@@ -78,6 +84,36 @@ def lazy_parts(
         executor=executor,
         carry_out=carry_out,
         shape=shape,
+    )
+
+
+def _of_files(data: Opened, name: str, weights: Any, executor: PartExecutor) -> Parts:
+    """Return Parquet files as parts."""
+    import dask
+
+    rows: TableParts = data.rows
+    read = dask.delayed(read_table_part, pure=True)
+    layout = dask.delayed(rows.layout, traverse=False)
+    lengths: list[int | None] = [part.n_rows for part in rows.parts]
+    row_bytes = rows.shape[1] * rows.dtype.itemsize
+    own = _weights_of(weights, lengths, name)
+    return Parts(
+        form=PartForm(
+            name=name, columns=data.columns, features=data.features, left_out=data.left_out
+        ),
+        parts=tuple(
+            Part(
+                number,
+                [read(part, layout, rows.shown, name)],
+                own[number],
+                part.n_rows,
+                part.n_rows * row_bytes,
+            )
+            for number, part in enumerate(rows.parts)
+        ),
+        executor=executor,
+        carry_out=carry_out,
+        shape=(rows.shape[1], rows.dtype),
     )
 
 

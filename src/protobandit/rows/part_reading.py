@@ -77,8 +77,9 @@ def _arrays(blocks: Any, form: PartForm, place: str) -> PartRows:
     arrays = [as_numbers(np.asarray(block)) for block in blocks]
     return PartRows(
         numbers=arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1),
-        features=form.columns or (),
+        features=form.features or form.columns or (),
         columns=form.columns or (),
+        left_out=form.left_out,
     )
 
 

@@ -50,12 +50,15 @@ class PartForm:
 
     ``is_table`` is whether they are a frame or a mapping from names to columns, of which columns
     are chosen by the rules for frames; otherwise they are arrays that lie side by side. ``columns``
-    are those to compare, if they are known.
+    are those to compare, if they are known, ``features`` the names of their numbers if a column is
+    a vector, and ``left_out`` the reasons for other columns.
     """
 
     name: str
     is_table: bool = False
     columns: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
