@@ -44,7 +44,7 @@ from protobandit.oracle.target_orders import rows_at_shares
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.problem import Problem
 from protobandit.rows.partitioned_rows import PartitionedRows
-from protobandit.rows.parts import PartRows
+from protobandit.rows.parts import PartRows, writable
 from protobandit.rows.rows import DenseRows
 
 ROUNDS = 2
@@ -138,8 +138,8 @@ def _variance(oracle: Oracle, prototypes: Ids) -> float:
 def _problem(source: Any, target: Any, metric: Metric) -> Problem:
     dtype = np.promote_types(source.dtype, target.dtype)
     return Problem(
-        source=DenseRows(source, name="source", dtype=dtype),
-        target=DenseRows(target, name="target", dtype=dtype),
+        source=DenseRows(writable(source), name="source", dtype=dtype),
+        target=DenseRows(writable(target), name="target", dtype=dtype),
         metric=metric,
         weights=None,
         k=1,

@@ -160,6 +160,14 @@ class Parts:
         return self.executor.run(self.carry_out, arguments, parts, shared, doing, look)
 
 
+def writable(array: Any) -> Any:
+    """Return an array that is not read-only, as those that another process sent may be.
+
+    Kernels would be compiled again for read-only arrays.
+    """
+    return array if array.flags.writeable else array.copy()
+
+
 def _sums(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return sums over consecutive pieces of the bytes of an array; fast, and no cryptography."""
     raw = array.ravel(order="K").view(np.uint8)

@@ -17,7 +17,7 @@ from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.problem.problem import Problem
-from protobandit.rows.parts import PartRows
+from protobandit.rows.parts import PartRows, writable
 from protobandit.rows.rows import DenseRows
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot
@@ -123,7 +123,7 @@ def propose(part: PartRows, judges: Judges, number: int) -> Moves:
     rows = np.concatenate([part.numbers.astype(dtype, copy=False), judges.prototypes])
     problem = Problem(
         source=DenseRows(rows, name="source", dtype=dtype),
-        target=DenseRows(judges.rows, name="target", dtype=dtype),
+        target=DenseRows(writable(judges.rows), name="target", dtype=dtype),
         metric=judges.metric,
         weights=None,
         k=k,
@@ -134,11 +134,11 @@ def propose(part: PartRows, judges: Judges, number: int) -> Moves:
     judged = JudgedRows(
         oracle,
         every,
-        _writable(judges.weights),
+        writable(judges.weights),
         oracle.targets(slice(0, len(every))),
-        _writable(judges.slots),
-        _writable(judges.gaps),
-        _writable(judges.common),
+        writable(judges.slots),
+        writable(judges.gaps),
+        writable(judges.common),
     )
     pool = SourcePool(judged, np.arange(n), k, is_held=True)
     n_present = len(np.unique(pool.slots))
@@ -162,8 +162,3 @@ def propose(part: PartRows, judges: Judges, number: int) -> Moves:
         changes=np.where(found.replacements[cells] == ids, found.changes[cells], 0.0),
         evaluations=oracle.evaluations.total(),
     )
-
-
-def _writable(array: Any) -> Any:
-    """Return an array that kernels accept without being compiled again for read-only arrays."""
-    return array if array.flags.writeable else array.copy()
