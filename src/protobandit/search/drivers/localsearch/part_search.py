@@ -3,10 +3,12 @@
 Theory of operation
 -------------------
 1. The stages of local search run on the sample, which the driver holds.
-2. A pass: every part proposes moves (`part_moves.propose`), judged on the target sample. The driver
-   merges them: for each cell the best few, by their gain and then by their row number. It makes
-   moves by the ordinary pass of local search with these candidates as its pool, so every move
-   lowers the cost on the target sample.
+2. A pass: every part proposes moves (`part_moves.propose`), judged on some rows of the target
+   sample. The driver merges them: for each cell the best few, by their gain and then by their row
+   number. It judges these on the whole target sample and makes moves by the ordinary pass of local
+   search with these candidates as its pool, so every move lowers the cost on the target sample.
+   (Parts propose many more candidates than one machine judges. If they judged them on the whole
+   sample, a pass would take several times as long, for the same result: 10^6 rows, k = 500.)
 3. Passes end when one gains less than the stage requires, or after `MOST_PASSES`.
 
 The driver has all state: prototypes, target sample, lists. Tasks are pure, so the result depends on
@@ -41,6 +43,8 @@ EXPECTED_PASSES = 2
 _MOST_MOVES = 4  # passes of the driver over the moves of one pass
 _KEPT = 12  # additions, and replacements, per cell that the driver judges again
 _PRUNED = 64  # moves per cell, from which the driver drops the worst while parts arrive
+_SCREENED = 256  # judged rows per prototype on which parts judge their candidates
+_LEAST_SCREENED = 1 << 15
 _STATE = "parts"
 
 
@@ -150,6 +154,7 @@ class PartSearch:
     def _proposed(self, judged: JudgedRows, number: int, n_parts: int) -> Moves:
         """Return the best moves of all parts, with row numbers of the collection."""
         source, k, control = self._source, len(self.ids), self._control
+        cost, judged = judged.cost, self._screening(judged)
         least = LEAST_GAIN * judged.summed
         judges = Judges(
             metric=self._sample.metric,
@@ -164,7 +169,6 @@ class PartSearch:
             least_gain=float(judged.losses(k).min()) + least,
             least_change=least,
         )
-        cost = judged.cost
 
         def look(n_done: int) -> None:
             control.report(f"pass {number}, part {n_done} of {n_parts}", n_picked=k, cost=cost)
@@ -185,6 +189,21 @@ class PartSearch:
                 for name in ("ids", "rows", "cells", "gains", "changes")
             },
         ).best(_KEPT)
+
+    def _screening(self, judged: JudgedRows) -> JudgedRows:
+        """Return some of the judged rows, with their lists."""
+        n = max(_LEAST_SCREENED, _SCREENED * len(self.ids))
+        if n >= len(judged.ids):
+            return judged
+        some = np.sort(self._random.choice(len(judged.ids), n, replace=False))
+        return replace(
+            judged,
+            ids=judged.ids[some],
+            weights=judged.weights[some],
+            targets=judged.targets.take(some),
+            slots=judged.slots[some],
+            gaps=judged.gaps[some],
+        )
 
     def _moved(self, judged: JudgedRows, moves: Moves) -> tuple[int, float, Doubles]:
         """Make moves on the target sample; return their number, the summed cost and the masses."""
