@@ -52,7 +52,9 @@ def select(
         The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
         Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``; see
         `data.open_rows` for ``obsm``), an xarray object, the path or URL of a file, the result of
-        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts.
+        `data.open_rows`, a list of texts, or a list of anything that a callable metric accepts. Or
+        a Dask array or DataFrame, or an xarray object with Dask chunks, whose parts tasks read on
+        the active scheduler; row numbers are those in the order of the partitions.
         With ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
