@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
-from protobandit.rows.files.feature_columns import Layout
 from protobandit.rows.files.file_errors import reading
 from protobandit.rows.files.opened import ReadRequest
 from protobandit.rows.files.tables import FileTable, open_parquet
 
 _LEAST_BYTES = 1 << 25  # of a part; smaller row groups of a file are read together
+
+
+class TableLayout(Protocol):
+    """What is used of the `Layout` of the columns of a table."""
+
+    @property
+    def numbers(self) -> dict[str, int]: ...
+
+    @property
+    def texts(self) -> tuple[str, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def batch_rows(self) -> int: ...
+
+    def write(self, batch: Any, out: Any, *, shown: str, first: int) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +50,7 @@ class TableParts:
     """The rows of Parquet files, not read yet; ``layout`` are their columns."""
 
     parts: tuple[TablePart, ...]
-    layout: Layout
+    layout: TableLayout
     shown: str
     name: str
 
@@ -43,7 +63,7 @@ class TableParts:
         return self.layout.dtype
 
 
-def table_parts(table: FileTable, layout: Layout, asked: ReadRequest) -> TableParts:
+def table_parts(table: FileTable, layout: TableLayout, asked: ReadRequest) -> TableParts:
     """Return the parts of Parquet files."""
     if table.form != "parquet" or asked.where is not None or asked.sample is not None:
         raise InvalidInput(
@@ -69,7 +89,7 @@ def table_parts(table: FileTable, layout: Layout, asked: ReadRequest) -> TablePa
     return TableParts(parts=tuple(parts), layout=layout, shown=asked.shown, name=asked.name)
 
 
-def read_table_part(part: TablePart, layout: Layout, shown: str, name: str) -> Any:
+def read_table_part(part: TablePart, layout: TableLayout, shown: str, name: str) -> Any:
     """Return the numbers of a part."""
     out = np.empty((part.n_rows, layout.n_features), dtype=layout.dtype)
     at = 0
