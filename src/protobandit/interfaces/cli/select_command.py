@@ -108,6 +108,11 @@ def select(
         certified=None if certified is None else parsing.parse_ratio(certified, "--certified"),
         in_parts=workers is not None or scheduler is not None,
     )
+    if arguments.in_parts and (report or labelled is not None):
+        raise InvalidInput(
+            "--report and --labelled are not supported with --workers and --scheduler. Run "
+            "`protobandit report` or `protobandit assign` on the result."
+        )
     if dry_run:
         _print_plan(arguments, as_json=as_json, is_quiet=quiet)
         return

@@ -128,11 +128,6 @@ class SelectJob:
                 f"{str(self.folder)!r}, the default folder, is a symbolic link. Pass --out."
             )
         require_writable_folder(self.folder, force=self.force)
-        if self.arguments.in_parts and (self.has_report or self.labelled is not None):
-            raise InvalidInput(
-                "--report and --labelled are not supported with --workers and --scheduler. Run "
-                "`protobandit report` or `protobandit assign` on the result."
-            )
         if self.is_excel_safe and self.table_format != "csv":
             raise InvalidInput("--excel-safe applies to --format csv. Remove one of them.")
         if self.checkpoint_seconds is not None and not self._uses_checkpoint:
