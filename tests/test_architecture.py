@@ -70,8 +70,9 @@ ONLY = {
 MAY_USE = {
     "foundation": {"joblib", "scipy", "threadpoolctl"},
     "kernels": {"numba", "scipy", "sklearn"},
-    "rows": {"fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
+    "rows": {"dask", "fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},
+    "run": {"dask", "distributed"},
     "result.report": {"matplotlib", "umap"},
     "result": {"matplotlib", "scipy", "pandas", "polars", "pyarrow"},
     "interfaces": {"pyarrow", "rich", "scipy", "sklearn", "typer"},
@@ -188,6 +189,15 @@ def test_only_the_public_modules_re_export():
 def test_outside_libraries_stay_where_they_belong(path):
     used = {module.split(".")[0] for module, _ in imported(path)} & OUTSIDE
     assert used <= MAY_USE.get(part_of(module_of(path)), set())
+
+
+def test_dask_is_imported_in_one_file_of_rows_and_in_the_executors():
+    users = {
+        module_of(path)
+        for path in SUBJECTS
+        if {module.split(".")[0] for module, _ in imported(path)} & {"dask", "distributed"}
+    }
+    assert {user for user in users if not user.startswith("run.executors.")} == {"rows.dask_rows"}
 
 
 def graph() -> dict[str, set[str]]:

@@ -33,6 +33,7 @@ NAMES = [
     "Metric",
     "MinGain",
     "NotAvailable",
+    "PartFailed",
     "Plan",
     "Preparation",
     "Progress",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Interrupted,
         InvalidInput,
         NotAvailable,
+        PartFailed,
         ProtobanditError,
     )
     from protobandit.interfaces.estimators.kmedoids import KMedoids
@@ -65,6 +66,7 @@ _HOMES = {
     "Metric": "metrics.metrics",
     "MinGain": "problem.goals",
     "NotAvailable": "foundation.errors",
+    "PartFailed": "foundation.errors",
     "Plan": "_plan",
     "Preparation": "rows.preparation.preparation",
     "Progress": "run.progress.reporter",
@@ -113,6 +115,7 @@ __all__ = [
     "Metric",
     "MinGain",
     "NotAvailable",
+    "PartFailed",
     "Plan",
     "Preparation",
     "Progress",

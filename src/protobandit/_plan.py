@@ -16,6 +16,7 @@ from protobandit.problem.problem import Problem
 from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
+from protobandit.run.in_parts import has_lazy_rows, plan_in_parts, require_supported
 from protobandit.run.search import chosen_method
 from protobandit.search.drivers.localsearch.schedule import n_list_entries
 from protobandit.search.methods.method import Schedule, parameters_of
@@ -67,6 +68,11 @@ class Plan:
         "banditpam" it can be more than 10 times too short.
     left_out
         Number of source rows that take no part, because of the limits or of the memory budget.
+    parts, passes, tasks, bytes_moved
+        For a Dask collection: its parts, about how often the parts of a side are read, the number
+        of tasks, and about how many bytes tasks send and receive, where what they share is counted
+        once per pass. Every pass computes the graph of the collection again. None for rows in
+        memory.
     """
 
     method: str
@@ -77,6 +83,10 @@ class Plan:
     memory: int
     seconds: float | None
     left_out: int
+    parts: int | None = None
+    passes: int | None = None
+    tasks: int | None = None
+    bytes_moved: int | None = None
 
     def __str__(self) -> str:
         time = "unknown time" if self.seconds is None else f"about {format_duration(self.seconds)}"
@@ -84,7 +94,13 @@ class Plan:
         if self.most_evaluations is not None and self.most_evaluations > self.evaluations:
             count += f" (at most {self.most_evaluations:,})"
         left_out = f"; {self.left_out:,} source rows are left out" if self.left_out else ""
-        return f"{self.method}: about {count}, {self.memory / 1e6:,.0f} MB, {time}{left_out}"
+        parts = ""
+        if self.parts is not None and self.bytes_moved is not None:
+            parts = (
+                f"; {self.passes} passes over {self.parts:,} parts, {self.tasks:,} tasks, "
+                f"{self.bytes_moved / 1e6:,.0f} MB moved (each pass computes the collection again)"
+            )
+        return f"{self.method}: about {count}, {self.memory / 1e6:,.0f} MB, {time}{left_out}{parts}"
 
 
 @with_advice
@@ -131,6 +147,9 @@ def plan(
         "preparation": preparation,
     }
     shared = [as_limits(limits)]
+    if has_lazy_rows(source, target, weights):
+        require_supported(by=by, until=until, constraints=constraints, preparation=preparation)
+        return _plan_in_parts(k=k, method=method, limits=shared[0], n_jobs=n_jobs, **rows)
     certified = until if isinstance(until, Certified) and by is None else None
     if certified is not None:
         certified.require_count(k)
@@ -167,6 +186,26 @@ def plan(
         memory=max(schedule.memory for schedule in schedules),
         seconds=None if None in times else sum(time for time in times if time),
         left_out=sum(schedule.n_left_out for schedule in schedules),
+    )
+
+
+def _plan_in_parts(*, n_jobs: int | None, preparation: Any, **arguments: Any) -> Plan:
+    """Return the plan for Dask collections; the seconds are those of one machine."""
+    found = plan_in_parts(n_jobs=n_jobs, **arguments)
+    schedule = found.schedule
+    return Plan(
+        method=found.method.name,
+        parameters=parameters_of(found.method),
+        evaluations=schedule.evaluations,
+        most_evaluations=None,
+        is_rough=schedule.is_rough,
+        memory=schedule.memory,
+        seconds=_seconds(found.problem, schedule, worker_count(n_jobs)),
+        left_out=0,
+        parts=found.parts,
+        passes=found.passes,
+        tasks=found.tasks,
+        bytes_moved=found.bytes_moved,
     )
 
 

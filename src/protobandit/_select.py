@@ -16,6 +16,7 @@ from protobandit.rows.streams import Stream
 from protobandit.run.by_class import by_class, require_plain
 from protobandit.run.certified import growing_method, require_rows, search_until_certified
 from protobandit.run.checkpoint.checkpoint import Checkpoint
+from protobandit.run.in_parts import has_lazy_rows, pose_in_parts, require_supported
 from protobandit.run.progress.reporter import Interrupt, Listener
 from protobandit.run.search import chosen_method, search
 from protobandit.run.settings import Callback, as_run_settings
@@ -54,7 +55,9 @@ def select(
         The rows to choose from: a 2-D array, a tensor, a DataFrame (pandas, polars, pyarrow), a
         Series of vectors, a list of dicts, a CSR matrix, an AnnData object (its ``X``, or the array
         ``obsm``), an xarray object, the path or URL of a file, the result of `data.open_rows`, a
-        list of texts, or a list of anything that a callable metric accepts.
+        list of texts, or a list of anything that a callable metric accepts. Or a Dask array or
+        DataFrame, or an xarray object with Dask chunks, whose parts tasks read on the active
+        scheduler; row numbers are those in the order of the partitions.
         With ``metric="precomputed"``: the matrix of dissimilarities, of shape (target rows, source
         rows).
     target
@@ -147,6 +150,14 @@ def select(
         checkpoint=checkpoint,
     )
     source = with_obsm(source, obsm)
+    if has_lazy_rows(source, target, weights):
+        require_supported(by=by, until=until, constraints=constraints, preparation=preparation)
+        posed = pose_in_parts(
+            source, target, k=k, weights=weights, metric=metric, method=method, settings=settings
+        )
+        chosen, remark = chosen_method(posed.method, posed.problem)
+        found = search(posed.problem, chosen, settings, remark=remark)
+        return Selection.from_result(found, traffic=posed.traffic())
     if by is not None:
         require_plain(constraints, until)
         source, target, by = with_classes(source, target, by, weights, preparation)

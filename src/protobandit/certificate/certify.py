@@ -18,9 +18,11 @@ from protobandit.certificate.betting import Bound
 from protobandit.certificate.certificate import Certificate, statement_of
 from protobandit.certificate.dual import most_rows
 from protobandit.certificate.exact import exact_bound
+from protobandit.certificate.in_parts import ROUNDS, rigorous_bound_in_parts
 from protobandit.certificate.rigorous import rigorous_bound
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.checks import optional_count, require_choice, require_number
+from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.generators import independent_generator
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import rows_of_stream
@@ -35,6 +37,7 @@ _FEW_ROWS = 1024
 _MANY_ROWS = 4096
 _ROWS_PER_PROTOTYPE = 128
 _ROWS_PER_GUIDE = 8
+_ROWS_IN_PARTS = 4096
 _MOST_SCOUTS = 65_536
 _SCOUT_SHARE = 0.2  # of the evaluations, for more scouts than rows
 _STREAM_KEY = 0xCE27
@@ -89,7 +92,7 @@ def certify(
     # The drawn rows must not be those on which the search chose the prototypes.
     random = independent_generator(random_state, _STREAM_KEY)
     oracle = Oracle(solution.problem, n_jobs=n_jobs)
-    proof = _proof(solution, kind, budget)
+    proof = (_proof_in_parts if solution.problem.is_in_parts else _proof)(solution, kind, budget)
     if budget is not None and proof.n_rows < min(_LEAST_ROWS, solution.problem.n_target):
         return _budget_too_small(solution, proof.kind, float(confidence), budget)
     with oracle.at_work(), oracle.during("certify"):
@@ -108,6 +111,8 @@ def _bound(
     prototypes = solution.prototypes
     if proof.kind == "exact":
         return exact_bound(oracle, prototypes, budget)
+    if oracle.problem.is_in_parts:
+        return rigorous_bound_in_parts(oracle, prototypes, proof.n_rows, confidence, random)
     if proof.kind == "rigorous":
         return rigorous_bound(oracle, prototypes, proof.n_rows, confidence, random)
     known = solution.cost if solution.is_exact else None
@@ -144,6 +149,20 @@ def _proof(solution: Solution, kind: str, budget: int | None) -> _Proof:
     if spent >= n_pairs if budget is None else budget >= n_pairs:
         return everything
     return replace(proof, n_rows=min(proof.n_rows, most_rows(n_source, solution.k), n_target - 1))
+
+
+def _proof_in_parts(solution: Solution, kind: str, budget: int | None) -> _Proof:
+    """Return the proof for parts of a collection, which is always rigorous."""
+    if kind not in ("auto", "rigorous"):
+        raise InvalidInput(
+            f"kind={kind!r} is not supported for Dask collections. Use 'auto' or 'rigorous'."
+        )
+    problem = solution.problem
+    n_rows = _ROWS_IN_PARTS
+    if budget is not None:
+        left = max(0, budget - 2 * solution.k * problem.n_target)
+        n_rows = min(n_rows, left // (ROUNDS * problem.n_source))
+    return _Proof(kind="rigorous", n_rows=min(n_rows, problem.n_target))
 
 
 def _default_rows(solution: Solution) -> int:

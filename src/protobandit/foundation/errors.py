@@ -4,6 +4,7 @@
     └── ProtobanditError
         ├── InvalidInput (also a ValueError)    the call cannot be carried out as given
         ├── NotAvailable (also a RuntimeError)  the answer needs something that is not at hand
+        ├── PartFailed (also a RuntimeError)    a part of a Dask collection could not be read
         └── Interrupted                         a search was ended before it had found anything
 
 Every message says: what - got - allowed - what to do.
@@ -30,6 +31,10 @@ class InvalidInput(ProtobanditError, ValueError):
 
 class NotAvailable(ProtobanditError, RuntimeError):
     """Something the request needs is missing: the original rows, a callable, an extra."""
+
+
+class PartFailed(ProtobanditError, RuntimeError):
+    """A task on a part of a Dask collection failed; the message names the part and its bytes."""
 
 
 class Interrupted(ProtobanditError):

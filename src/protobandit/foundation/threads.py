@@ -165,6 +165,21 @@ def one_blas_thread() -> Iterator[None]:
         _restore(limited)
 
 
+@contextmanager
+def on_one_thread() -> Iterator[None]:
+    """Let everything that this thread calls run on it alone, without the pool and with one BLAS.
+
+    For tasks of another engine, which already runs one task per core.
+    """
+    was_inside = getattr(_inside, "pool", False)
+    _inside.pool = True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _inside.pool = was_inside
+
+
 @cache
 def load_compiled_blas() -> None:
     """Load the BLAS that compiled code calls, and limit it where the others are limited now.

@@ -221,7 +221,7 @@ class Oracle:
     def _all_sources(self) -> Operand | None:
         """Return the operand of the whole source, if it is small enough to be kept twice."""
         source = self.problem.source
-        if source.n_cells > _CACHED_CELLS:
+        if source.n_cells > _CACHED_CELLS or source.is_partitioned:
             return None
         return self._metric.prepare(source.take(slice(0, len(source))), self._centre)
 

@@ -169,6 +169,26 @@ class Problem:
         return len(self.target)
 
     @property
+    def is_in_parts(self) -> bool:
+        """Return whether source or target are parts of a collection."""
+        return self.source.is_partitioned or self.target.is_partitioned
+
+    def sample(self) -> Problem:
+        """Return the problem of the rows in memory: samples of sides that are in parts.
+
+        Equal sides stay equal. Constraints do not apply to samples.
+        """
+        source, is_same = self.source.held, self.target is self.source
+        return Problem(
+            source=source,
+            target=source if is_same else self.target.held,
+            metric=self.metric,
+            weights=self.target.held_weights if self.target.is_partitioned else self.weights,
+            k=self.k,
+            feasibility=Feasibility.none(len(source)),
+        )
+
+    @property
     def population(self) -> int:
         """Return after how many target rows the mean of a sample is exact."""
         return len(self.target) if self.stream is None else ENDLESS
@@ -181,6 +201,8 @@ class Problem:
     @property
     def total(self) -> float:
         """Return the sum of the weights."""
+        if self.target.total is not None:
+            return self.target.total
         return float(self.n_target) if self.weights is None else float(self.weights.sum())
 
     def part(self, sources: Ids, targets: Ids, k: int) -> Problem:

@@ -118,6 +118,12 @@ class Drift:
             return "Drift was found: new rows are represented worse than rows of the target."
         return "No drift was found: new rows are represented about as well as rows of the target."
 
+    def renumbered(self, numbers: Ids) -> Drift:
+        """Return the drift with other row numbers: new row i is row ``numbers[i]``."""
+        return replace(
+            self, worst_rows=numbers[self.worst_rows], rows_to_add=numbers[self.rows_to_add]
+        )
+
     def __repr__(self) -> str:
         median, ninety = self.quantiles[_LEVELS.index(0.5)], self.quantiles[_LEVELS.index(0.9)]
         lines = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_integer, is_missing, weights_or_ones
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.foundation.labels import numbered
+from protobandit.foundation.threads import on_one_thread
 from protobandit.metrics.default_metric import takes_objects
 from protobandit.metrics.metrics import Metric
 from protobandit.oracle.oracle import Oracle
@@ -19,9 +21,11 @@ from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem
 from protobandit.result.record import SelectionRecord
 from protobandit.rows.column_names import matched
+from protobandit.rows.dask_rows import is_lazy, mapped, taken
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.frames import is_pandas_series
 from protobandit.rows.group_means import group_means
+from protobandit.rows.partitioned_rows import PartitionedRows
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.prepared_rows import prepare_rows
 from protobandit.rows.preparation.transformer import FittedTransformer
@@ -88,6 +92,11 @@ class Queries(SelectionRecord):
         n_jobs
             The number of threads; None or -1 uses all available cores.
 
+        Returns
+        -------
+        Assignment
+            Labels and distances; for a Dask collection, lazy arrays with the chunks of its rows.
+
         Examples
         --------
         >>> import protobandit as pb
@@ -95,6 +104,11 @@ class Queries(SelectionRecord):
         >>> selection.assign([[8.0], [2.0]]).labels
         array([1, 0])
         """
+        if is_lazy(rows):
+            both = mapped(rows, _assigned_part, self._light(), name="rows", width=2)
+            return Assignment(
+                both[:, 0].astype(np.int64), both[:, 1].astype(np.asarray(self.prototypes).dtype)
+            )
         return _assigned(*self._oracle_for(rows, n_jobs))
 
     def distances(self, rows: Any, *, n_jobs: int | None = None) -> Floats:
@@ -102,6 +116,11 @@ class Queries(SelectionRecord):
 
         Parameters are those of `assign`.
         """
+        if is_lazy(rows):
+            lazy: Floats = mapped(
+                rows, _distances_of_part, self._light(), name="rows", width=self.k
+            )
+            return lazy
         oracle, chosen = self._oracle_for(rows, n_jobs)
         out = np.empty((len(oracle.problem.target), self.k), dtype=oracle.dtype)
 
@@ -308,8 +327,14 @@ class Queries(SelectionRecord):
     def take(self, frame: Any) -> Any:
         """Return the rows of ``frame`` at the prototypes, with index and columns.
 
-        ``frame`` has one row per source row: a DataFrame, an array or a list.
+        ``frame`` has one row per source row: a DataFrame, an array or a list. Of a Dask collection
+        with the partitions of the source only the partitions of prototypes are computed; the rows
+        are returned in memory.
         """
+        if is_lazy(frame):
+            source = None if self.problem is None else self.problem.source
+            lengths = source.lengths if isinstance(source, PartitionedRows) else None
+            return taken(frame, self.indices, None if lengths is None else lengths.tolist())
         self._require_source_length(frame)
         if is_sparse(frame):
             return checked_csr(frame, name="frame")[self.indices]
@@ -334,6 +359,10 @@ class Queries(SelectionRecord):
             raise InvalidInput(
                 f"{name} has {n} rows but the source has {wanted}. Pass one row per source row."
             )
+
+    def _light(self) -> Any:
+        """Return this selection without the rows, for tasks that assign other rows."""
+        return replace(self, problem=None)
 
     def _solved(self, advice: str) -> Problem:
         if self.problem is None:
@@ -464,6 +493,21 @@ class Queries(SelectionRecord):
             return rows
         width = prototypes.shape[1] if fitted is None else len(fitted.names) + len(fitted.levels)
         return np.asarray(rows)[None] if len(rows) == width > 1 else rows
+
+
+def _assigned_part(rows: Any, selection: Queries) -> Doubles:
+    """Return labels and distances of the rows of a part, side by side."""
+    if len(rows) == 0:
+        return np.empty((0, 2))
+    with on_one_thread():
+        return np.column_stack(selection.assign(rows)).astype(np.float64)
+
+
+def _distances_of_part(rows: Any, selection: Queries) -> Doubles:
+    if len(rows) == 0:
+        return np.empty((0, selection.k))
+    with on_one_thread():
+        return selection.distances(rows).astype(np.float64)
 
 
 def _visit_blocks(oracle: Oracle, prototypes: Ids, visit: Callable[[Floats, slice], None]) -> None:

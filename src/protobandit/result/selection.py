@@ -34,7 +34,9 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
+from protobandit.run.executors.traffic import Traffic
 from protobandit.run.extend import extend
+from protobandit.run.in_parts import has_lazy_rows, sampled_rows
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.reference import Solved, is_cheap, reference_of
 from protobandit.run.settings import Callback, as_run_settings
@@ -124,6 +126,9 @@ class Selection(Plots):
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
     end
         How the search ended, as a record; None after loading.
+    traffic
+        The parts, passes, tasks and bytes of a search on a Dask collection; None for rows in
+        memory, and after loading.
     has_rows_in_pickle
         Whether a pickle contains the rows; see `including_rows`.
     """
@@ -132,10 +137,11 @@ class Selection(Plots):
     passes: SwapPasses | None = None
     certification: Certification | None = None
     end: RunEnd | None = None
+    traffic: Traffic | None = None
     has_rows_in_pickle: bool = False
 
     @staticmethod
-    def from_result(result: SearchResult) -> Selection:
+    def from_result(result: SearchResult, *, traffic: Traffic | None = None) -> Selection:
         """Return the selection that a search has found."""
         problem, certification = result.problem, result.certification
         return Selection(
@@ -171,6 +177,7 @@ class Selection(Plots):
             rows_read=problem.rows_read,
             fixed=tuple(problem.feasibility.fixed.tolist()),
             other_constraints=tuple(sorted(problem.feasibility.needs - {"fixed"})),
+            traffic=traffic,
         )
 
     @property
@@ -464,7 +471,8 @@ class Selection(Plots):
         Parameters
         ----------
         new_rows
-            Rows as in `assign`.
+            Rows as in `assign`. Of a Dask collection a sample of at most 131,072 rows is measured,
+            which one pass over its parts draws; row numbers are those of the collection.
         weights
             The weights of the new rows; equal by default.
         n_jobs
@@ -480,8 +488,13 @@ class Selection(Plots):
         >>> selection.drift(random.normal(size=(200, 2)) + 1).is_significant
         True
         """
+        numbers = None
+        if has_lazy_rows(new_rows, weights):
+            drawn = sampled_rows(new_rows, weights, self.columns, n_jobs)
+            new_rows, weights, numbers = drawn.rows, drawn.weights, drawn.ids
         oracle, chosen = self._oracle_for(new_rows, n_jobs, weights)
-        return measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+        found = measured_drift(oracle, chosen, self.mass, self._known_reference(n_jobs))
+        return found if numbers is None else found.renumbered(numbers)
 
     def with_reference(
         self, *, only_if_cheap: bool = False, n_jobs: int | None = None

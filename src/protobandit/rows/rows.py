@@ -39,6 +39,8 @@ class Rows(ABC):
     digest: str | None = None  # of the rows from which these were prepared
     is_checked: bool = False  # whether all numbers have been read
     largest: float | None = None  # the largest absolute value, if all are extremely large or small
+    is_partitioned: ClassVar[bool] = False  # whether they are parts of a collection
+    total: float | None = None  # the sum of the weights of parts
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -50,6 +52,16 @@ class Rows(ABC):
     def subset(self, ids: Ids, columns: Ids | None = None) -> Rows:
         """Return the rows ``ids``, and of arrays only some columns if ``columns`` is given."""
         return DenseRows(self.take(ids), name=self.name, dtype=self.dtype)
+
+    @property
+    def held(self) -> Rows:
+        """Return the rows that are in memory: a sample, if they are parts of a collection."""
+        return self
+
+    @property
+    def held_weights(self) -> Any:
+        """Return the weights of the rows of a sample; None if all count the same."""
+        return None
 
     def with_dtype(self, dtype: np.dtype[Any]) -> Rows:
         """Return the same rows, read in blocks of another type."""

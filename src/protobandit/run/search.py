@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
-from protobandit.foundation.errors import Interrupted, InvalidInput
+from protobandit.foundation.errors import Interrupted, InvalidInput, PartFailed
 from protobandit.foundation.observer import NO_OBSERVER, Halt
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.kernels.compilation_remarks import take_remarks
@@ -234,6 +234,11 @@ class _SearchRun:
                     self._settle()
                     raise Interrupted(self._nothing_found()) from None
                 self._close_stream(has_later_rows=False)
+            except PartFailed:
+                self._settle()
+                if self.states is not None:
+                    self.states.end()
+                raise
             self._settle()
             self.control.report("measuring the cost")
             result = self._result(self._at_goal(self.objective))

@@ -114,6 +114,12 @@ OPTIONS = {
         "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",
         "--resume": "Continue from OUT.checkpoint. The file must exist unless --checkpoint is "
         "given too.",
+        "--workers N": "Start N worker processes with Dask that read Parquet files in parts, for "
+        "rows that do not fit into memory. They end with the command.",
+        "--scheduler ADDRESS": "Use the workers of a Dask scheduler, such as tcp://host:8786. "
+        "They must be able to read the files.",
+        "--worker-memory SIZE": "Memory of each worker of --workers, such as 2GB. Default: an "
+        "equal share of all memory.",
         "--keep-partial": "On Ctrl-C, SIGTERM or SIGHUP, write the best result so far. A second "
         "one writes nothing.",
     },

@@ -114,15 +114,13 @@ def parse_share(text: str, option: str) -> float:
     return float(number)
 
 
-def parse_bytes(text: str) -> int:
+def parse_bytes(text: str, option: str = "--max-memory") -> int:
     """Return a number of bytes: ``500MB``, ``4GB``, ``1.5GiB``."""
     found = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
     number = _number(found.group(1)) if found else None
     scale = (_UNITS | _BINARY_UNITS).get(found.group(2)) if found else None
     if number is None or scale is None or number * scale < 1:
-        raise InvalidInput(
-            f"--max-memory {text!r} is not a size. Pass a size such as 500MB or 4GB."
-        )
+        raise InvalidInput(f"{option} {text!r} is not a size. Pass a size such as 500MB or 4GB.")
     return int(number * scale)
 
 

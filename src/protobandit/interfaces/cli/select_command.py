@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,7 @@ EXAMPLES = (
     "protobandit select train.npy --target test.npy -k auto --out chosen",
     "protobandit select photos/ -k 0.05 --image-size 32",
     "protobandit select queries.txt -k 50 --max-seconds 60",
+    "protobandit select 'data/*.parquet' -k 1000 --workers 4 --checkpoint",
 )
 
 
@@ -59,6 +61,9 @@ def select(
     checkpoint_every: Annotated[str | None, listed("--checkpoint-every")] = None,
     resume: Annotated[bool, listed("--resume")] = False,
     keep_partial: Annotated[bool, listed("--keep-partial")] = False,
+    workers: Annotated[str | None, listed("--workers")] = None,
+    scheduler: Annotated[str | None, listed("--scheduler")] = None,
+    worker_memory: Annotated[str | None, listed("--worker-memory")] = None,
     out: Annotated[
         Path | None,
         option(
@@ -108,7 +113,13 @@ def select(
             min_distance, "--min-distance", such_as="a distance such as 0.1"
         ),
         certified=None if certified is None else parsing.parse_ratio(certified, "--certified"),
+        in_parts=workers is not None or scheduler is not None,
     )
+    if arguments.in_parts and (report or labelled is not None):
+        raise InvalidInput(
+            "--report and --labelled are not supported with --workers and --scheduler. Run "
+            "`protobandit report` or `protobandit assign` on the result."
+        )
     if dry_run:
         _print_plan(arguments, as_json=as_json, is_quiet=quiet)
         return
@@ -130,13 +141,33 @@ def select(
         force=force,
         command=shlex.join(["protobandit", *context.obj]),
     )
-    written = _run(job, is_quiet=quiet)
+    with _cluster(workers, scheduler, worker_memory):
+        written = _run(job, is_quiet=quiet)
     if as_json:
         output.print_json(_summary_as_json(written))
     elif not quiet:
         output.print_text(_summary(written))
     if written.is_partial:
         raise typer.Exit(PARTIAL)
+
+
+def _cluster(
+    workers: str | None, scheduler: str | None, memory: str | None
+) -> AbstractContextManager[Any]:
+    """Return the cluster that runs the search, or nothing if it runs in this process."""
+    if workers is not None and scheduler is not None:
+        raise InvalidInput("--workers and --scheduler are given. Pass one of them.")
+    if memory is not None and workers is None:
+        raise InvalidInput("--worker-memory requires --workers. Pass --workers N too.")
+    if workers is None and scheduler is None:
+        return nullcontext()
+    from protobandit.run.executors.cluster import opened_client
+
+    return opened_client(
+        workers=parsing.parse_optional_integer(workers, "--workers"),
+        scheduler=scheduler,
+        memory=None if memory is None else parsing.parse_bytes(memory, "--worker-memory"),
+    )
 
 
 def _parameters(param: list[str] | None, effort: str | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from protobandit.problem.posing import pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.result.selection import Selection
 from protobandit.rows.containers import require_readable
+from protobandit.rows.dask_rows import is_lazy
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import as_opened, is_plain
 from protobandit.rows.frames import is_frame
@@ -28,6 +29,9 @@ from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.preparation import Preparation
 from protobandit.rows.sparse_format import checked_csr
 from protobandit.rows.streams import Stream
+from protobandit.run.in_parts import has_lazy_rows, require_supported
+
+_ALL_ROWS: Any = range(1 << 62)  # of a collection, whose number is not known
 
 
 class PrototypeEstimator(
@@ -146,6 +150,8 @@ class PrototypeEstimator(
     def _selection_and_rows(self, X: Any) -> tuple[Selection, Any]:
         """Return the selection, its prototypes dense or sparse like the rows, and the rows."""
         validation.check_is_fitted(self)
+        if is_lazy(X):
+            return self.selection_, X
         rows, selection = self._checked(X, reset=False), self.selection_
         prototypes, is_sparse = selection.prototypes, issparse(selection.prototypes)
         if issparse(rows) and isinstance(prototypes, np.ndarray):
@@ -183,6 +189,8 @@ class PrototypeEstimator(
 
     def _solve(self, X: Any, target: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Set the attributes of both estimators; return all rows and the selected rows."""
+        if has_lazy_rows(X, target, sample_weight):
+            return X, self._solve_in_parts(X, target, sample_weight)
         rows = self._checked(X, reset=True)
         is_precomputed = self._measure.name == "precomputed"
         if is_precomputed:
@@ -194,6 +202,34 @@ class PrototypeEstimator(
         self.inertia_ = self.selection_.cost * float(n if weights is None else np.sum(weights))
         self.n_evaluations_ = self.selection_.evaluations
         return rows, None if is_precomputed else _safe_indexing(rows, self.selection_.indices)
+
+    def _solve_in_parts(self, X: Any, target: Any, sample_weight: Any) -> Any:
+        """Select from a Dask collection, which scikit-learn cannot check; return the prototypes."""
+        init = getattr(self, "init", "auto")
+        require_supported(init=None if isinstance(init, str) and init == "auto" else init)
+        k, method = self._k_and_method(X, _ALL_ROWS)
+        found = select(
+            X,
+            target,
+            k=k,
+            weights=sample_weight,
+            metric=self.metric,
+            preparation=self.preparation,
+            method=method,
+            constraints=self.constraints,
+            until=self.until,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        assert found.problem is not None
+        self._remove("feature_names_in_")
+        self.selection_ = found
+        self.n_features_in_ = found.prototypes.shape[1]
+        if found.columns is not None and len(found.columns) == self.n_features_in_:
+            self.feature_names_in_ = np.array(found.columns, dtype=object)
+        self.inertia_ = found.cost * found.problem.total
+        self.n_evaluations_ = found.evaluations
+        return found.prototypes
 
     def _update(self, X: Any, sample_weight: Any, keep: float) -> tuple[Any, Any]:
         """Update the attributes of both estimators; return the new rows and the prototypes."""
@@ -265,6 +301,8 @@ class PrototypeEstimator(
         )
 
     def _labels(self, rows: Any) -> Ids:
+        if is_lazy(rows):  # the labels are lazy too
+            return self.selection_.assign(rows).labels
         self.n_evaluations_ += validation._num_samples(rows) * self.selection_.k
         return self.selection_.assign(rows, n_jobs=self.n_jobs).labels
 

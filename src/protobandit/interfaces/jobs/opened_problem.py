@@ -41,7 +41,8 @@ class SelectArguments:
     rows or "auto". ``metric`` None chooses a metric by the kind of rows. ``fixed`` holds row
     numbers, or ids if the read options name a column of ids. ``at_least`` and ``at_most`` are one
     number for all groups, or a number per group (None for all others). ``certified`` is the ratio
-    of `Certified`. The rest is as in `protobandit.select`.
+    of `Certified`. If ``in_parts``, files are read by tasks on Dask. The rest is as in
+    `protobandit.select`.
     """
 
     sources: tuple[str, ...]
@@ -61,6 +62,7 @@ class SelectArguments:
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     n_jobs: int | None = None
+    in_parts: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,10 +184,15 @@ def open_problem(arguments: SelectArguments, notify: Notify | None = None) -> Op
     if notify is not None:
         notify("Reading files …")
     source, target = options.open_sides(
-        arguments.sources, arguments.targets, seed=arguments.seed, notify=notify
+        arguments.sources,
+        arguments.targets,
+        seed=arguments.seed,
+        notify=notify,
+        in_parts=arguments.in_parts,
     )
     require_applicable(options, source, target)
-    if arguments.preparation is None or arguments.preparation.impute is None:
+    has_gaps = arguments.preparation is not None and arguments.preparation.impute is not None
+    if not has_gaps and not arguments.in_parts:  # the first pass over parts finds them
         require_no_missing_values(source, name="source")
         require_no_missing_values(target, name="target")
     return OpenedProblem(

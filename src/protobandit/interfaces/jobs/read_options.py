@@ -87,10 +87,11 @@ class ReadOptions:
         *,
         seed: int,
         notify: Notify | None = None,
+        in_parts: bool = False,
     ) -> tuple[Opened, Opened]:
         """Open all source rows, and the target or a sample of it with the same feature columns.
 
-        Both are the same object if there are no target paths.
+        Both are the same object if there are no target paths. If ``in_parts``, tasks read the rows.
         """
         if (*sources, *targets).count(STANDARD_INPUT) > 1:
             raise InvalidInput("- names standard input twice, but it is read once. Pass one -.")
@@ -106,6 +107,7 @@ class ReadOptions:
             image_size=self.image_size,
             seed=seed,
             notify=notify,
+            in_parts=in_parts,
         )
         if not targets:
             return source, source
@@ -121,6 +123,7 @@ class ReadOptions:
             assume_shuffled=self.assume_shuffled,
             seed=seed,
             notify=notify,
+            in_parts=in_parts,
         )
         return source, target
 
@@ -156,6 +159,7 @@ class ReadOptions:
         where: str | None = None,
         sample: int | None = None,
         assume_shuffled: bool = False,
+        in_parts: bool = False,
     ) -> Opened:
         if "" in paths:
             raise InvalidInput(f"{name}: a path is empty. Pass a file or a folder.")
@@ -177,6 +181,7 @@ class ReadOptions:
             assume_shuffled=assume_shuffled,
             cache=self.cache,
             seed=seed,
+            in_parts=in_parts,
             tell=notify,
         )
 

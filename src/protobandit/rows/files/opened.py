@@ -28,7 +28,8 @@ class ReadRequest:
     left out for the reason ``others``. ``without`` and ``perhaps`` map columns to what they are
     used for. ``options`` are the names of options in messages. ``as_categories`` are columns that
     are categories whatever they hold. ``partitions`` are columns that the names of folders hold,
-    one value per file. ``copies`` are the remote files by their local copies.
+    one value per file. ``copies`` are the remote files by their local copies. ``in_parts`` is
+    whether tasks read the rows.
     """
 
     shown: str
@@ -53,6 +54,7 @@ class ReadRequest:
     assume_shuffled: bool = False
     cache: Path | None = None
     seed: int = 0
+    in_parts: bool = False
     tell: Callable[[str], None] = ignore
 
     def naming_originals(self, message: str) -> str:

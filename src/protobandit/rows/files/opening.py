@@ -64,6 +64,7 @@ def open_rows(
     assume_shuffled: bool = False,
     cache: Any = None,
     seed: int = 0,
+    in_parts: bool = False,
     tell: Callable[[str], None] | None = None,
     like: Any = None,
     options: OptionNames = FILE,
@@ -126,6 +127,10 @@ def open_rows(
         what the environment variable PROTOBANDIT_CACHE_GB says.
     seed
         Seed of the sample.
+    in_parts
+        Whether the numbers are not read here: the rows of Parquet files are then parts that Dask
+        tasks read, one per row group or several small ones. `select` accepts them like a Dask
+        collection.
     tell
         Function that is called with messages about slow steps.
     like
@@ -167,6 +172,7 @@ def open_rows(
         assume_shuffled=assume_shuffled,
         cache=None if cache is None else Path(cache),
         seed=int(seed),
+        in_parts=in_parts,
         tell=tell or ignore,
     )
     if are_paths:
@@ -279,6 +285,11 @@ def _open_files(given: Sequence[Any], asked: ReadRequest) -> Opened:
         asked = replace(asked, partitions=partition_columns([each.below for each in found]))
     else:
         _require_no_table(asked)
+    if asked.in_parts and form.name != "parquet":
+        raise InvalidInput(
+            f"{asked.name}: {asked.shown} is not read in parts. Pass Parquet files, or leave out "
+            f"what asks for parts (in_parts, --workers, --scheduler)."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries; what matters of a file is in `remark`
         files, asked = copied([each.file for each in found], form, asked)

@@ -23,6 +23,7 @@ from protobandit.rows.files.feature_columns import Layout, lay_out
 from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.row_cache import MOST_HELD, cached
 from protobandit.rows.files.row_filter import parse_filter
+from protobandit.rows.files.table_parts import table_parts
 from protobandit.rows.files.tables import FileTable, OpenTableFile, open_table
 from protobandit.rows.messages import reason_of
 
@@ -62,7 +63,10 @@ def opened_table(table: FileTable, asked: ReadRequest) -> Opened:
     sample = _drawn(table, asked, kept)
     columns = TableColumns(table, sample, asked)
     is_text = bool(layout.texts) and not asked.categories
-    rows: Any = None if is_text else _numbers(table, layout, sample, asked)
+    if asked.in_parts:
+        rows: Any = table_parts(table, layout, asked)
+    else:
+        rows = None if is_text else _numbers(table, layout, sample, asked)
     if is_text:
         rows = _texts(columns, layout.texts[0])
     elif layout.texts:

@@ -15,7 +15,13 @@ from protobandit.oracle.tables import FullTable
 from protobandit.oracle.target_orders import draw_rows, order_for
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
+from protobandit.rows.partitioned_rows import PartitionedRows
 from protobandit.search.control import SearchControl
+from protobandit.search.drivers.localsearch.part_search import (
+    EXPECTED_PASSES,
+    PartSearch,
+    pass_evaluations,
+)
 from protobandit.search.drivers.localsearch.prototype_index import can_index
 from protobandit.search.drivers.localsearch.schedule import Size, Stage
 from protobandit.search.drivers.localsearch.stages import Found, StagedSearch
@@ -72,6 +78,8 @@ class LocalSearch(Method):
         return replace(self, effort=larger_effort(self.effort))
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        if problem.is_in_parts:
+            return self._schedule_of_parts(problem, limits)
         size = _size_of(problem, limits)
         wanted = size.stages(self.level)
         stages = _affordable(size, limits, self.level, wanted)
@@ -88,6 +96,22 @@ class LocalSearch(Method):
             ),
         )
 
+    def _schedule_of_parts(self, problem: Problem, limits: Limits) -> Schedule:
+        """Return the schedule of the sample, with the passes over all parts."""
+        sample = problem.sample()
+        own = self.schedule(sample, limits)
+        n = 0
+        if problem.source.is_partitioned:
+            n = pass_evaluations(len(problem.source), problem.k, own.stages[-1], len(sample.target))
+        rows = sum(each.n_cells * each.dtype.itemsize for each in {sample.source, sample.target})
+        return replace(
+            own,
+            evaluations=own.evaluations + EXPECTED_PASSES * n,
+            most_evaluations=None,
+            memory=own.memory + 2 * rows,
+            reductions=(),
+        )
+
     def least_evaluations(self, problem: Problem) -> int:
         return problem.k
 
@@ -98,11 +122,19 @@ class LocalSearch(Method):
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        stages, size = schedule.stages, _size_of(oracle.problem, control.limits)
+        whole = oracle.problem
+        if whole.is_in_parts:
+            oracle = oracle.beside(whole.sample())
+        stages, size, numbers = schedule.stages, _size_of(oracle.problem, control.limits), None
         order, weights = order_for(oracle.problem, [stage.n_rows for stage in stages], random)
+        staged = StagedSearch(oracle, order, weights, stages, size, random, control)
         with oracle.during("swap"):
-            found = StagedSearch(oracle, order, weights, stages, size, random, control).run()
-        is_whole = found.n_rows == len(oracle.problem.target)
+            if isinstance(whole.source, PartitionedRows):
+                parts = PartSearch(staged, whole.source).run()
+                oracle, found, numbers = parts.oracle, parts.found, parts.ids
+            else:
+                found = staged.run()
+        is_whole = found.n_rows == len(whole.target)
         prototypes, gains, n_rows = _by_mass(oracle, found)
         coverage = None
         try:
@@ -115,8 +147,8 @@ class LocalSearch(Method):
                     coverage = assigned_coverage(oracle, prototypes)
         except Halt:
             control.stop()
-        remark = _remark(found, control, n_rows, len(oracle.problem.target))
-        for i, prototype in enumerate(prototypes):
+        remark = _remark(found, control, n_rows, len(whole.target))
+        for i, prototype in enumerate(prototypes if numbers is None else numbers[prototypes]):
             is_last = i + 1 == len(prototypes)
             yield Pick(
                 arms=np.array([prototype]),

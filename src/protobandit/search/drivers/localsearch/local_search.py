@@ -39,8 +39,8 @@ from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot, 
 from protobandit.search.drivers.localsearch.pools import Pool
 from protobandit.search.drivers.localsearch.schedule import Width
 
+LEAST_GAIN = 1e-7  # of the cost: smaller changes are rounding
 _CELLS = 64  # of one task that draws rows
-_LEAST = 1e-7  # of the cost: smaller changes are rounding
 
 
 class LocalSearch:
@@ -105,7 +105,7 @@ class LocalSearch:
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
         by_slot = RowsBySlot.of(judged.slots, k)
-        moved, relocated = self._make_moves(by_slot, self._proposals(by_slot))
+        moved, relocated = self._make_moves(by_slot, self.proposals(by_slot))
         n_moves = int(moved.sum())
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
@@ -172,7 +172,7 @@ class LocalSearch:
         self.oracle.visit_patches(patches, operand, judged.targets, visit, are_targets=False)
         return scores
 
-    def _proposals(self, by_slot: RowsBySlot) -> Proposals:
+    def proposals(self, by_slot: RowsBySlot) -> Proposals:
         """Return for each cell the best candidate to replace its prototype and the best to add.
 
         They are judged on some of the rows that have the prototype in their list.
@@ -318,7 +318,7 @@ class LocalSearch:
         Return which slots have moved, and which of these to another cell.
         """
         judged, k, feasibility = self.judged, len(self.prototypes), self._feasibility
-        least = _LEAST * judged.summed
+        least = LEAST_GAIN * judged.summed
         losses = judged.losses(k)
         order = np.argsort(losses, kind="stable")
         order = order[~self._is_fixed[order]]
