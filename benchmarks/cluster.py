@@ -34,11 +34,13 @@ import numpy as np
 
 from benchmarks.common.costs import mean_distance
 from benchmarks.common.records import RESULTS, write_measurement
+from protobandit.run.in_parts import FRESH_ROWS, judged_rows
 
 FILE = RESULTS / "cluster.json"
 COLUMNS, CENTRES, GROUPS = 64, 5000, 50
 FILE_ROWS, GROUP_ROWS = 500_000, 100_000
 MEMORY = 2_000_000_000  # bytes of a worker
+BALANCED = 2.5  # the effort of the searches
 SIZES = ((10**8, 10), (10**8, 100), (10**9, 10), (10**9, 100))
 
 
@@ -109,13 +111,16 @@ def predictions(results: list[dict[str, Any]], n_rows: int, k: int) -> list[dict
     work = 2 * max(one["seconds"] - two["seconds"], 0.0)
     driver = max(one["seconds"] - work, 0.0)
     traffic = two["traffic"]
+    # The sample does not grow with the rows; what parts propose does, with the number of parts.
+    n_sampled = judged_rows(k, BALANCED) + FRESH_ROWS
+    sample = min(traffic["bytes_received"], 4 * COLUMNS * n_sampled)
     return [
         {
             "k": k,
             "rows": n,
             "workers": w,
             "seconds": driver + work * n / n_rows / w,
-            "bytes_received": traffic["bytes_received"] * n / n_rows,
+            "bytes_received": sample + (traffic["bytes_received"] - sample) * n / n_rows,
             "bytes_shared": traffic["bytes_shared"] * w,
         }
         for n, w in SIZES

@@ -224,7 +224,8 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_any_chunks(name):
+def test_any_chunks(name, monkeypatch):
+    monkeypatch.setattr(part_search, "MOST_PASSES", 1)
     found = synchronous(KINDS[name](ROWS))
     assert found.traffic.passes > 1
     assert found.prototypes.tolist() == ROWS[found.indices].tolist()
@@ -447,7 +448,7 @@ def test_a_part_that_kills_workers_ends_in_one_error(tmp_path):
         select(blocks)
     assert re.search(r"part .*\b3\b.* \(of 12,000 bytes\) failed", str(caught.value))
     assert "killed 1 time" in str(caught.value)
-    assert "a worker has 2 GB" in str(caught.value)
+    assert "a worker has 2.0 GB" in str(caught.value)
 
 
 def test_a_part_that_needs_too_much_memory_ends_in_one_error(tmp_path):

@@ -27,6 +27,7 @@ WITHOUT_FIGURES = {
     "benchmarks.md": {"what"},
     "choosing-a-method.md": {"situation"},
     "reliability.md": {"promise"},
+    "scaling.md": {"situation"},
     "theory.md": {"method", "`search=`", "kind", "in the paper"},
 }
 # A number with a unit in which something was measured.

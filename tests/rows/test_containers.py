@@ -250,7 +250,7 @@ LAZY = {
     ),
     "zarr array": (
         of_library("zarr.core.array", "Array", __array__=None),
-        r"source is a zarr Array, .* Pass source\[:\], or a part of it",
+        r"a zarr Array, .* Pass source\[:\], or a part of it.*dask\.array\.from_zarr\(source\)",
     ),
 }
 

@@ -21,7 +21,7 @@ from protobandit.rows.rows import is_sparse
 # By library: how all rows, and every hundredth row, are read into memory.
 _NOT_READ = {
     "dask": ("{0}.compute()", "a sample of it, such as {0}[::100].compute()"),
-    "zarr": ("{0}[:]", "a part of it, such as {0}[:100_000]"),
+    "zarr": ("{0}[:]", "a part of it, such as {0}[:100_000], or dask.array.from_zarr({0})"),
 }
 _LAZY_FRAMES = ("dask", "dask_expr")
 # By library: tensors that NumPy can read.
