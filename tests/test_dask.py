@@ -24,7 +24,7 @@ from protobandit.run.executors.dask_executor import KEY
 from protobandit.search.drivers.localsearch import part_search
 
 N, K, PARTS = 6000, 12, 8
-SAMPLE = 900
+SAMPLE = 1500
 
 
 def clustered(n=N, columns=4, dtype=np.float32, seed=0):

@@ -110,6 +110,7 @@ CONSTRAINTS = {
     "most": np.array([2, 2, 2]),
     "prices": np.arange(6.0),
     "budget": 4.0,
+    "min_distance": 0.5,
 }
 
 

@@ -42,6 +42,7 @@ def identity_of(
             feasibility.most,
             feasibility.prices,
             feasibility.budget,
+            feasibility.min_distance,
         ),
         "limits": _words({"evaluations": limits.evaluations, "memory": limits.memory}),
     }

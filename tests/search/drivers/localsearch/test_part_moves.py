@@ -45,7 +45,7 @@ def judges():
         gaps=judged.gaps,
         common=judged.common,
         prototypes=PROTOTYPES,
-        width=Width(n_near=6, n_candidates=40),
+        width=Width(n_near=6, n_candidates=40, n_drawn=8, n_probes=16, n_screened=300),
         seed=1,
         least_gain=0.0,
         least_change=0.0,
