@@ -102,7 +102,7 @@ def test_names_in_a_document_are_checked():
     text = (
         pb.select(MAKERS["pandas"](NAMES), k=2).to_json().replace('["a", "b", "c", "d"]', '"abcd"')
     )
-    with pytest.raises(InvalidInput, match="columns must be a list of names"):
+    with pytest.raises(InvalidInput, match="columns and constraints must be lists of names"):
         pb.Selection.from_json(text)
 
 

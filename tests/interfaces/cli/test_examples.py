@@ -37,6 +37,10 @@ def write_files(folder):
     named = pa.table({"name": [f"row {i}" for i in range(300)], "vector": vectors})
     parquet.write_table(named, folder / "embeddings.parquet")
     parquet.write_table(named.select(["vector"]), folder / "new.parquet")
+    (folder / "data").mkdir()
+    for i in range(2):
+        many = pa.table({name: random.normal(size=600) for name in ("x", "y")})
+        parquet.write_table(many, folder / f"data/{i}.parquet")
     (folder / "moved").mkdir()
     for name in ("train.npy", "test.npy", "moved/train.npy"):
         np.save(folder / name, rows[:150])

@@ -21,6 +21,7 @@ NEEDS = {
         "constraints": Constraints(groups=GROUPS, at_least={"b": 2}, at_most={"a": 1}),
     },
     "costs": {"constraints": Constraints(costs=np.arange(1.0, N + 1), budget=12)},
+    "min_distance": {"k": 4, "constraints": Constraints(min_distance=4.0)},
     "until": {"until": Coverage(0.8, radius=5.0)},
 }
 every = pytest.mark.parametrize("method", brute.variants(), ids=brute.name_of)
@@ -43,6 +44,13 @@ def check_costs(selection):
     assert selection.spent == (selection.indices + 1.0).sum() <= 12
 
 
+def check_min_distance(selection):
+    rows = ROWS[selection.indices]
+    apart = brute.distances(brute.DEFINITIONS["euclidean"], rows, rows)
+    assert selection.k > 1
+    assert apart[~np.eye(selection.k, dtype=bool)].min() >= 4
+
+
 def check_until(selection):
     distances = selection.assign(ROWS).distances
     assert (distances <= 5).mean() >= 0.8
@@ -53,6 +61,7 @@ CHECKS = {
     "fixed": check_fixed,
     "groups": check_groups,
     "costs": check_costs,
+    "min_distance": check_min_distance,
     "until": check_until,
 }
 
@@ -163,7 +172,8 @@ def test_a_plan_takes_the_same_arguments(need):
     selection = pb.select(ROWS, **NEEDS[need], metric=metric)
     assert plan.method == selection.method
     assert plan.parameters == selection.parameters
-    assert plan.evaluations == N * N
+    # The rows are also compared with each prototype, to keep the distance.
+    assert plan.evaluations == N * N + (4 * N if need == "min_distance" else 0)
     with pytest.raises(InvalidInput, match=f"does not support '{need}'"):
         pb.plan(ROWS, **NEEDS[need], method="banditpam")
 
