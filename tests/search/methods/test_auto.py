@@ -22,6 +22,20 @@ def test_the_engine_follows_from_size_and_metric():
     assert engine(LARGE, metric=lambda a, b: float(abs(a - b).sum())).name == "lazybandit"
 
 
+@pytest.mark.parametrize(
+    ("n_columns", "k", "effort", "name"),
+    [
+        (256, 200, "thorough", "lazybandit"),
+        (256, 200, 5.9, "localsearch"),
+        (256, 201, "thorough", "localsearch"),
+        (255, 200, "thorough", "localsearch"),
+    ],
+)
+def test_thorough_effort_races_where_rows_are_long_and_prototypes_few(n_columns, k, effort, name):
+    rows = np.tile(LARGE, (1, 90))[:, :n_columns]
+    assert Auto(effort=effort).engine(pose(rows, k=k)).name == name
+
+
 def test_the_effort_is_that_of_the_engine():
     assert engine(LARGE).effort == "fast"
     assert engine(LARGE[:500]).effort == "fast"

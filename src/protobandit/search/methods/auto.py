@@ -2,21 +2,24 @@
 
 The race (`LazyBandit`) keeps every dissimilarity it computes and computes few; local search
 (`LocalSearch`) keeps none and computes them fast. So the race is chosen where a dissimilarity is
-expensive, and where so few are needed that all are computed. Measured on two cores, balanced
-effort, CPU seconds and mean distance (Gaussian clusters with Zipf sizes, one seed, |S| = |T| = n):
+expensive, and where so few are needed that all are computed. Measured on two cores, euclidean,
+CPU seconds and mean distance, |S| = |T| = n (Gaussian clusters with Zipf sizes, and MNIST; two
+seeds, the range of the costs):
 
-| metric, columns | n | k | race | local search |
+| data | k | effort | race | local search |
 |---|---|---|---|---|
-| euclidean, 64 | 5,000 | 20 | 0.12, 8.815 | 0.07, 8.831 |
-| euclidean, 64 | 20,000 | 5 | 0.65, 10.598 | 0.19, 10.595 |
-| euclidean, 64 | 20,000 | 20 | 0.39, 8.749 | 0.17, 8.751 |
-| euclidean, 64 | 100,000 | 20 | 2.17, 8.648 | 0.86, 8.663 |
-| euclidean, 64 | 100,000 | 100 | 1.88, 6.938 | 0.85, 6.937 |
-| manhattan, 20 | 20,000 | 200 | 0.72, 11.790 | 0.31, 11.785 |
-| manhattan, 20 | 100,000 | 1,000 | 16.27, 10.306 | 2.85, 10.307 |
+| clusters, 100,000 x 64 | 5 | balanced | 2.3, 10.413-10.416 | 0.6, 10.413-10.416 |
+| clusters, 100,000 x 64 | 20 | balanced | 1.2, 8.671-8.673 | 0.8, 8.665-8.670 |
+| clusters, 100,000 x 64 | 100 | thorough | 7.2, 6.923-6.926 | 1.3, 6.923-6.925 |
+| clusters, 100,000 x 50 | 200 | thorough | 16.7, 5.734 | 1.9, 5.736 |
+| MNIST, 60,000 x 784 | 20 | balanced | 4.3, 6.919-6.921 | 3.1, 6.922-6.935 |
+| MNIST, 60,000 x 784 | 100 | balanced | 4.0, 6.054-6.057 | 4.4, 6.043-6.048 |
+| MNIST, 60,000 x 784 | 20 | thorough | 11.3, 6.909-6.915 | 5.4, 6.911-6.918 |
+| MNIST, 60,000 x 784 | 100 | thorough | 15.2, 6.029-6.031 | 7.7, 6.035-6.037 |
 
 Up to `lazybandit.AT_ONCE` pairs the race computes all dissimilarities, swaps on the full table and
-tries other starts; its results are the better ones there.
+tries other starts; its results are the better ones there. So they are for few prototypes of long
+rows at thorough effort, where the user wants the cost more than the time.
 """
 
 from __future__ import annotations
