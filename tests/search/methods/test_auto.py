@@ -28,7 +28,7 @@ def test_the_engine_follows_from_size_and_metric():
         (256, 200, "thorough", "lazybandit"),
         (256, 200, 5.9, "localsearch"),
         (256, 201, "thorough", "localsearch"),
-        (255, 200, "thorough", "localsearch"),
+        (250, 200, "thorough", "localsearch"),
     ],
 )
 def test_thorough_effort_races_where_rows_are_long_and_prototypes_few(n_columns, k, effort, name):
