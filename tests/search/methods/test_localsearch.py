@@ -138,6 +138,18 @@ def test_degenerate_problems_have_a_solution(case):
         assert chosen.cost == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_rows_without_weight_lose_all_their_prototypes_and_get_others(share):
+    random, n_free = np.random.default_rng(0), round(2000 * share)
+    rows, weights = random.normal(size=(2000, 4)), np.ones(2000)
+    rows[:n_free] += 50
+    weights[:n_free] = 0
+    for k in (60, 300):
+        chosen = select(rows, k=k, weights=weights)
+        other = pb.select(rows, k=k, weights=weights, method="fasterpam", random_state=0)
+        assert chosen.cost <= 1.03 * other.cost
+
+
 def test_fixed_rows_and_quotas_hold():
     rows, groups = clusters(1200), np.arange(1200) % 3
     constraints = pb.Constraints(fixed=[5, 8], groups=groups, at_least={0: 4}, at_most={1: 3})

@@ -104,12 +104,13 @@ class LocalSearch:
         self.update_pool()
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
-        by_slot = RowsBySlot.of(judged.slots, k)
+        by_slot, served = RowsBySlot.of(judged.slots, k), judged.slots[:, 0].copy()
         moved, relocated = self._make_moves(by_slot, self.proposals(by_slot))
         n_moves = int(moved.sum())
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
             sources = self.oracle.sources(self.prototypes)
+            judged.rehouse(sources, served)
             self._is_active = judged.refresh(sources, moved, self.width.n_common)
             self._pending = self._is_active, relocated, common
         return (1 - judged.summed / before if before > 0 else 0.0), n_moves
