@@ -559,7 +559,8 @@ def test_integers_are_ids_if_there_are_ids_and_row_numbers_otherwise():
     ("fixed", "message"),
     [
         (["z"], "fixed holds 'z', which is the id of 0 source rows"),
-        (["c"], "fixed holds 'c', which is the id of 2 source rows"),
+        (["c"], r"fixed holds 'c', which is the id of 2 source rows\. Pass ids of one row each\.$"),
+        ([["a"]], r"fixed holds \['a'\], which is the id of 0 source rows"),
         (["A"], r"ids of one row each\. Did you mean 'a'\?"),
         (["a", "a"], "fixed holds 0 more than once"),
     ],

@@ -118,6 +118,8 @@ def test_obsm_names_another_array(as_given):
     assert pb.select(opened, k=3).indices.tolist() == truth(low).indices.tolist()
     with pytest.raises(pb.InvalidInput, match=r"no obsm\['X_umap'\]. It has 'X_pca'"):
         open_rows(data, obsm="X_umap")
+    with pytest.raises(pb.InvalidInput, match=r"no obsm\[\['X_pca'\]\]. It has 'X_pca'"):
+        open_rows(data, obsm=["X_pca"])
 
 
 def test_anndata_without_a_matrix_is_refused():

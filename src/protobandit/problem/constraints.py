@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,10 +186,12 @@ def _rows_with_ids(fixed: Any, ids: Any, n: int) -> Ids:
     counts, place = np.bincount(numbers), {name: at for at, name in enumerate(names)}
     wanted = [fixed] if isinstance(fixed, str) or not hasattr(fixed, "__iter__") else list(fixed)
     for each in wanted:
-        found = counts[place[each]] if each in place else 0
+        is_known = isinstance(each, Hashable) and each in place
+        found = counts[place[each]] if is_known else 0
         if found != 1:
-            alike = [name for name in names if str(name) == str(each) and name != each]
+            alike = [name for name in names if str(name) == str(each)]
             hint = f" Did you mean {alike[0]!r}?" if alike else suggestion(each, map(str, names))
+            hint = "" if is_known else hint
             raise InvalidInput(
                 f"constraints: fixed holds {each!r}, which is the id of {found} source rows. Pass "
                 f"ids of one row each.{hint}"

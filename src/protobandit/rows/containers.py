@@ -123,7 +123,7 @@ def _anndata(data: Any, asked: ReadRequest) -> Opened:
         rows, features = data.X, tuple(map(str, data.var_names))
         compared = features
     else:
-        if obsm not in data.obsm:
+        if not isinstance(obsm, str) or obsm not in data.obsm:
             raise InvalidInput(f"{asked.name} has no obsm[{obsm!r}]. It has {_listed(data.obsm)}.")
         rows = data.obsm[obsm]
         rows = rows.to_numpy() if hasattr(rows, "columns") else rows

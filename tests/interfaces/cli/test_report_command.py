@@ -64,4 +64,4 @@ def test_columns_that_come_first(folder, capsys):
     found = capsys.readouterr().err.splitlines()
     assert found[0] == "protobandit: --show applies to the report. Pass --report too."
     assert found[1].startswith("protobandit: --show 'nme' is not a column that rows.csv can show.")
-    assert "Did you mean 'name'?" in found[1]
+    assert found[1].endswith("Did you mean 'name'? It has 'a', 'b', 'name'.")

@@ -8,7 +8,7 @@ import protobandit as pb
 from protobandit.foundation.errors import InvalidInput
 from protobandit.methods import LocalSearch
 from protobandit.problem.posing import pose
-from protobandit.search.drivers.localsearch import schedule
+from protobandit.search.drivers.localsearch import schedule, stages
 from protobandit.search.methods import localsearch
 
 
@@ -136,6 +136,35 @@ def test_degenerate_problems_have_a_solution(case):
     assert chosen.cost == pytest.approx(exact, abs=1e-9)
     if case in ("few distinct", "all", "no weight"):
         assert chosen.cost == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_rows_without_weight_lose_all_their_prototypes_and_get_others(share):
+    random, n_free = np.random.default_rng(0), round(2000 * share)
+    rows, weights = random.normal(size=(2000, 4)), np.ones(2000)
+    rows[:n_free] += 50
+    weights[:n_free] = 0
+    for k in (60, 300):
+        chosen = select(rows, k=k, weights=weights)
+        other = pb.select(rows, k=k, weights=weights, method="fasterpam", random_state=0)
+        assert chosen.cost <= 1.03 * other.cost
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_are_drawn_by_weight(seed):
+    rows, weights = clusters(4000, seed), np.ones(4000)
+    weights[7] = 1e9
+    chosen = select(rows, k=5, weights=weights, seed=seed)
+    assert 7 in chosen.indices
+
+
+def test_central_rows_are_those_of_the_weight(monkeypatch):
+    monkeypatch.setattr(stages, "start_size", lambda *arguments: (0, 0))
+    rows, weights = clusters(6000, 2), np.ones(6000)
+    weights[rows[:, 0] > -2] = 0
+    chosen = select(rows, k=12, weights=weights, seed=2)
+    other = pb.select(rows, k=12, weights=weights, method="fasterpam", random_state=0)
+    assert chosen.cost <= 1.01 * other.cost
 
 
 def test_fixed_rows_and_quotas_hold():

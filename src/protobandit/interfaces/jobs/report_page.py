@@ -61,7 +61,7 @@ def report_page(
 
 def require_shown(source: Opened, show: Sequence[str]) -> None:
     """Raise if columns to show do not exist."""
-    known = [*source.records(np.zeros(1, dtype=np.int64)), *source.features]
+    known = list(dict.fromkeys([*source.records(np.zeros(1, dtype=np.int64)), *source.features]))
     for name in show:
         if name not in known:
             raise InvalidInput(

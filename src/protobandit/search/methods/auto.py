@@ -42,8 +42,9 @@ _FEW_PROTOTYPES, _FEW = 200, 10_000_000  # k, and |S| k
 class Auto(Method):
     """The race or local search, whichever suits the problem.
 
-    Local search is chosen for built-in metrics if |S||T| is more than 2^24, the race otherwise. The
-    race is also chosen for thorough effort if rows are long (1 KB) and k is at most 200.
+    Local search is chosen for cheap built-in metrics if |S||T| is more than 2^24, the race
+    otherwise. The race is also chosen for thorough effort if rows are long (1 KB), k is at most 200
+    and |S| k at most 10^7.
 
     Parameters
     ----------

@@ -120,6 +120,18 @@ class JudgedRows:
         cells = np.flatnonzero(first >= 0)
         return cells, first[cells]
 
+    def rehouse(self, sources: Operand, before: Positions) -> None:
+        """Let the slots ``before`` serve the rows with empty lists again, wherever they are now.
+
+        All prototypes near a row without weight may leave in one pass.
+        """
+        left = np.flatnonzero(self.slots[:, 0] < 0)
+        cells, n_left = np.unique(before[left], return_counts=True)
+        rows = left[np.argsort(before[left], kind="stable")].astype(np.int32)
+        ends, slots = np.cumsum(n_left), cells.astype(np.int32)
+        patches, _ = row_patches(rows, (ends - n_left, ends), slots, np.ones_like(cells))
+        insert(self.oracle, patches, self.targets, sources, slots, self.slots, self.gaps)
+
     def refresh(self, sources: Operand, moved: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
         """Insert prototypes that have moved into the lists; return which cells have changed.
 

@@ -104,12 +104,13 @@ class LocalSearch:
         self.update_pool()
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
-        by_slot = RowsBySlot.of(judged.slots, k)
+        by_slot, served = RowsBySlot.of(judged.slots, k), judged.slots[:, 0].copy()
         moved, relocated = self._make_moves(by_slot, self.proposals(by_slot))
         n_moves = int(moved.sum())
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
             sources = self.oracle.sources(self.prototypes)
+            judged.rehouse(sources, served)
             self._is_active = judged.refresh(sources, moved, self.width.n_common)
             self._pending = self._is_active, relocated, common
         return (1 - judged.summed / before if before > 0 else 0.0), n_moves
@@ -135,7 +136,7 @@ class LocalSearch:
             own.rows,
             own.n_own,
             scores,
-            gaps.astype(np.float64),
+            gaps.astype(np.float64) * self.pool.weights,
             is_open[self.pool.ids],
             shares,
             np.zeros(len(self.pool.ids), dtype=bool),
@@ -146,7 +147,8 @@ class LocalSearch:
     def _scores(self, own: RowsBySlot, gaps: Floats) -> Floats:
         """Return how central each row of the pool is in its cell: smaller is better.
 
-        In a cell with more rows than candidates, it is the mean distance to a few judged rows.
+        In a cell with more rows than candidates, it is the mean distance to a few judged rows,
+        drawn by weight.
         """
         width, judged = self.width, self.judged
         cells = np.flatnonzero(own.n_own > width.n_candidates)
@@ -155,9 +157,7 @@ class LocalSearch:
         cells = cells[there.n_own[cells] > 0]
         if len(cells) == 0:
             return scores
-        n = there.n_own[cells]
-        at = self._random.integers(n[:, None], size=(len(cells), width.n_probes))
-        probes = there.rows[there.starts[cells][:, None] + at].ravel()
+        probes = self._probes(there, cells)
         operand, positions = self.pool.operand(own.rows)
         n_probes = np.full(len(cells), width.n_probes)
         patches, _ = row_patches(positions, own.own_ranges(cells), probes, n_probes)
@@ -171,6 +171,22 @@ class LocalSearch:
 
         self.oracle.visit_patches(patches, operand, judged.targets, visit, are_targets=False)
         return scores
+
+    def _probes(self, there: RowsBySlot, cells: Ids) -> Positions:
+        """Draw judged rows of each cell by weight."""
+        first, last = there.own_ranges(cells)
+        weights, size = self.judged.weights, (len(cells), self.width.n_probes)
+        if weights.min() == weights.max():
+            at = first[:, None] + self._random.integers((last - first)[:, None], size=size)
+            return np.ravel(there.rows[at])
+        # Weights are divided by those of the cell: they may differ by many orders of magnitude.
+        served = self.judged.slots[:, 0]
+        totals = np.bincount(served, weights)[served]
+        own = np.divide(weights, totals, out=np.zeros(len(weights)), where=totals > 0)
+        ends = np.append(0.0, np.cumsum(own[there.rows]))
+        begin, end = ends[first][:, None], ends[last][:, None]
+        at = np.searchsorted(ends, begin + self._random.random(size) * (end - begin), side="right")
+        return np.ravel(there.rows[np.clip(at - 1, first[:, None], last[:, None] - 1)])
 
     def proposals(self, by_slot: RowsBySlot) -> Proposals:
         """Return for each cell the best candidate to replace its prototype and the best to add.

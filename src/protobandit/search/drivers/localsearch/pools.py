@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import as_slice
 from protobandit.metrics.operands import Operand
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
@@ -41,6 +41,11 @@ class Pool(Protocol):
     @property
     def gaps(self) -> Floats:
         """Return how far each row is from its cell."""
+        ...
+
+    @property
+    def weights(self) -> Doubles | float:
+        """Return how much a distance counts where rows are drawn."""
         ...
 
     def update(
@@ -79,6 +84,10 @@ class JudgedPool:
     @property
     def gaps(self) -> Floats:
         return self._judged.gaps[:, 0]
+
+    @property
+    def weights(self) -> Doubles | float:
+        return self._judged.weights
 
     def update(
         self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
@@ -128,6 +137,10 @@ class SourcePool:
         if self._is_stale:
             self._assign()
         return self._gaps[:, 0]
+
+    @property
+    def weights(self) -> Doubles | float:
+        return 1.0  # only target rows have weights
 
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
         if self._held is not None:
