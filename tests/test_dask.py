@@ -293,6 +293,49 @@ def test_frames_of_dask_and_their_columns():
     assert taken.index.tolist() == found.indices.tolist()
 
 
+FORMS = {
+    "frame": lambda table: table,
+    "dask": lambda table: pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=5),
+    "xarray": lambda table: pytest.importorskip("xarray").DataArray(
+        chunked(table.to_numpy()), dims=("row", "column"), coords={"column": list(table.columns)}
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("dask", "frame"), ("frame", "dask"), ("dask", "dask"), ("dask", "xarray")],
+)
+def test_columns_of_the_target_are_matched_by_name(source, target):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS * np.float32([9, 1, 1, 1]), columns=list("abcd"))
+    found = synchronous(FORMS[source](table), FORMS[target](table[list("dcba")]))
+    assert found.columns == tuple("abcd")
+    assert cost_of(table.to_numpy(), found) < 1.05 * pb.select(table, k=K, random_state=0).cost
+    assert abs(found.cost - cost_of(table.to_numpy(), found)) < 5 * found.cost_error
+    with dask.config.set(scheduler="synchronous"):
+        labels = found.assign(FORMS[target](table[list("dcba")])).labels
+        assert np.asarray(labels).tolist() == found.assign(table).labels.tolist()
+
+
+def test_weights_may_name_a_column():
+    frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS, columns=list("abcd"))
+    table["w"] = np.where(LABELS < 5, 10.0, 0.1)
+    lazy = frames.from_pandas(table, npartitions=5)
+    found = synchronous(lazy, weights="w")
+    assert found.columns == tuple("abcd")
+    assert result(found) == result(synchronous(lazy[list("abcd")], weights=lazy["w"]))
+    with pytest.raises(pb.InvalidInput, match="weights='x' is not a column of source"):
+        synchronous(lazy, weights="x")
+
+
+def test_one_prototype():
+    found = synchronous(chunked(), k=1)
+    assert cost_of(ROWS, found) < 1.01 * pb.select(ROWS, k=1, random_state=0).cost
+    assert found.prototypes.tolist() == ROWS[found.indices].tolist()
+
+
 def test_xarray_with_dask_chunks():
     xarray = pytest.importorskip("xarray")
     names = list("abcd")
@@ -301,7 +344,10 @@ def test_xarray_with_dask_chunks():
     assert found.columns == tuple(names)
     assert result(found) == result(synchronous(chunked()))
     columns = {name: ("row", chunked()[:, i]) for i, name in enumerate(names)}
-    assert result(synchronous(xarray.Dataset(columns))) == result(found)
+    data = xarray.Dataset(columns)
+    assert result(synchronous(data)) == result(found)
+    with dask.config.set(scheduler="synchronous"):
+        assert found.assign(data).labels.compute().tolist() == found.assign(ROWS).labels.tolist()
 
 
 def test_a_collection_that_fits_into_the_sample_is_an_ordinary_problem():
@@ -528,6 +574,8 @@ REFUSED = {
     "k": ({"k": "auto"}, "k='auto' is not supported"),
     "many": ({"k": 7000}, "k=7000 exceeds the 6000 source rows"),
     "weights": ({"weights": da.ones(N, chunks=N)}, r"weights have 1 partition\(s\) but .* 8"),
+    "two": ({"weights": da.ones((N, 1), chunks=(750, 1))}, "weights are a Array that is not 1-D"),
+    "delayed": ({"weights": dask.delayed(np.ones(N))}, "weights are a DelayedLeaf that is not 1-D"),
     "length": ({"weights": np.ones(3)}, r"weights have shape \(3,\) but source has 6,000 rows"),
 }
 
@@ -545,6 +593,8 @@ def test_collections_that_cannot_be_read_in_blocks_are_refused():
 
     with pytest.raises(pb.InvalidInput, match="Bag, which cannot be read in blocks"):
         synchronous(dask.bag.from_sequence([1, 2]))
+    with pytest.raises(pb.InvalidInput, match="DelayedLeaf, which cannot be read"):
+        synchronous(dask.delayed(ROWS))
     with pytest.raises(pb.InvalidInput, match="1 dimension"):
         synchronous(da.ones(100))
     sparse = chunked().map_blocks(csr_array, dtype=ROWS.dtype, meta=np.empty((0, 0)))

@@ -91,6 +91,11 @@ class PartitionedRows(Rows):
 
     def take(self, where: Where) -> Any:
         if isinstance(where, slice):
+            cut = range(*where.indices(len(self)))
+            if len(cut) <= len(self._known):
+                ids = np.arange(cut.start, cut.stop, cut.step)
+                if np.isin(ids, self._known).all():  # prototypes that follow each other
+                    return self.take(ids)
             raise NotAvailable(
                 f"This needs all {len(self):,} rows of the {self.name}, which are parts of a "
                 f"collection. Select from rows in memory, such as a sample: "
