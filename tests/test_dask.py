@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import threading
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import dask
@@ -118,6 +121,17 @@ def test_two_worker_processes_give_the_result_of_one_thread(reference, client):
 def test_one_worker_process_gives_the_result_of_one_thread(reference):
     with cluster(1) as own, Client(own):
         assert result(select(chunked())) == result(reference)
+
+
+def test_the_process_scheduler_gives_the_result_of_one_thread():
+    few = chunked(ROWS[:3000], 2)
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        dask.config.set(scheduler="processes", pool=pool),
+    ):
+        found = select(few)
+    assert result(found) == result(synchronous(few))
+    assert found.traffic.passes > 1
 
 
 @pytest.mark.parametrize("kind", [dask_blocks.KillsOnce, dask_blocks.KillsInPass])
@@ -461,7 +475,7 @@ def test_nan_is_named_by_part_and_row():
     rows[1600, 2] = np.nan  # row 100 of the third of eight parts
     with pytest.raises(
         pb.InvalidInput,
-        match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2",
+        match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2.*fillna\(\)",
     ):
         synchronous(chunked(rows))
 
@@ -569,6 +583,7 @@ def test_an_interrupt_ends_a_pass(monkeypatch):
 REFUSED = {
     "until": ({"until": pb.Coverage(0.9, 1.0)}, "until= is not supported"),
     "by": ({"by": LABELS}, "by= is not supported"),
+    "preparation": ({"preparation": pb.Preparation(standardize=True)}, "Prepare the collection"),
     "method": ({"method": "fasterpam"}, "method='fasterpam' does not support Dask"),
     "metric": ({"metric": "levenshtein"}, "does not compare rows of numbers"),
     "k": ({"k": "auto"}, "k='auto' is not supported"),
@@ -606,6 +621,23 @@ def test_collections_that_cannot_be_read_in_blocks_are_refused():
         synchronous(chunked()[chunked()[:, 0] > np.inf])
 
 
-def test_queries_that_need_all_rows_say_so(reference):
+def test_queries_that_need_all_rows_say_so(reference, tmp_path):
     with pytest.raises(pb.NotAvailable, match="needs all 6,000 rows of the source"):
         reference.silhouette()
+    with pytest.raises(pb.NotAvailable, match="extended needs the rows in memory"):
+        reference.extended(K + 1)
+    with pytest.raises(pb.NotAvailable, match="report needs the rows in memory"):
+        reference.report(tmp_path)
+    with pytest.raises(pb.InvalidInput, match=r"join it with selection.take\(rows\)"):
+        reference.to_frame(chunked())
+
+
+def test_rows_of_a_saved_selection_can_be_attached(reference):
+    saved = pb.Selection.from_json(reference.to_json())
+    with dask.config.set(scheduler="synchronous"):
+        attached = saved.attached(chunked())
+        pickled = pickle.loads(pickle.dumps(attached.including_rows()))
+        for found in (attached, pickled):
+            assert found.certify(random_state=0).cost == pytest.approx(cost_of(ROWS, reference))
+        with pytest.raises(pb.InvalidInput, match="with the same partitions"):
+            saved.attached(chunked(n_parts=5))

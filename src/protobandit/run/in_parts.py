@@ -87,8 +87,14 @@ def require_supported(**given: Any) -> None:
     """Raise if an argument is given that collections do not support."""
     for name, value in given.items():
         if value is not None:
+            advice = "Leave it out"
+            if name == "preparation":
+                advice = (
+                    "Prepare the collection itself, such as by dask.dataframe.get_dummies(source), "
+                    "source.fillna(0) or (source - source.mean()) / source.std()"
+                )
             raise InvalidInput(
-                f"{name}= is not supported for Dask collections. Leave it out, or pass rows in "
+                f"{name}= is not supported for Dask collections. {advice}, or pass rows in "
                 f"memory: a sample of the collection, such as source.sample(frac=0.01).compute()."
             )
 
