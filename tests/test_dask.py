@@ -501,6 +501,14 @@ def test_a_task_that_raises_is_named(scheduler, request):
         select(blocks)
 
 
+def test_tasks_that_cannot_be_sent_to_workers_are_refused(client):
+    lock = threading.Lock()
+    blocks = chunked().map_blocks(lambda block: block + (lock is None), dtype=ROWS.dtype)
+    message = r"sampling the source: its tasks cannot be sent to workers: .*lock"
+    with pytest.raises(pb.PartFailed, match=message):
+        select(blocks)
+
+
 def test_a_part_that_kills_workers_ends_in_one_error(tmp_path):
     blocks = dask_blocks.array_of(dask_blocks.KillsAlways, ROWS, PARTS, tmp_path)
     few = dask.config.set({"distributed.scheduler.allowed-failures": 0})

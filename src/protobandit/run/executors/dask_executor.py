@@ -14,6 +14,7 @@ that it notices an interruption, a closed client and a cluster without workers. 
 
 from __future__ import annotations
 
+import pickle
 import queue
 import time
 import uuid
@@ -137,7 +138,10 @@ class DaskExecutor:
                 with warnings.catch_warnings():
                     # The shared object is large on purpose, and it is in the graph once.
                     warnings.filterwarnings("ignore", message="Sending large graph")
-                    made = client.compute(list(tasks.values()))
+                    try:
+                        made = client.compute(list(tasks.values()))
+                    except (TypeError, AttributeError, pickle.PicklingError) as error:
+                        raise _not_sent(doing, error) from error
                 self._futures = dict(zip(made, tasks, strict=True))
                 for future in made:
                     future.add_done_callback(arrived.put)
@@ -293,6 +297,17 @@ def _failed(
     size = f"of {shown_bytes(max(known))}" if known else "of unknown size"
     which = "part " + " or ".join(map(str, numbers))
     return PartFailed(f"{doing}: {which} ({size}) failed: {reason}.")
+
+
+def _not_sent(doing: str, error: BaseException) -> PartFailed:
+    chain: list[BaseException] = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        chain.append(before)
+    why = next((one for one in chain if "cannot pickle" in str(one)), error)
+    return PartFailed(
+        f"{doing}: its tasks cannot be sent to workers: {why}. Pass a metric "
+        f"and a collection that cloudpickle can write, or use dask.config.set(scheduler='threads')."
+    )
 
 
 def _closed(doing: str) -> PartFailed:
