@@ -6,6 +6,8 @@ import os
 import pickle
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -507,6 +509,40 @@ def test_tasks_that_cannot_be_sent_to_workers_are_refused(client):
     message = r"sampling the source: its tasks cannot be sent to workers: .*lock"
     with pytest.raises(pb.PartFailed, match=message):
         select(blocks)
+
+
+def test_a_part_that_kills_a_process_of_the_process_scheduler_is_named(tmp_path):
+    script = """
+import os, sys
+import dask
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+import numpy as np
+import dask_blocks
+import protobandit as pb
+
+if __name__ == "__main__":
+    blocks = dask_blocks.array_of(dask_blocks.KillsAlways, np.eye(40), 8, Path(sys.argv[1]))
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        with dask.config.set(scheduler="processes", pool=pool):
+            try:
+                pb.select(blocks, k=3)
+            except pb.PartFailed as error:
+                print(error)
+"""
+    (tmp_path / "call.py").write_text(script)
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "call.py", tmp_path],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"part .*\b3\b.* failed: a process that ran it ended", ended.stdout)
 
 
 def test_a_part_that_kills_workers_ends_in_one_error(tmp_path):
