@@ -482,6 +482,12 @@ def test_nan_is_named_by_part_and_row():
         synchronous(chunked(rows))
 
 
+def test_masked_values_are_missing():
+    masked = da.ma.masked_where(chunked() == ROWS[1600, 2], chunked())
+    with pytest.raises(pb.InvalidInput, match="nan in part 2 at row 100 of the part"):
+        synchronous(masked)
+
+
 def raising(block, block_info=None):
     if block_info and block_info[0]["chunk-location"][0] == 5:
         raise ZeroDivisionError("no such luck")

@@ -16,6 +16,7 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.convert import unmasked
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.table_parts import TableParts, read_table_part
 from protobandit.rows.part_reading import carry_out, read_part
@@ -345,7 +346,8 @@ def _mapped(blocks: Any, shared: Any, function: Any, form: PartForm) -> Any:
         return function(read.numbers, shared)
     if form.is_table:
         return function(blocks, shared)
-    return function(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1), shared)
+    arrays = [unmasked(block) for block in blocks] if len(blocks) > 1 else blocks
+    return function(arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1), shared)
 
 
 class _NoExecutor:

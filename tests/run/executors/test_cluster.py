@@ -55,6 +55,7 @@ def test_workers_and_schedulers_give_the_result_of_python(files, capsys):
     [
         (("--workers", "1", "--scheduler", "tcp://localhost:1"), "Pass one of them"),
         (("--worker-memory", "1GB"), "--worker-memory requires --workers"),
+        (("--workers", "1", "--worker-memory", "1MB"), "less than a worker needs"),
         (("--workers", "1", "--report"), "--report and --labelled are not supported"),
     ],
 )
