@@ -691,3 +691,6 @@ def test_rows_of_a_saved_selection_can_be_attached(reference):
             assert found.certify(random_state=0).cost == pytest.approx(cost_of(ROWS, reference))
         with pytest.raises(pb.InvalidInput, match="with the same partitions"):
             saved.attached(chunked(n_parts=5))
+    assert saved.attached(ROWS).members(0)[0] == saved.indices[0]
+    with pytest.raises(pb.InvalidInput, match="not what this selection was made from"):
+        saved.attached(ROWS[::-1])

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
@@ -30,6 +32,7 @@ from protobandit.result.plots import Plots
 from protobandit.result.python_report import python_report
 from protobandit.result.table import as_frame, as_table, length_of, prototype_columns
 from protobandit.rows.files.opening import as_opened
+from protobandit.rows.partitioned_rows import OF_PARTS
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
@@ -572,7 +575,7 @@ class Selection(Plots):
         source, target
             The arguments of `select`, before any preparation; ``target`` is None if it was. Other
             columns of a frame or file than the compared ones are left out. A Dask collection needs
-            the same partitions, and is read once.
+            the same partitions, and is read once; its rows may also be given in memory.
         weights
             The weights of the target rows.
         metric
@@ -612,7 +615,10 @@ class Selection(Plots):
             )
         found = fingerprints(problem)
         for side, digest in self.fingerprints.items():
-            if found[side] != digest:
+            # Rows in memory have another digest than parts; the prototypes are compared instead.
+            is_other = digest.startswith(OF_PARTS) and not found[side].startswith(OF_PARTS)
+            is_same = self._holds_prototypes(problem) if is_other else found[side] == digest
+            if not is_same:
                 n = len(problem.source if side == "source" else problem.target)
                 raise InvalidInput(
                     f"{side} is not what this selection was made from: its {n:,} rows have another "
@@ -625,6 +631,14 @@ class Selection(Plots):
                 f"{len(problem.source):,} rows. Its text was modified; select again."
             )
         return replace(self, problem=problem, metric=problem.metric)
+
+    def _holds_prototypes(self, problem: Problem) -> bool:
+        """Return whether the source rows at the indices are the prototypes."""
+        if self.indices.max() >= len(problem.source):
+            return False
+        rows = np.asarray(problem.source.take(self.indices))
+        own = np.asarray(self.prototypes)
+        return rows.shape == own.shape and np.allclose(rows, own, rtol=1e-6, atol=0)
 
     def report(
         self,

@@ -14,6 +14,7 @@ from protobandit.rows.part_sampling import Sampled, Survey
 from protobandit.rows.parts import PartRows, Parts, Result
 from protobandit.rows.rows import DenseRows, Rows, strided, working_dtype
 
+OF_PARTS = "parts-"  # with which the digest of a collection begins
 _MOST_GATHERED = 1 << 20  # rows that are read into memory at once
 
 
@@ -129,7 +130,7 @@ class PartitionedRows(Rows):
     def fingerprint(self) -> str:
         digest = hashlib.blake2b(digest_size=12)
         digest.update(f"parts {len(self)} {self.n_columns} {' '.join(self.digests)}".encode())
-        return digest.hexdigest()
+        return OF_PARTS + digest.hexdigest()
 
     def _bytes(self, ids: Ids) -> bytes:
         raise NotImplementedError  # the digests of the parts are used instead
