@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import dask
@@ -118,6 +123,17 @@ def test_two_worker_processes_give_the_result_of_one_thread(reference, client):
 def test_one_worker_process_gives_the_result_of_one_thread(reference):
     with cluster(1) as own, Client(own):
         assert result(select(chunked())) == result(reference)
+
+
+def test_the_process_scheduler_gives_the_result_of_one_thread():
+    few = chunked(ROWS[:3000], 2)
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        dask.config.set(scheduler="processes", pool=pool),
+    ):
+        found = select(few)
+    assert result(found) == result(synchronous(few))
+    assert found.traffic.passes > 1
 
 
 @pytest.mark.parametrize("kind", [dask_blocks.KillsOnce, dask_blocks.KillsInPass])
@@ -293,6 +309,49 @@ def test_frames_of_dask_and_their_columns():
     assert taken.index.tolist() == found.indices.tolist()
 
 
+FORMS = {
+    "frame": lambda table: table,
+    "dask": lambda table: pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=5),
+    "xarray": lambda table: pytest.importorskip("xarray").DataArray(
+        chunked(table.to_numpy()), dims=("row", "column"), coords={"column": list(table.columns)}
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("dask", "frame"), ("frame", "dask"), ("dask", "dask"), ("dask", "xarray")],
+)
+def test_columns_of_the_target_are_matched_by_name(source, target):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS * np.float32([9, 1, 1, 1]), columns=list("abcd"))
+    found = synchronous(FORMS[source](table), FORMS[target](table[list("dcba")]))
+    assert found.columns == tuple("abcd")
+    assert cost_of(table.to_numpy(), found) < 1.05 * pb.select(table, k=K, random_state=0).cost
+    assert abs(found.cost - cost_of(table.to_numpy(), found)) < 5 * found.cost_error
+    with dask.config.set(scheduler="synchronous"):
+        labels = found.assign(FORMS[target](table[list("dcba")])).labels
+        assert np.asarray(labels).tolist() == found.assign(table).labels.tolist()
+
+
+def test_weights_may_name_a_column():
+    frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS, columns=list("abcd"))
+    table["w"] = np.where(LABELS < 5, 10.0, 0.1)
+    lazy = frames.from_pandas(table, npartitions=5)
+    found = synchronous(lazy, weights="w")
+    assert found.columns == tuple("abcd")
+    assert result(found) == result(synchronous(lazy[list("abcd")], weights=lazy["w"]))
+    with pytest.raises(pb.InvalidInput, match="weights='x' is not a column of source"):
+        synchronous(lazy, weights="x")
+
+
+def test_one_prototype():
+    found = synchronous(chunked(), k=1)
+    assert cost_of(ROWS, found) < 1.01 * pb.select(ROWS, k=1, random_state=0).cost
+    assert found.prototypes.tolist() == ROWS[found.indices].tolist()
+
+
 def test_xarray_with_dask_chunks():
     xarray = pytest.importorskip("xarray")
     names = list("abcd")
@@ -301,7 +360,10 @@ def test_xarray_with_dask_chunks():
     assert found.columns == tuple(names)
     assert result(found) == result(synchronous(chunked()))
     columns = {name: ("row", chunked()[:, i]) for i, name in enumerate(names)}
-    assert result(synchronous(xarray.Dataset(columns))) == result(found)
+    data = xarray.Dataset(columns)
+    assert result(synchronous(data)) == result(found)
+    with dask.config.set(scheduler="synchronous"):
+        assert found.assign(data).labels.compute().tolist() == found.assign(ROWS).labels.tolist()
 
 
 def test_a_collection_that_fits_into_the_sample_is_an_ordinary_problem():
@@ -415,9 +477,15 @@ def test_nan_is_named_by_part_and_row():
     rows[1600, 2] = np.nan  # row 100 of the third of eight parts
     with pytest.raises(
         pb.InvalidInput,
-        match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2",
+        match=r"nan in part 2 at row 100 of the part \(row 1,600 of all\), column 2.*fillna\(\)",
     ):
         synchronous(chunked(rows))
+
+
+def test_masked_values_are_missing():
+    masked = da.ma.masked_where(chunked() == ROWS[1600, 2], chunked())
+    with pytest.raises(pb.InvalidInput, match="nan in part 2 at row 100 of the part"):
+        synchronous(masked)
 
 
 def raising(block, block_info=None):
@@ -439,6 +507,48 @@ def test_a_task_that_raises_is_named(scheduler, request):
         return
     with dask.config.set(scheduler=scheduler), pytest.raises(pb.PartFailed, match=match):
         select(blocks)
+
+
+def test_tasks_that_cannot_be_sent_to_workers_are_refused(client):
+    lock = threading.Lock()
+    blocks = chunked().map_blocks(lambda block: block + (lock is None), dtype=ROWS.dtype)
+    message = r"sampling the source: its tasks cannot be sent to workers: .*lock"
+    with pytest.raises(pb.PartFailed, match=message):
+        select(blocks)
+
+
+def test_a_part_that_kills_a_process_of_the_process_scheduler_is_named(tmp_path):
+    script = """
+import os, sys
+import dask
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+import numpy as np
+import dask_blocks
+import protobandit as pb
+
+if __name__ == "__main__":
+    blocks = dask_blocks.array_of(dask_blocks.KillsAlways, np.eye(40), 8, Path(sys.argv[1]))
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        with dask.config.set(scheduler="processes", pool=pool):
+            try:
+                pb.select(blocks, k=3)
+            except pb.PartFailed as error:
+                print(error)
+"""
+    (tmp_path / "call.py").write_text(script)
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "call.py", tmp_path],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"part .*\b3\b.* failed: a process that ran it ended", ended.stdout)
 
 
 def test_a_part_that_kills_workers_ends_in_one_error(tmp_path):
@@ -523,11 +633,14 @@ def test_an_interrupt_ends_a_pass(monkeypatch):
 REFUSED = {
     "until": ({"until": pb.Coverage(0.9, 1.0)}, "until= is not supported"),
     "by": ({"by": LABELS}, "by= is not supported"),
+    "preparation": ({"preparation": pb.Preparation(standardize=True)}, "Prepare the collection"),
     "method": ({"method": "fasterpam"}, "method='fasterpam' does not support Dask"),
     "metric": ({"metric": "levenshtein"}, "does not compare rows of numbers"),
     "k": ({"k": "auto"}, "k='auto' is not supported"),
     "many": ({"k": 7000}, "k=7000 exceeds the 6000 source rows"),
     "weights": ({"weights": da.ones(N, chunks=N)}, r"weights have 1 partition\(s\) but .* 8"),
+    "two": ({"weights": da.ones((N, 1), chunks=(750, 1))}, "weights are a Array that is not 1-D"),
+    "delayed": ({"weights": dask.delayed(np.ones(N))}, "weights are a DelayedLeaf that is not 1-D"),
     "length": ({"weights": np.ones(3)}, r"weights have shape \(3,\) but source has 6,000 rows"),
 }
 
@@ -545,6 +658,8 @@ def test_collections_that_cannot_be_read_in_blocks_are_refused():
 
     with pytest.raises(pb.InvalidInput, match="Bag, which cannot be read in blocks"):
         synchronous(dask.bag.from_sequence([1, 2]))
+    with pytest.raises(pb.InvalidInput, match="DelayedLeaf, which cannot be read"):
+        synchronous(dask.delayed(ROWS))
     with pytest.raises(pb.InvalidInput, match="1 dimension"):
         synchronous(da.ones(100))
     sparse = chunked().map_blocks(csr_array, dtype=ROWS.dtype, meta=np.empty((0, 0)))
@@ -556,6 +671,26 @@ def test_collections_that_cannot_be_read_in_blocks_are_refused():
         synchronous(chunked()[chunked()[:, 0] > np.inf])
 
 
-def test_queries_that_need_all_rows_say_so(reference):
+def test_queries_that_need_all_rows_say_so(reference, tmp_path):
     with pytest.raises(pb.NotAvailable, match="needs all 6,000 rows of the source"):
         reference.silhouette()
+    with pytest.raises(pb.NotAvailable, match="extended needs the rows in memory"):
+        reference.extended(K + 1)
+    with pytest.raises(pb.NotAvailable, match="report needs the rows in memory"):
+        reference.report(tmp_path)
+    with pytest.raises(pb.InvalidInput, match=r"join it with selection.take\(rows\)"):
+        reference.to_frame(chunked())
+
+
+def test_rows_of_a_saved_selection_can_be_attached(reference):
+    saved = pb.Selection.from_json(reference.to_json())
+    with dask.config.set(scheduler="synchronous"):
+        attached = saved.attached(chunked())
+        pickled = pickle.loads(pickle.dumps(attached.including_rows()))
+        for found in (attached, pickled):
+            assert found.certify(random_state=0).cost == pytest.approx(cost_of(ROWS, reference))
+        with pytest.raises(pb.InvalidInput, match="with the same partitions"):
+            saved.attached(chunked(n_parts=5))
+    assert saved.attached(ROWS).members(0)[0] == saved.indices[0]
+    with pytest.raises(pb.InvalidInput, match="not what this selection was made from"):
+        saved.attached(ROWS[::-1])

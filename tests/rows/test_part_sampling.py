@@ -90,7 +90,7 @@ def test_a_sample_of_all_rows_has_their_weights():
 
 
 def test_bytes_bound_the_sample():
-    parts = array_parts(ROWS, None, name="source", n_jobs=1)
+    parts = array_parts(ROWS, None, form=PartForm(name="source"), n_jobs=1)
     request = SampleRequest(
         seed=0, n_rows=300, n_bytes=8 * 50, n_parts=1, n_total=N, row_factor=1.0
     )

@@ -105,7 +105,9 @@ class Queries(SelectionRecord):
         array([1, 0])
         """
         if is_lazy(rows):
-            both = mapped(rows, _assigned_part, self._light(), name="rows", width=2)
+            both = mapped(
+                rows, _assigned_part, self._light(), name="rows", width=2, like=self.columns
+            )
             return Assignment(
                 both[:, 0].astype(np.int64), both[:, 1].astype(np.asarray(self.prototypes).dtype)
             )
@@ -118,7 +120,12 @@ class Queries(SelectionRecord):
         """
         if is_lazy(rows):
             lazy: Floats = mapped(
-                rows, _distances_of_part, self._light(), name="rows", width=self.k
+                rows,
+                _distances_of_part,
+                self._light(),
+                name="rows",
+                width=self.k,
+                like=self.columns,
             )
             return lazy
         oracle, chosen = self._oracle_for(rows, n_jobs)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from protobandit.certificate.certificate import Certificate
 from protobandit.certificate.certify import Solution, certify
 from protobandit.foundation.checks import is_integer
@@ -30,13 +32,14 @@ from protobandit.result.plots import Plots
 from protobandit.result.python_report import python_report
 from protobandit.result.table import as_frame, as_table, length_of, prototype_columns
 from protobandit.rows.files.opening import as_opened
+from protobandit.rows.partitioned_rows import OF_PARTS
 from protobandit.rows.preparation.fitted import FittedPreparation
 from protobandit.rows.preparation.transformer import FittedTransformer
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.executors.traffic import Traffic
 from protobandit.run.extend import extend
-from protobandit.run.in_parts import has_lazy_rows, sampled_rows
+from protobandit.run.in_parts import has_lazy_rows, pose_in_parts, sampled_rows
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.reference import Solved, is_cheap, reference_of
 from protobandit.run.settings import Callback, as_run_settings
@@ -283,6 +286,7 @@ class Selection(Plots):
         array([2, 4, 0])
         """
         problem = self._solved("Pass constraints=Constraints(fixed=selection) to select instead.")
+        _require_in_memory(problem, "extended")
         self._require_constraints(problem)
         if self.prototype_labels is not None:
             raise InvalidInput(
@@ -570,7 +574,8 @@ class Selection(Plots):
         ----------
         source, target
             The arguments of `select`, before any preparation; ``target`` is None if it was. Other
-            columns of a frame or file than the compared ones are left out.
+            columns of a frame or file than the compared ones are left out. A Dask collection needs
+            the same partitions, and is read once; its rows may also be given in memory.
         weights
             The weights of the target rows.
         metric
@@ -584,31 +589,41 @@ class Selection(Plots):
         >>> pb.Selection.from_json(saved).attached(rows).members(0)
         array([1, 0, 2])
         """
-        known = _required_metric(self.metric, metric)
-        if not isinstance(self.preparation, FittedTransformer):  # it chooses columns itself
-            source = as_opened(
+        known, k = _required_metric(self.metric, metric), len(self.indices)
+        if has_lazy_rows(source, target, weights):
+            settings = as_run_settings(0, None, None, None)
+            problem = pose_in_parts(
+                source, target, k=k, weights=weights, metric=known, method="auto", settings=settings
+            ).problem
+        else:
+            if not isinstance(self.preparation, FittedTransformer):  # it chooses columns itself
+                source = as_opened(
+                    source,
+                    name="source",
+                    preparation=self.preparation,
+                    like=self.columns,
+                    takes_objects=takes_objects(known),
+                )
+            problem = pose(
                 source,
-                name="source",
+                target,
+                k=k,
+                weights=weights,
+                metric=known,
+                constraints=Constraints(fixed=self.fixed),
                 preparation=self.preparation,
-                like=self.columns,
-                takes_objects=takes_objects(known),
             )
-        problem = pose(
-            source,
-            target,
-            k=len(self.indices),
-            weights=weights,
-            metric=known,
-            constraints=Constraints(fixed=self.fixed),
-            preparation=self.preparation,
-        )
         found = fingerprints(problem)
         for side, digest in self.fingerprints.items():
-            if found[side] != digest:
+            # Rows in memory have another digest than parts; the prototypes are compared instead.
+            is_other = digest.startswith(OF_PARTS) and not found[side].startswith(OF_PARTS)
+            is_same = self._holds_prototypes(problem) if is_other else found[side] == digest
+            if not is_same:
                 n = len(problem.source if side == "source" else problem.target)
                 raise InvalidInput(
                     f"{side} is not what this selection was made from: its {n:,} rows have another "
-                    f"digest. Pass the rows it was made from, or select again."
+                    f"digest. Pass the rows it was made from (a Dask collection with the same "
+                    f"partitions), or select again."
                 )
         if self.indices.max() >= len(problem.source):
             raise InvalidInput(
@@ -616,6 +631,14 @@ class Selection(Plots):
                 f"{len(problem.source):,} rows. Its text was modified; select again."
             )
         return replace(self, problem=problem, metric=problem.metric)
+
+    def _holds_prototypes(self, problem: Problem) -> bool:
+        """Return whether the source rows at the indices are the prototypes."""
+        if self.indices.max() >= len(problem.source):
+            return False
+        rows = np.asarray(problem.source.take(self.indices))
+        own = np.asarray(self.prototypes)
+        return rows.shape == own.shape and np.allclose(rows, own, rtol=1e-6, atol=0)
 
     def report(
         self,
@@ -674,6 +697,7 @@ class Selection(Plots):
         if self.problem is None and rows is not None:
             attached = self.attached(rows, target)
         problem = attached._solved("Pass them: report(path, rows=rows).")
+        _require_in_memory(problem, "report")
         text = python_report(
             attached,
             problem,
@@ -708,6 +732,11 @@ class Selection(Plots):
         0     1   0.5
         1     2   0.5
         """
+        if has_lazy_rows(rows):
+            raise InvalidInput(
+                "rows is a Dask collection, which to_frame does not read. Call to_frame() and join "
+                "it with selection.take(rows)."
+            )
         table = as_table(rows, self.columns)
         if rows is not None:
             n = length_of(table) if hasattr(table, "__len__") else 0
@@ -847,6 +876,14 @@ class Selection(Plots):
 def _first_few(items: Iterable[str]) -> str:
     texts = list(items)
     return ", ".join(texts[:_N_SHOWN]) + (", …" if len(texts) > _N_SHOWN else "")
+
+
+def _require_in_memory(problem: Problem, name: str) -> None:
+    if problem.is_in_parts:
+        raise NotAvailable(
+            f"{name} needs the rows in memory, but they are parts of a collection. Select from a "
+            f"sample, such as source.sample(frac=0.01).compute(), or from rows in memory."
+        )
 
 
 def _required_metric(saved: Metric | str, passed: Any) -> Metric:

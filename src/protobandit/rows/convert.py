@@ -73,10 +73,17 @@ def as_rows(data: Any, *, name: str, takes_objects: bool = False) -> Rows:
     raise InvalidInput(_not_numbers(array, name))
 
 
+def unmasked(data: Any) -> Any:
+    """Return an array, with NaN where a masked array has no value."""
+    if not isinstance(data, np.ma.MaskedArray) or not data.mask.any():
+        return np.asarray(data)
+    masked: Any = data.astype(np.float64)
+    return np.asarray(masked.filled(np.nan))
+
+
 def _as_array(data: Any, name: str) -> Any:
     if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
-        masked: Any = data.astype(np.float64) if data.mask.any() else data
-        return np.asarray(masked.filled(np.nan) if data.mask.any() else data)
+        return unmasked(data)
     if isinstance(data, (np.ndarray, Joined)):
         return data
     if isinstance(data, Columns):

@@ -16,9 +16,10 @@ import numpy as np
 
 from protobandit.foundation.array_types import Ids
 from protobandit.foundation.errors import InvalidInput
+from protobandit.rows.convert import unmasked
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.table_parts import TableParts, read_table_part
-from protobandit.rows.part_reading import carry_out
+from protobandit.rows.part_reading import carry_out, read_part
 from protobandit.rows.parts import Part, PartExecutor, PartForm, Parts
 
 _LIBRARIES = {"dask", "dask_expr"}
@@ -46,23 +47,34 @@ def lazy_parts(
     name
         The name of the rows in messages.
     weights
-        A 1-D collection with the same partitions, or one number per row if lengths are known.
+        A 1-D collection with the same partitions, one number per row if lengths are known, or the
+        name of a column of a DataFrame or Dataset, which is then not compared.
     executor
         Where the tasks run.
     like
-        The columns to compare, or None.
+        The columns to compare, or None. Columns without names are compared by position.
     """
     if isinstance(data, Opened):
+        if like is not None and data.has_names and tuple(like) != data.columns:
+            raise InvalidInput(
+                f"{name} has the columns {list(data.columns[:8])}, not those of the source, or in "
+                f"another order. Pass open_rows(path, columns={list(like)}, in_parts=True)."
+            )
         return _of_files(data, name, weights, executor)
+    if isinstance(weights, str):
+        data, weights = _without_column(data, weights, name)
     is_table, columns = False, None if like is None else tuple(like)
     if _library(data) == "xarray":
         data, is_table, names = _xarray_blocks(data, name)
-        columns = columns or names
+        if not is_table:
+            data, columns = _ordered(data, names, columns, name)
+    elif _is_array(data):
+        columns = None
     if isinstance(data, dict):
         blocks, lengths, sizes = _of_columns(data)
     elif _is_array(data):
         blocks, lengths, sizes = _of_array(data, name)
-    elif hasattr(data, "to_delayed") and hasattr(data, "npartitions") and hasattr(data, "dtypes"):
+    elif hasattr(data, "dtypes") and isinstance(getattr(data, "npartitions", None), int):
         is_table, blocks = True, list(data.to_delayed())
         lengths, sizes = [None] * len(blocks), [None] * len(blocks)
     else:
@@ -121,8 +133,34 @@ def _library(data: Any) -> str:
     return type(data).__module__.partition(".")[0]
 
 
+def _without_column(data: Any, column: str, name: str) -> tuple[Any, Any]:
+    """Return a collection without its column of weights, and that column."""
+    names = list(getattr(data, "data_vars", getattr(data, "columns", ())))
+    if column not in names:
+        raise InvalidInput(
+            f"weights={column!r} is not a column of {name}. Pass the name of a column of a "
+            f"DataFrame or Dataset, or one number per row."
+        )
+    return data[[each for each in names if each != column]], data[column]
+
+
 def _is_array(data: Any) -> bool:
-    return hasattr(data, "chunks") and hasattr(data, "to_delayed") and hasattr(data, "ndim")
+    # A Delayed has every attribute, but its values are not known.
+    return hasattr(data, "chunks") and isinstance(getattr(data, "ndim", None), int)
+
+
+def _ordered(
+    data: Any, own: tuple[str, ...] | None, columns: tuple[str, ...] | None, name: str
+) -> tuple[Any, tuple[str, ...] | None]:
+    """Return the columns of an array in the order of given names, if it has names itself."""
+    if own is None or columns is None or own == columns:
+        return data, own
+    missing = [column for column in columns if column not in own]
+    if missing:
+        raise InvalidInput(
+            f"{name} has no column(s) {missing[:8]}. Pass the columns of the source, in any order."
+        )
+    return data[:, [own.index(column) for column in columns]], columns
 
 
 def _of_array(data: Any, name: str) -> tuple[list[Any], list[int | None], list[int | None]]:
@@ -188,13 +226,24 @@ def _weights_of(weights: Any, lengths: Sequence[int | None], name: str) -> list[
         return [None] * len(lengths)
     if is_lazy(weights):
         values = weights.data if _library(weights) == "xarray" else weights
+        n_dimensions = getattr(values, "ndim", None)
+        if not isinstance(n_dimensions, int) or n_dimensions != 1:
+            raise InvalidInput(
+                f"weights are a {type(values).__name__} that is not 1-D. Pass a 1-D dask.array or "
+                f"a column of the frame, such as weights[:, 0]."
+            )
         chunks = np.asarray(values.to_delayed(), dtype=object).ravel().tolist()
-        if len(chunks) != len(lengths) or getattr(values, "ndim", 1) != 1:
+        if len(chunks) != len(lengths):
             raise InvalidInput(
                 f"weights have {len(chunks)} partition(s) but {name} has {len(lengths)}. Pass 1-D "
                 f"weights with the same partitions as the rows, such as a column of the frame."
             )
         return chunks
+    if isinstance(weights, str):
+        raise InvalidInput(
+            f"weights={weights!r} names a column, but {name} are files in parts. Pass one number "
+            f"per row, or dask.dataframe.read_parquet(path) as {name}."
+        )
     numbers = np.asarray(weights, dtype=np.float64)
     known = [n for n in lengths if n is not None]
     if len(known) < len(lengths):
@@ -220,7 +269,7 @@ def taken(data: Any, ids: Ids, lengths: Sequence[int] | None) -> Any:
 
     parts = lazy_parts(data, name="frame", executor=_NO_EXECUTOR).parts
     found: Sequence[int | None] = [part.n_rows for part in parts]
-    if lengths is not None and len(lengths) == len(parts):
+    if any(n is None for n in found) and lengths is not None and len(lengths) == len(parts):
         found = lengths
     elif any(n is None for n in found):
         read_length = dask.delayed(_length)
@@ -261,16 +310,23 @@ def _taken(blocks: Any, ids: Ids, n_rows: int) -> Any:
 
 
 def mapped(
-    data: Any, function: Callable[[Any, Any], Any], shared: Any, *, name: str, width: int
+    data: Any,
+    function: Callable[[Any, Any], Any],
+    shared: Any,
+    *,
+    name: str,
+    width: int,
+    like: tuple[str, ...] | None,
 ) -> Any:
     """Return a lazy 2-D float64 array with ``width`` columns and the row chunks of a collection.
 
-    Each chunk is ``function(part, shared)``, where the part is a frame or an array.
+    Each chunk is ``function(part, shared)``, where the part is a frame or an array; ``like`` are
+    the columns to compare, if they have names.
     """
     import dask
     import dask.array
 
-    parts = lazy_parts(data, name=name, executor=_NO_EXECUTOR)
+    parts = lazy_parts(data, name=name, executor=_NO_EXECUTOR, like=like)
     one = dask.delayed(shared, traverse=False)
     call = dask.delayed(_mapped, pure=True)
     chunks = [
@@ -285,9 +341,13 @@ def mapped(
 
 
 def _mapped(blocks: Any, shared: Any, function: Any, form: PartForm) -> Any:
+    if isinstance(blocks, dict):  # the columns of a Dataset
+        read = read_part(blocks, None, form, 0)
+        return function(read.numbers, shared)
     if form.is_table:
         return function(blocks, shared)
-    return function(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1), shared)
+    arrays = [unmasked(block) for block in blocks] if len(blocks) > 1 else blocks
+    return function(arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1), shared)
 
 
 class _NoExecutor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from protobandit.foundation.errors import InvalidInput
 from protobandit.foundation.threads import on_one_thread
+from protobandit.rows.convert import unmasked
 from protobandit.rows.files.opened import Opened, ReadRequest
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.files.table_rows import opened_table
@@ -74,7 +75,7 @@ def _arrays(blocks: Any, form: PartForm, place: str) -> PartRows:
                 f"read in blocks. Pass a collection of NumPy arrays, such as "
                 f"{form.name}.map_blocks(lambda block: block.toarray())."
             )
-    arrays = [as_numbers(np.asarray(block)) for block in blocks]
+    arrays = [as_numbers(unmasked(block)) for block in blocks]
     return PartRows(
         numbers=arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1),
         features=form.features or form.columns or (),

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from protobandit.foundation.array_types import Doubles, Ids
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.magnitudes import largest_of
-from protobandit.rows.messages import MISSING_ADVICE
 from protobandit.rows.parts import PartRows, Parts
 from protobandit.rows.rows import is_finite
 
@@ -215,11 +214,11 @@ def _require_rows(parts: Sequence[PartSurvey], name: str) -> None:
     for number, part in enumerate(parts):
         if part.bad is not None:
             row, column, value = part.bad
-            advice = MISSING_ADVICE if math.isnan(value) else "Drop these rows, or replace them."
             raise InvalidInput(
                 f"{name} contains {value} in part {number} at row {row} of the part (row "
                 f"{starts[number] + row:,} of all), column {_column(part, column)}. "
-                f"Dissimilarities need finite numbers. {advice}"
+                f"Dissimilarities need finite numbers. Drop such rows, or replace the values: "
+                f"dropna() or fillna() of a DataFrame, dask.array.nan_to_num of an array."
             )
         if part.n_rows and (part.n_columns, part.features) != (first.n_columns, first.features):
             raise InvalidInput(

@@ -14,6 +14,7 @@ from protobandit.rows.part_sampling import Sampled, Survey
 from protobandit.rows.parts import PartRows, Parts, Result
 from protobandit.rows.rows import DenseRows, Rows, strided, working_dtype
 
+OF_PARTS = "parts-"  # with which the digest of a collection begins
 _MOST_GATHERED = 1 << 20  # rows that are read into memory at once
 
 
@@ -91,6 +92,11 @@ class PartitionedRows(Rows):
 
     def take(self, where: Where) -> Any:
         if isinstance(where, slice):
+            cut = range(*where.indices(len(self)))
+            if len(cut) <= len(self._known):
+                ids = np.arange(cut.start, cut.stop, cut.step)
+                if np.isin(ids, self._known).all():  # prototypes that follow each other
+                    return self.take(ids)
             raise NotAvailable(
                 f"This needs all {len(self):,} rows of the {self.name}, which are parts of a "
                 f"collection. Select from rows in memory, such as a sample: "
@@ -124,7 +130,7 @@ class PartitionedRows(Rows):
     def fingerprint(self) -> str:
         digest = hashlib.blake2b(digest_size=12)
         digest.update(f"parts {len(self)} {self.n_columns} {' '.join(self.digests)}".encode())
-        return digest.hexdigest()
+        return OF_PARTS + digest.hexdigest()
 
     def _bytes(self, ids: Ids) -> bytes:
         raise NotImplementedError  # the digests of the parts are used instead

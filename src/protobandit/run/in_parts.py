@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,14 @@ from protobandit.problem.posing import as_count, pose
 from protobandit.problem.problem import Problem, Target
 from protobandit.problem.ranges import in_range
 from protobandit.rows.column_choice import FRAME
+from protobandit.rows.column_names import matched, names_of
 from protobandit.rows.convert import as_rows
 from protobandit.rows.dask_rows import is_lazy, lazy_parts
 from protobandit.rows.files.opened import Opened
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.part_sampling import Sampled, SampleRequest, Survey, survey, uniform_hashes
 from protobandit.rows.partitioned_rows import PartitionedRows
-from protobandit.rows.parts import PartExecutor, PartRows, Parts
+from protobandit.rows.parts import PartExecutor, PartForm, PartRows, Parts
 from protobandit.rows.rows import DenseRows, Rows
 from protobandit.run.assessment import ASSESSED_ROWS
 from protobandit.run.checkpoint.identity import digest
@@ -85,8 +87,14 @@ def require_supported(**given: Any) -> None:
     """Raise if an argument is given that collections do not support."""
     for name, value in given.items():
         if value is not None:
+            advice = "Leave it out"
+            if name == "preparation":
+                advice = (
+                    "Prepare the collection itself, such as by dask.dataframe.get_dummies(source), "
+                    "source.fillna(0) or (source - source.mean()) / source.std()"
+                )
             raise InvalidInput(
-                f"{name}= is not supported for Dask collections. Leave it out, or pass rows in "
+                f"{name}= is not supported for Dask collections. {advice}, or pass rows in "
                 f"memory: a sample of the collection, such as source.sample(frac=0.01).compute()."
             )
 
@@ -103,14 +111,17 @@ def pose_in_parts(
 ) -> PosedInParts:
     """Make the first pass over collections and return the problem."""
     _require_metric(metric)
-    sides = _sides(source, target, weights, settings.n_jobs)
+    asked = _Sides(source, target, weights, settings.n_jobs)
+    sides = [asked.source()]
     level, count = _level(method), _count(k, sides[0])
     seed = _seed(settings)
     n_rows = judged_rows(count, level)
     look = _look(settings)
     found: list[Survey] = []
-    for number, parts in enumerate(sides):
-        is_target = number == len(sides) - 1
+    for is_target in (True,) if asked.is_same else (False, True):
+        if found:
+            sides.append(asked.target(found[0].first.columns))
+        parts = sides[-1]
         request = sample_request(
             parts,
             n_rows + (FRESH_ROWS if is_target else 0),
@@ -138,7 +149,7 @@ def sampled_rows(
     rows: Any, weights: Any, columns: tuple[str, ...] | None, n_jobs: int | None
 ) -> Sampled:
     """Return at most `DRIFT_ROWS` rows of a collection, drawn by one pass; always the same ones."""
-    parts = _side(rows, weights, "new_rows", DaskExecutor(), n_jobs, columns)
+    parts = _side(rows, weights, "new_rows", executor=DaskExecutor(), n_jobs=n_jobs, like=columns)
     request = sample_request(parts, DRIFT_ROWS, Limits(), seed=0, least=1)
     return survey(parts, request, lambda n_done: None).sampled
 
@@ -176,9 +187,13 @@ def plan_in_parts(
     The number of workers is not known: what tasks share is counted once per pass.
     """
     _require_metric(metric)
-    sides = _sides(source, target, weights, n_jobs)
+    asked = _Sides(source, target, weights, n_jobs)
+    sides = [asked.source()]
     level, count = _level(method), _count(k, sides[0])
-    shapes = [_shape(parts) for parts in sides]
+    shapes = [_shape(sides[0])]
+    if not asked.is_same:
+        sides.append(asked.target(shapes[0].columns))
+        shapes.append(_shape(sides[1]))
     n_source, n_target = shapes[0].n_rows, shapes[-1].n_rows
     _require_k(count, n_source)
     rows = []
@@ -233,23 +248,25 @@ class _Shape:
     n_rows: int
     n_columns: int
     dtype: np.dtype[Any]
+    columns: tuple[str, ...]
 
 
 def _shape(parts: Parts) -> _Shape:
     """Return the size of a collection; each part is read if it is not known in advance."""
     lengths = parts.lengths
     if lengths is not None and parts.shape is not None:
-        return _Shape(sum(lengths), *parts.shape)
+        return _Shape(sum(lengths), *parts.shape, parts.form.columns or ())
     found = [shape for _, shape in parts.run(_part_shape, None, doing="counting rows")]
     known = [shape for shape in found if shape.n_rows]
     if not known:
         raise InvalidInput(f"{parts.form.name} has 0 rows. Pass at least one.")
     dtype = np.result_type(*(shape.dtype for shape in known))
-    return _Shape(sum(shape.n_rows for shape in known), known[0].n_columns, dtype)
+    n_rows = sum(shape.n_rows for shape in known)
+    return _Shape(n_rows, known[0].n_columns, dtype, known[0].columns)
 
 
 def _part_shape(part: PartRows, shared: None, number: int) -> _Shape:
-    return _Shape(len(part), part.numbers.shape[1], part.numbers.dtype)
+    return _Shape(len(part), part.numbers.shape[1], part.numbers.dtype, part.columns)
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -351,34 +368,48 @@ def _look(settings: RunSettings) -> Callable[[int], None]:
 # -- sides ----------------------------------------------------------------------------------------
 
 
-def _sides(source: Any, target: Any, weights: Any, n_jobs: int | None) -> list[Parts]:
-    """Return the parts of the source and, if it is another one, those of the target."""
-    if isinstance(target, Target):
-        if weights is not None and target.weights is not None:
-            raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
-        target, weights = target.rows, target.weights if weights is None else weights
-    executor = DaskExecutor()
-    if target is None or target is source:
-        return [_side(source, weights, "source", executor, n_jobs)]
-    return [
-        _side(source, None, "source", executor, n_jobs),
-        _side(target, weights, "target", executor, n_jobs),
-    ]
+class _Sides:
+    """The parts of the source and of the target, which has the columns of the source."""
+
+    def __init__(self, source: Any, target: Any, weights: Any, n_jobs: int | None) -> None:
+        if isinstance(target, Target):
+            if weights is not None and target.weights is not None:
+                raise InvalidInput("weights are given twice: in Target and as weights=. Pass one.")
+            target, weights = target.rows, target.weights if weights is None else weights
+        self.is_same = target is None or target is source
+        self._source, self._target, self._weights = source, target, weights
+        self._side = partial(_side, executor=DaskExecutor(), n_jobs=n_jobs)
+
+    def source(self) -> Parts:
+        weights = self._weights if self.is_same else None
+        return self._side(self._source, weights, "source")
+
+    def target(self, columns: tuple[str, ...]) -> Parts:
+        """Return the target; ``columns`` are the names of those of the source, if it has names."""
+        return self._side(self._target, self._weights, "target", like=columns or None)
 
 
 def _side(
     data: Any,
     weights: Any,
     name: str,
+    *,
     executor: PartExecutor,
     n_jobs: int | None,
     like: tuple[str, ...] | None = None,
 ) -> Parts:
     if is_lazy(data):
         return lazy_parts(data, name=name, weights=weights, executor=executor, like=like)
+    if isinstance(weights, str):
+        raise InvalidInput(
+            f"weights={weights!r} names a column of rows in memory, and other rows are a Dask "
+            f"collection. Pass the numbers, such as weights={name}[{weights!r}], and {name} "
+            f"without this column."
+        )
     if is_lazy(weights):
         weights = weights.compute()
-    rows = as_rows(as_opened(data, name=name, like=like), name=name)
+    opened = matched(as_opened(data, name=name, like=like), like, name=name)
+    rows = as_rows(opened, name=name)
     if not isinstance(rows, DenseRows):
         raise InvalidInput(
             f"{name} holds {rows.kind} rows, and the other side is a Dask collection of numbers. "
@@ -389,7 +420,12 @@ def _side(
         raise InvalidInput(
             f"weights have shape {values.shape} but {name} has {len(rows)} rows. Pass one per row."
         )
-    return array_parts(rows.array, values, name=name, n_jobs=n_jobs)
+    form = PartForm(name=name)
+    if isinstance(opened, Opened):
+        form = replace(
+            form, columns=names_of(opened), features=opened.features, left_out=opened.left_out
+        )
+    return array_parts(rows.array, values, form=form, n_jobs=n_jobs)
 
 
 # -- the problem ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,8 @@ def test_workers_and_schedulers_give_the_result_of_python(files, capsys):
     assert found["rows"] == 3000
     assert found["indices"] == pb.select(ROWS, k=4, random_state=0).indices.tolist()
     with opened_client(workers=1) as client:
+        # Ctrl-C of a terminal reaches workers too, and only the command is to answer it.
+        assert set(client.run(signal.getsignal, signal.SIGINT).values()) == {signal.SIG_IGN}
         code, printed = run(capsys, *common, "--scheduler", client.scheduler.address)
     assert code == 0, printed.err
     assert json.loads(printed.out)["indices"] == found["indices"]
@@ -52,6 +55,7 @@ def test_workers_and_schedulers_give_the_result_of_python(files, capsys):
     [
         (("--workers", "1", "--scheduler", "tcp://localhost:1"), "Pass one of them"),
         (("--worker-memory", "1GB"), "--worker-memory requires --workers"),
+        (("--workers", "1", "--worker-memory", "1MB"), "less than a worker needs"),
         (("--workers", "1", "--report"), "--report and --labelled are not supported"),
     ],
 )

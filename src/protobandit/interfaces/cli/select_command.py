@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from protobandit.interfaces.jobs.select_job import SelectJob, WrittenResult
 
 PARTIAL = 3  # the exit code if the result is partial
+_LEAST_WORKER = 256_000_000  # bytes; with much less, a worker is restarted for ever
 
 EXAMPLES = (
     "protobandit select embeddings.parquet -k 200 --id name --report",
@@ -163,10 +164,16 @@ def _cluster(
         return nullcontext()
     from protobandit.run.executors.cluster import opened_client
 
+    n_bytes = None if memory is None else parsing.parse_bytes(memory, "--worker-memory")
+    if n_bytes is not None and n_bytes < _LEAST_WORKER:
+        raise InvalidInput(
+            f"--worker-memory {memory} is less than a worker needs without any rows. Pass at "
+            f"least 256MB."
+        )
     return opened_client(
         workers=parsing.parse_optional_integer(workers, "--workers"),
         scheduler=scheduler,
-        memory=None if memory is None else parsing.parse_bytes(memory, "--worker-memory"),
+        memory=n_bytes,
     )
 
 

@@ -13,6 +13,8 @@ from protobandit.foundation.errors import NotAvailable, PartFailed
 
 _CONNECT_SECONDS = 10
 _ERRORS_ONLY = 50
+# A terminal sends Ctrl-C to workers too, which would end them before the command has its result.
+_NO_INTERRUPTS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
 
 @contextmanager
@@ -48,6 +50,7 @@ def opened_client(
             memory_limit="auto" if memory is None else memory,
             dashboard_address=":0",
             silence_logs=_ERRORS_ONLY,
+            preload=[_NO_INTERRUPTS],
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -14,11 +14,13 @@ that it notices an interruption, a closed client and a cluster without workers. 
 
 from __future__ import annotations
 
+import pickle
 import queue
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -31,6 +33,7 @@ from protobandit.run.executors.traffic import bytes_of
 
 KEY = "protobandit"  # with which the keys of all tasks begin
 _POLL = 0.2  # seconds between two looks
+_MOST_NAMED = 8  # parts in a message
 _MOST_TRIED = 64  # parts that are computed again to find the one that fails
 _NO_WORKERS = 300.0  # seconds without any worker, after which a run ends
 
@@ -115,6 +118,14 @@ class DaskExecutor:
                 results = dask.compute(*tasks.values(), scheduler=self._get)
         except (ProtobanditError, Halt):
             raise
+        except BrokenExecutor as error:
+            # Nothing is computed again here, since it would end this process too.
+            found = _suspected_parts(unfinished, tasks)[:_MOST_NAMED]
+            reason = (
+                "a process that ran it ended abruptly. Most often the memory is too small: use "
+                "smaller parts (rechunk or repartition), or fewer processes (num_workers)"
+            )
+            raise _failed(doing, found, parts, reason) from error
         except Exception as error:
             found = _failing_parts(unfinished, tasks)
             raise _failed(doing, found, parts, _reason(error)) from error
@@ -137,7 +148,10 @@ class DaskExecutor:
                 with warnings.catch_warnings():
                     # The shared object is large on purpose, and it is in the graph once.
                     warnings.filterwarnings("ignore", message="Sending large graph")
-                    made = client.compute(list(tasks.values()))
+                    try:
+                        made = client.compute(list(tasks.values()))
+                    except (TypeError, AttributeError, pickle.PicklingError) as error:
+                        raise _not_sent(doing, error) from error
                 self._futures = dict(zip(made, tasks, strict=True))
                 for future in made:
                     future.add_done_callback(arrived.put)
@@ -263,14 +277,19 @@ def _failing_parts(unfinished: Mapping[Any, None], tasks: Mapping[int, Any]) -> 
     """Return the part that fails, of those that were not finished; none if it is not found."""
     import dask
 
-    own = [number for number, one in tasks.items() if one.key in unfinished]
-    others = [n for n, one in tasks.items() if n not in own and _needs(one, unfinished)]
-    for number in (*own, *others)[:_MOST_TRIED]:
+    for number in _suspected_parts(unfinished, tasks)[:_MOST_TRIED]:
         try:
             dask.compute(tasks[number], scheduler="synchronous")
         except Exception:
             return [number]
     return []
+
+
+def _suspected_parts(unfinished: Mapping[Any, None], tasks: Mapping[int, Any]) -> list[int]:
+    """Return the parts whose tasks were not finished, or needed something that was not."""
+    own = [number for number, one in tasks.items() if one.key in unfinished]
+    others = [n for n, one in tasks.items() if n not in own and _needs(one, unfinished)]
+    return own + others
 
 
 def _needs(task: Any, keys: Mapping[Any, None]) -> bool:
@@ -293,6 +312,17 @@ def _failed(
     size = f"of {shown_bytes(max(known))}" if known else "of unknown size"
     which = "part " + " or ".join(map(str, numbers))
     return PartFailed(f"{doing}: {which} ({size}) failed: {reason}.")
+
+
+def _not_sent(doing: str, error: BaseException) -> PartFailed:
+    chain: list[BaseException] = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        chain.append(before)
+    why = next((one for one in chain if "cannot pickle" in str(one)), error)
+    return PartFailed(
+        f"{doing}: its tasks cannot be sent to workers: {why}. Pass a metric "
+        f"and a collection that cloudpickle can write, or use dask.config.set(scheduler='threads')."
+    )
 
 
 def _closed(doing: str) -> PartFailed:

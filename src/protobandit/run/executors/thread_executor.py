@@ -48,11 +48,11 @@ class ThreadExecutor:
                 yield number, found.pop(number)
 
 
-def array_parts(array: Any, weights: Any, *, name: str, n_jobs: int | None) -> Parts:
-    """Return an array in memory as parts."""
+def array_parts(array: Any, weights: Any, *, form: PartForm, n_jobs: int | None) -> Parts:
+    """Return an array in memory as parts; ``form`` has the names of its columns."""
     pieces = list(cuts(len(array), _PART_ROWS))
     return Parts(
-        form=PartForm(name=name),
+        form=form,
         parts=tuple(
             Part(
                 number,
