@@ -217,6 +217,12 @@ def test_passes_improve_what_the_sample_gave(monkeypatch):
     assert cost_of(ROWS, found) < cost_of(ROWS, sampled)
 
 
+def test_a_limit_that_makes_the_sample_small_is_reported():
+    found = synchronous(chunked(), limits=pb.Limits(memory=60_000))
+    assert any("reduced the plan to" in str(warning) for warning in found.warnings)
+    assert not synchronous(chunked()).warnings
+
+
 # -- kinds of collections -------------------------------------------------------------------------
 
 

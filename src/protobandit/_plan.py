@@ -154,6 +154,7 @@ def plan(
     if certified is not None:
         certified.require_count(k)
         until = None
+    whole = shared[0]
     if by is None:
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
@@ -163,7 +164,7 @@ def plan(
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
     if certified is None:
-        chosen, _ = chosen_method(method, max(problems, key=_n_pairs))
+        chosen, _ = chosen_method(method, max(problems, key=_n_pairs), whole)
     else:
         chosen, _ = growing_method(method, problems[0], certified)
     schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]

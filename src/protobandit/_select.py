@@ -155,7 +155,7 @@ def select(
         posed = pose_in_parts(
             source, target, k=k, weights=weights, metric=metric, method=method, settings=settings
         )
-        chosen, remark = chosen_method(posed.method, posed.problem)
+        chosen, remark = chosen_method(posed.method, posed.problem, settings.limits)
         found = search(posed.problem, chosen, settings, remark=remark)
         return Selection.from_result(found, traffic=posed.traffic())
     if by is not None:
@@ -196,5 +196,5 @@ def select(
         return Selection.from_result(
             search_until_certified(problem, grown, certified, settings, remark=remark)
         )
-    chosen, remark = chosen_method(method, problem)
+    chosen, remark = chosen_method(method, problem, settings.limits)
     return Selection.from_result(search(problem, chosen, settings, remark=remark))

@@ -72,7 +72,7 @@ def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings
     largest = max(
         (each.problem for each in classes), key=lambda each: each.n_source * each.n_target
     )
-    chosen, _ = chosen_method(method, largest)
+    chosen, _ = chosen_method(method, largest, settings.limits)
     limits = shared_limits(settings.limits, classes)
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),

@@ -214,7 +214,7 @@ def plan_in_parts(
     is_whole = len(rows[0]) == n_source and len(rows[-1]) == n_target
     chosen = as_method(method)
     if isinstance(chosen, Auto):
-        chosen = chosen.engine(problem) if is_whole else LocalSearch(effort=chosen.effort)
+        chosen = chosen.engine(problem, limits) if is_whole else LocalSearch(effort=chosen.effort)
     schedule = chosen.schedule(problem, limits)
     n_passes = 0 if len(rows[0]) == n_source else EXPECTED_PASSES
     judged = len(rows[-1])

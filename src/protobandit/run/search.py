@@ -49,13 +49,19 @@ _LEAST_ASSESSED = 2  # rows, from which an error can be estimated
 _BY_CALLBACK = StopReason(StopKind.CALLBACK)
 
 
-def chosen_method(method: Any, problem: Problem) -> tuple[Method, str]:
+def chosen_method(
+    method: Any, problem: Problem, limits: Limits | None = None
+) -> tuple[Method, str]:
     """Return a method that supports a problem, and what the user should know of the choice."""
-    return supporting_method(method, problem.needs, problem.goal, problem)
+    return supporting_method(method, problem.needs, problem.goal, problem, limits)
 
 
 def supporting_method(
-    method: Any, needs: frozenset[str], goal: Goal | None, problem: Problem | None = None
+    method: Any,
+    needs: frozenset[str],
+    goal: Goal | None,
+    problem: Problem | None = None,
+    limits: Limits | None = None,
 ) -> tuple[Method, str]:
     """Return a method that supports what is needed, and what the user should know of the choice.
 
@@ -65,7 +71,7 @@ def supporting_method(
     chosen = as_method(method)
     is_auto = isinstance(chosen, Auto)
     if isinstance(chosen, Auto):
-        chosen = chosen.engine(problem)
+        chosen = chosen.engine(problem, limits)
     missing = needs - chosen.supports
     if not missing:
         return chosen, ""

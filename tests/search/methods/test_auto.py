@@ -36,6 +36,17 @@ def test_thorough_effort_races_where_rows_are_long_and_prototypes_few(n_columns,
     assert Auto(effort=effort).engine(pose(rows, k=k)).name == name
 
 
+def test_a_small_limit_of_evaluations_races():
+    problem = pose(LARGE, k=5)
+    planned = pb.plan(LARGE, k=5, method="localsearch").evaluations
+    for most, name in ((planned - 1, "lazybandit"), (planned, "localsearch")):
+        limits = pb.Limits(evaluations=most)
+        assert Auto().engine(problem, limits).name == name
+        assert pb.plan(LARGE, k=5, limits=limits).method == name
+    limits = pb.Limits(evaluations=100_000)
+    assert pb.select(LARGE, k=5, limits=limits, random_state=0).method == "lazybandit"
+
+
 def test_the_effort_is_that_of_the_engine():
     assert engine(LARGE).effort == "fast"
     assert engine(LARGE[:500]).effort == "fast"

@@ -19,7 +19,9 @@ seeds, the range of the costs):
 
 Up to `lazybandit.AT_ONCE` pairs the race computes all dissimilarities, swaps on the full table and
 tries other starts; its results are the better ones there. So they are for few prototypes of long
-rows at thorough effort, where the user wants the cost more than the time.
+rows at thorough effort, where the user wants the cost more than the time. And they are where a
+limit of evaluations is less than local search plans: 5.86 against 6.56 (20,000 rows, k = 20, 200,000
+evaluations), 2.354 against 2.419 (k = 300, 10^7).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.search.methods.effort import EFFORTS, as_level
 from protobandit.search.methods.lazybandit import AT_ONCE, LazyBandit
@@ -43,8 +46,8 @@ class Auto(Method):
     """The race or local search, whichever suits the problem.
 
     Local search is chosen for cheap built-in metrics if |S||T| is more than 2^24, the race
-    otherwise. The race is also chosen for thorough effort if rows are long (1 KB), k is at most 200
-    and |S| k at most 10^7.
+    otherwise. The race is also chosen if ``Limits(evaluations=…)`` allows less than local search
+    plans, and for thorough effort if rows are long (1 KB), k is at most 200 and |S| k at most 10^7.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ class Auto(Method):
     def __post_init__(self) -> None:
         as_level(self.effort)
 
-    def engine(self, problem: Problem | None) -> Method:
+    def engine(self, problem: Problem | None, limits: Limits | None = None) -> Method:
         """Return the method for a problem, or for a stream that is still to be read (None)."""
         if problem is None or problem.fresh is not None or problem.stream is not None:
             return LazyBandit(effort=self.effort)
@@ -74,4 +77,8 @@ class Auto(Method):
             and as_level(self.effort) >= EFFORTS["thorough"]
         ):
             return LazyBandit(effort=self.effort)
-        return LocalSearch(effort=self.effort)
+        local = LocalSearch(effort=self.effort)
+        most = None if limits is None else limits.evaluations
+        if most is not None and most < local.schedule(problem, Limits()).evaluations:
+            return LazyBandit(effort=self.effort)
+        return local

@@ -104,12 +104,17 @@ class LocalSearch(Method):
         if problem.source.is_partitioned:
             n = pass_evaluations(len(problem.source), problem.k, own.stages[-1], len(sample.target))
         rows = sum(each.n_cells * each.dtype.itemsize for each in {sample.source, sample.target})
+        size = replace(_size_of(sample, limits), n_target=len(problem.target))
+        wanted = max(stage.n_rows for stage in size.stages(self.level))
+        is_limited = limits.memory is not None or limits.evaluations is not None
         return replace(
             own,
             evaluations=own.evaluations + EXPECTED_PASSES * n,
             most_evaluations=None,
             memory=own.memory + 2 * rows,
-            reductions=(),
+            reductions=reductions(target_rows=(own.stages[-1].n_rows, wanted))
+            if is_limited
+            else (),
         )
 
     def least_evaluations(self, problem: Problem) -> int:

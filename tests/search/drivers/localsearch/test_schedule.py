@@ -53,3 +53,12 @@ def test_fewer_rows_are_cheaper():
     few, all_rows = size.stages(2.5, 50_000), size.stages(2.5)
     assert max(stage.n_rows for stage in few) == 50_000
     assert size.evaluations(few) < size.evaluations(all_rows)
+
+
+def test_few_rows_have_few_candidates():
+    # 20 judged rows are at most 20 candidates, each of which is compared with at most 20 rows.
+    size = size_of(2000, 20)
+    (first, *_) = size.stages(2.5, 20)
+    lists = first.n_rows * (2 * first.width.n_near + first.width.n_common)
+    probed = first.n_rows * first.width.n_probes
+    assert size.most_pass_evaluations(first) <= 20 * 20 + lists + probed

@@ -218,7 +218,11 @@ class Size:
     def most_pass_evaluations(self, stage: Stage) -> int:
         """Return a number of evaluations that a pass does not exceed."""
         width = stage.width
-        judged = self._n_screened(stage) * width.n_candidates
+        # A candidate is judged in one cell.
+        judged = min(
+            self._n_screened(stage) * width.n_candidates,
+            min(stage.n_rows, width.n_screened) * stage.n_sources,
+        )
         measured = stage.n_rows * (2 * width.n_near + width.n_common)
         probed = stage.n_sources * width.n_probes
         return judged + measured + probed + self._update_evaluations(stage)
