@@ -20,8 +20,8 @@ seeds, the range of the costs):
 Up to `lazybandit.AT_ONCE` pairs the race computes all dissimilarities, swaps on the full table and
 tries other starts; its results are the better ones there. So they are for few prototypes of long
 rows at thorough effort, where the user wants the cost more than the time. And they are where a
-limit of evaluations is less than local search plans: 5.86 against 6.56 (20,000 rows, k = 20, 200,000
-evaluations), 2.354 against 2.419 (k = 300, 10^7).
+limit of evaluations is less than local search plans: 5.86 against 6.56 (20,000 rows, k = 20, limit
+200,000), 2.354 against 2.419 (k = 300, limit 10^7).
 """
 
 from __future__ import annotations
