@@ -41,6 +41,7 @@ from protobandit.search.drivers.localsearch.schedule import Width
 
 LEAST_GAIN = 1e-7  # of the cost: smaller changes are rounding
 _CELLS = 64  # of one task that draws rows
+_SCORED = 512  # rows of a cell that are read to find central ones, if they are not in memory
 
 
 class LocalSearch:
@@ -148,7 +149,8 @@ class LocalSearch:
         """Return how central each row of the pool is in its cell: smaller is better.
 
         In a cell with more rows than candidates, it is the mean distance to a few judged rows,
-        drawn by weight.
+        drawn by weight. If the rows of the pool are not in memory, some of each cell are read, and
+        the others are not central.
         """
         width, judged = self.width, self.judged
         cells = np.flatnonzero(own.n_own > width.n_candidates)
@@ -158,16 +160,26 @@ class LocalSearch:
         if len(cells) == 0:
             return scores
         probes = self._probes(there, cells)
-        operand, positions = self.pool.operand(own.rows)
+        first, last = own.own_ranges(cells)
+        rows = own.rows
+        if not self.pool.is_held:
+            n = np.minimum(last - first, _SCORED)
+            ends = np.cumsum(n)
+            number = np.arange(ends[-1]) - np.repeat(ends - n, n)
+            step = np.repeat((last - first) / n, n)
+            rows = own.rows[np.repeat(first, n) + (number * step).astype(np.int64)]
+            first, last = ends - n, ends
+            scores[np.isin(self.pool.slots, cells)] = np.inf
+        operand, positions = self.pool.operand(rows)
         n_probes = np.full(len(cells), width.n_probes)
-        patches, _ = row_patches(positions, own.own_ranges(cells), probes, n_probes)
+        patches, _ = row_patches(positions, (first, last), probes, n_probes)
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
             sums = values.reshape(-1, width.n_probes).sum(axis=1)
             n_rows = patches.last[run] - patches.first[run]
             ends = np.cumsum(n_rows)
             for begin, end, first in zip(ends - n_rows, ends, patches.first[run], strict=True):
-                scores[own.rows[first : first + end - begin]] = sums[begin:end]
+                scores[rows[first : first + end - begin]] = sums[begin:end]
 
         self.oracle.visit_patches(patches, operand, judged.targets, visit, are_targets=False)
         return scores

@@ -29,6 +29,11 @@ class Pool(Protocol):
     """Source rows that may become prototypes."""
 
     @property
+    def is_held(self) -> bool:
+        """Return whether the rows are in memory."""
+        ...
+
+    @property
     def ids(self) -> Ids:
         """Return the source rows."""
         ...
@@ -69,6 +74,8 @@ class Pool(Protocol):
 
 class JudgedPool:
     """The judged rows, where these are source rows."""
+
+    is_held = True
 
     def __init__(self, judged: JudgedRows) -> None:
         self._judged = judged
@@ -121,6 +128,10 @@ class SourcePool:
         self._slots = np.zeros((len(ids), 1), dtype=np.int32)
         self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
         self._is_stale = True
+
+    @property
+    def is_held(self) -> bool:
+        return self._held is not None
 
     @property
     def ids(self) -> Ids:
