@@ -86,7 +86,7 @@ class Solved:
 
     @property
     def is_large(self) -> bool:
-        """Return whether there are so many rows per prototype that the search is not repeated."""
+        """Return whether prototypes have enough rows each, so that no search is repeated."""
         return effective_size(self.problem.target_weights) >= _PLENTY * len(self.indices)
 
 

@@ -5,7 +5,8 @@ Theory of operation
 A task depends on the blocks of its part, which are the user's graph, and on one object that all
 tasks of the pass share. That object is a key of the graph, so it is sent once and not with every
 task, and a worker that was lost takes nothing with it: the scheduler has the graph and runs again
-what is missing. There is no scattered data, no actor and no barrier, and no task names a worker.
+what is missing. Nothing is scattered, there are no actors and no barriers, and any worker may run
+any task.
 
 With a distributed client the results are taken as they arrive. The driver waits with a timeout, so
 that it notices an interruption, a closed client and a cluster without workers. Other schedulers

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
+from protobandit.search.drivers.localsearch import local_search
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
 from protobandit.search.drivers.localsearch.pools import JudgedPool, SourcePool
@@ -100,6 +101,17 @@ def test_a_source_row_is_in_the_cell_of_its_nearest_representative():
         is_near = exact[at, np.flatnonzero(has_cell)] <= nearest + 1e-9
         assert is_near.mean() > 0.8, "rows are compared with the cells around theirs only"
         search.make_pass()
+
+
+def test_few_rows_are_read_where_the_source_is_not_in_memory(monkeypatch):
+    monkeypatch.setattr(local_search, "_SCORED", 10)
+    search = search_on(clusters(900, 1), clusters(500, 2), is_held=False)
+    read, operand = [], search.pool.operand
+    monkeypatch.setattr(
+        search.pool, "operand", lambda rows: read.append(len(rows)) or operand(rows)
+    )
+    search.make_pass()
+    assert max(read) <= max(10, NARROW.n_candidates) * K
 
 
 def test_a_representative_is_the_row_nearest_to_its_prototype():
