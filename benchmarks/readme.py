@@ -1,4 +1,4 @@
-"""Write the figures of README.md and docs/*.md from the data files in docs/results.
+"""Write the figures of README.md and of the pages in docs from the data files in docs/results.
 
     python -m benchmarks.readme
 
@@ -10,6 +10,7 @@ there. A test compares pages and data files, so a number that was edited by hand
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -26,12 +27,21 @@ from benchmarks.common.sessions import Session
 from benchmarks.comparison import page as comparison_page
 from benchmarks.comparison import results
 from benchmarks.comparison.contestants import CONTESTANTS, HEADLINE_NAMES
+from benchmarks.comparison.large.contestants import FAISS, MINIBATCH
+from benchmarks.comparison.large.contestants import REFERENCE as PLAIN
+from benchmarks.comparison.large.problems import FULL as LARGE
+from benchmarks.comparison.large.ratios import Fits
 from benchmarks.comparison.problems import HEADLINE
 from benchmarks.comparison.ratios import Line, lines
 from protobandit.methods import METHODS
+from protobandit.result.report.number_format import format_duration
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+)
 SUPPORTED = ("fixed", "groups", "costs", "min_distance", "until")
 
 # Method, epsilon and nu_step in the summary of benchmarks.paper, and their names here.
@@ -40,10 +50,11 @@ _PAPER = {
     ("protobandit", "0.2", "0.05"): "`protobandit`, ε = 0.2, ν₀ = 0.05, early stop",
     ("uniform", "0", "0"): "one uniform sample of the target, greedy on it",
     ("lazybandit-fast", "0", "0"): '`lazybandit`, `effort="fast"`',
-    ("lazybandit-balanced", "0", "0"): '`lazybandit`, `effort="balanced"`, the default',
+    ("lazybandit-balanced", "0", "0"): '`lazybandit`, `effort="balanced"`',
     ("random", "0", "0"): "random rows",
 }
 _RIVAL = "kmedoids FasterPAM"
+_LARGE_COUNTS = (100, 1_000)  # numbers of prototypes of the table in README.md
 DISTURBED = 0.2  # cores of other processes
 
 
@@ -54,7 +65,7 @@ def main() -> None:
 
 def blocks_for(page: Path) -> dict[str, Callable[[], Iterator[str]]]:
     """Return the functions that make the blocks of a page; links are relative to it."""
-    folder = "docs/results" if page.parent == ROOT else "results"
+    folder = Path(os.path.relpath(RESULTS, page.parent)).as_posix()
     return {name: partial(make, folder) for name, make in BLOCKS.items()}
 
 
@@ -152,13 +163,39 @@ def _summary(name: str, **setting: str) -> dict[tuple[str, ...], tuple[float, fl
 # -- other packages -------------------------------------------------------------------------------
 
 
+def large(folder: str) -> Iterator[str]:
+    """Yield cost and time of two rivals relative to the plain call, on large problems."""
+    fits = results.read(RESULTS / "large" / "comparison.csv")
+    cases = [(k, rival) for k in _LARGE_COUNTS for rival in (FAISS, MINIBATCH)]
+    header = [f"{rival.removesuffix(' + rows')}, k = {k:,}" for k, rival in cases]
+    yield "| | " + " | ".join(f"{name}: cost | time" for name in header) + " |"
+    yield "|---" * (1 + 2 * len(header)) + "|"
+    for problem in LARGE:
+        ratios = [Fits(fits, problem.name, k).ratio(rival, PLAIN) for k, rival in cases]
+        cells = [
+            "– | –" if each is None else f"{each.cost[0] - 1:+.1%} | {each.time[0]:.2g}"
+            for each in ratios
+        ]
+        yield f"| {problem.title} | {' | '.join(cells)} |"
+    yield ""
+    conditions = comparison_page.read_conditions(RESULTS / "large")
+    assert conditions is not None
+    remark = " Some constants of `lazybandit` were chosen on MNIST, none on the other rows."
+    yield _data_line(folder, "large/comparison.csv", conditions.sessions[-1], remark)
+
+
+def _headline_lines() -> dict[int, dict[str, Line]]:
+    """Return the contestants of the headline problem by k and name."""
+    (problem,) = HEADLINE
+    fits = results.read(RESULTS / "headline" / "comparison.csv")
+    return {k: {line.contestant: line for line in lines(fits, problem.name, k)} for k in problem.ks}
+
+
 def comparison(folder: str) -> Iterator[str]:
     """Yield cost and time of k-medoids of 20,000 images with 784 columns."""
     (problem,) = HEADLINE
     fits = results.read(RESULTS / "headline" / "comparison.csv")
-    found = {
-        k: {line.contestant: line for line in lines(fits, problem.name, k)} for k in problem.ks
-    }
+    found = _headline_lines()
     yield "| | " + " | ".join(f"k = {k}: cost | time" for k in problem.ks) + " |"
     yield "|---" * (1 + 2 * len(problem.ks)) + "|"
     contestants = {contestant.name: contestant for contestant in CONTESTANTS}
@@ -175,10 +212,6 @@ def comparison(folder: str) -> Iterator[str]:
     assert conditions is not None
     load = _load(sum(loads) / len(loads) if loads else None)
     yield _data_line(folder, "headline/comparison.csv", conditions.sessions[-1], load)
-
-
-def _by_name(found: list[Line]) -> dict[str, Line]:
-    return {line.contestant: line for line in found}
 
 
 def _cells(line: Line | None) -> str:
@@ -249,6 +282,67 @@ def sizes(folder: str) -> Iterator[str]:
     yield ""
     remark = f" k = {k} of {n_source:,} source rows."
     yield _data_line(folder, "sizes.json", measurement.session, remark)
+
+
+def cluster(folder: str) -> Iterator[str]:
+    """Yield cost, time, memory and bytes of searches on a local cluster."""
+    measurement = _measured("cluster.json")
+    figures = measurement.figures
+    yield table(
+        ["k", "files", "run", "cost", "time", "driver", "largest worker", "sent and received"],
+        [_cluster_cells(found) for found in figures["results"]],
+    )
+    yield ""
+    remark = (
+        f" {figures['rows']:,} rows of {figures['columns']} columns in Parquet files. Cost and "
+        "time are relative to one machine with the same files; the cost is that of all rows. "
+        "Memory is the largest resident memory, which includes the pages of a file that is mapped "
+        "on one machine."
+    )
+    yield _data_line(folder, "cluster.json", measurement.session, remark)
+
+
+def _cluster_cells(found: dict[str, Any]) -> list[str]:
+    """Return the line of one search."""
+    workers, traffic = found["workers"], found["traffic"]
+    run = f"{workers} workers" if workers > 1 else "1 worker" if workers else "one machine"
+    if found.get("kills"):
+        run += ", one killed" if found["was_killed"] else ", none killed in time"
+    moved = traffic and traffic["bytes_shared"] * workers + traffic["bytes_received"]
+    return [
+        f"{found['k']:,}",
+        found["data"],
+        run,
+        f"{found.get('cost_ratio', 1):.4f}",
+        f"{found['time_ratio']:.2f}" if workers else f"1 ({found['seconds']:.0f} s)",
+        f"{found['driver_bytes'] / 1e9:.2g} GB",
+        f"{found['worker_bytes'] / 1e9:.2g} GB" if workers else "–",
+        f"{moved / 1e9:.2g} GB" if moved else "–",
+    ]
+
+
+def cluster_prediction(folder: str) -> Iterator[str]:
+    """Yield predicted time and bytes on clusters."""
+    measurement = _measured("cluster.json")
+    yield table(
+        ["k", "rows", "workers", "predicted time", "predicted bytes"],
+        [
+            [
+                f"{each['k']:,}",
+                scientific(each["rows"]),
+                str(each["workers"]),
+                format_duration(each["seconds"]),
+                f"{(each['bytes_shared'] + each['bytes_received']) / 1e9:.2g} GB",
+            ]
+            for each in measurement.figures["prediction"]
+        ],
+    )
+    yield ""
+    remark = (
+        " **A prediction**, not a measurement: time is that of the driver plus work per row, and "
+        "bytes per worker and part, of the runs with one and two workers."
+    )
+    yield _data_line(folder, "cluster.json", measurement.session, remark)
 
 
 def strings(folder: str) -> Iterator[str]:
@@ -432,12 +526,15 @@ def supports(folder: str) -> Iterator[str]:
 
 
 BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {
+    "large": large,
     "paper": paper,
     "paper-claims": paper_claims,
     "claims": claims,
     "comparison": comparison,
     "timing": timing,
     "sizes": sizes,
+    "cluster": cluster,
+    "cluster-prediction": cluster_prediction,
     "strings": strings,
     "certificate": certificate,
     "shared-rows": shared_rows,

@@ -1,4 +1,4 @@
-"""Make the screenshot of a report for the README, and measure a report of MNIST.
+"""Make the screenshot of a report for the documentation, and measure a report of MNIST.
 
     python -m benchmarks.report_picture [--out docs/report.png] [--data DIR]
 

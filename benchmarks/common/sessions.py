@@ -104,6 +104,21 @@ def recorded(path: Path, name: str, command: str, count: Callable[[], int]) -> I
         record(path, name, [*earlier, *done])
 
 
+def merged(sessions: Sequence[Session]) -> list[Session]:
+    """Return sessions of the same command, commit, date and machine as one, with all results."""
+    found: list[Session] = []
+    for session in sessions:
+        last = found[-1] if found else session
+        is_same = replace(last, n_results=0, minutes=0) == replace(session, n_results=0, minutes=0)
+        if found and is_same and last.minutes is not None and session.minutes is not None:
+            n_results = (last.n_results or 0) + (session.n_results or 0)
+            minutes = last.minutes + session.minutes
+            found[-1] = replace(last, n_results=n_results, minutes=minutes)
+        else:
+            found.append(session)
+    return found
+
+
 def machines(sessions: dict[str, Session]) -> list[str]:
     """Return the machines as sentences: one sentence if all results come from the same."""
     names: dict[str, list[str]] = {}

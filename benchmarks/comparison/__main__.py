@@ -9,7 +9,7 @@ contestants fit the same files with the same threads and limits. --out receives 
 row per fit; existing rows are kept, so an interrupted comparison resumes), comparison.json (how it
 was run), a figure for each problem, and README.md with tables of ratios and the reasons of
 failures. --summary only rewrites the figures and README.md. ``--headline`` makes only the fits of
-the table in the project's README (two rounds, about five minutes on two cores; published with
+the table in docs/benchmarks.md (two rounds, about five minutes on two cores; published with
 --out docs/results/headline). ``--large`` compares on 60,000 to 1,000,000 rows with k up to 10,000
 (benchmarks/comparison/large; published with --out docs/results/large); it takes many hours, so run
 it in parts: ``--problems`` names some of them, ``--minutes`` starts no further fit after that time,
@@ -246,7 +246,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--large", action="store_true", help="the large-scale comparison")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", action="store_true", help="fewer problems: about five minutes")
-    sizes.add_argument("--headline", action="store_true", help="the table of the README only")
+    sizes.add_argument(
+        "--headline", action="store_true", help="the table of docs/benchmarks.md only"
+    )
     parser.add_argument(
         "--seeds", type=_positive(int), help="rounds; default 3, 2 with --headline, 1 with --quick"
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from benchmarks.comparison.problems import Problem
 
 REFERENCE = "lazybandit balanced"
-HEADLINE_NAMES = (  # of the table in the project's README
+HEADLINE_NAMES = (  # of the table in docs/benchmarks.md
     "lazybandit 0.3",
     "lazybandit fast",
     "lazybandit balanced",

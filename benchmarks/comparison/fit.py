@@ -67,7 +67,7 @@ def run(
     """Run a contestant; return the result, or the reason of its failure."""
     files = [str(source), "-" if target is None else str(target)]
     load = OtherLoad()
-    status, report = _report(
+    status, report = report_of(
         [*command[:2], *files, str(blank.k), str(blank.seed), *command[2:]], limits, metric
     )
     blank = replace(blank, limit=limits.seconds, others_cores=load.cores())
@@ -97,10 +97,10 @@ def _invalid(indices: np.ndarray, k: int, n: int) -> str:
     return f"returned row {outside[0]} of {n}" if outside else ""
 
 
-def _report(command: list[str], limits: Limits, metric: str) -> tuple[str, dict[str, Any]]:
+def report_of(command: list[str], limits: Limits, metric: str) -> tuple[str, dict[str, Any]]:
     """Return a status, and the report of the process or the reason of its failure."""
     with (
-        tempfile.TemporaryFile("w+", errors="replace") as errors,
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

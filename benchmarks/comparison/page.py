@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.common.files import write_text
-from benchmarks.common.sessions import Session
+from benchmarks.common.sessions import Session, merged
 from benchmarks.comparison.contestants import CONTESTANTS, REFERENCE, Contestant
 from benchmarks.comparison.problems import FULL, HEADLINES, QUICK, Problem
 from benchmarks.comparison.ratios import Line, lines
@@ -106,7 +106,7 @@ def _paragraphs(results: list[Result], conditions: Conditions | None) -> Iterato
 def condition_lines(conditions: Conditions) -> Iterator[str]:
     """Yield how a comparison was run."""
     c = conditions
-    for session in c.sessions:
+    for session in merged(c.sessions):
         yield from (f"Run on {session}. Machine: {session.machine}.", "")
     yield (
         f"Each fit has its own process with {c.threads} threads, {c.limit:g} s and "

@@ -74,7 +74,10 @@ FULL = (
 )
 HEADLINE = (_pixels(20_000, 10, 100),)
 QUICK = (_pixels(2_000, 10), _pixels(5_000, 100), _target(10))
-HEADLINES = ("mnist-20000", "mnist-5000")  # figure of README.md: the first that has results
+HEADLINES = (
+    "mnist-20000",
+    "mnist-5000",
+)  # figure of docs/benchmarks.md: the first that has results
 
 
 class Data:

@@ -41,7 +41,10 @@ def run_batch(
         command += ["--first", str(numbers[0]), "--cases", str(len(numbers))]
         command += [] if kind is None else ["--kind", kind]
         running = numbers[0]
-        with tempfile.TemporaryFile("w+") as errors, _started(command, errors) as process:
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+            _started(command, errors) as process,
+        ):
             for line in process.stdout or ():
                 record = json.loads(line)
                 running = record.get("started", running)

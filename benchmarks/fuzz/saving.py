@@ -26,13 +26,13 @@ def _columns(rows: Any) -> dict[str, Any]:
 
 def _write_text(path: Path, rows: Any, between: str) -> None:
     lines = [between.join(_columns(rows)), *(between.join(map(repr, r)) for r in rows.tolist())]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _write_jsonl(path: Path, rows: Any) -> None:
     names = list(_columns(rows))
     lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows.tolist()]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _write_parquet(path: Path, rows: Any) -> None:

@@ -98,7 +98,7 @@ def _limit_memory(n_bytes):
 
 def _reset_peak():
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except OSError:  # the peak then includes the warm-up
         return
 
@@ -106,5 +106,5 @@ def _reset_peak():
 def _megabytes(name):
     if not _STATUS.exists():
         return None
-    lines = _STATUS.read_text().splitlines()
+    lines = _STATUS.read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +39,13 @@ ROWS = [{"k": 5, "count": 1234567.0}, {"k": 10, "other": "x"}]
 
 
 # -- sessions -------------------------------------------------------------------------------------
+
+
+def test_sessions_of_the_same_command_are_shown_as_one():
+    first = replace(SESSION, n_results=3, minutes=4)
+    other = replace(first, commit="0123456")
+    found = sessions.merged([first, first, other, SESSION, SESSION])
+    assert found == [replace(first, n_results=6, minutes=8), other, SESSION, SESSION]
 
 
 def test_sessions_round_trip(tmp_path):

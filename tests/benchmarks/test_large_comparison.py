@@ -193,7 +193,7 @@ def test_rows_are_generated_into_files(tmp_path: Path) -> None:
 def test_every_contestant_has_a_script_and_pins() -> None:
     assert len(BY_NAME) == len(CONTESTANTS)
     assert {*OURS, *RIVALS, RANDOM} == set(BY_NAME)
-    assert {bar.rival for bar in bars.BARS} | {REFERENCE, STATED} <= set(BY_NAME)
+    assert {bar.rival for bar in bars.BARS} | {bar.ours for bar in bars.BARS} <= set(BY_NAME)
     for contestant in CONTESTANTS:
         assert (SCRIPTS / contestant.script).exists()
         if contestant.environment is not None:
@@ -338,6 +338,7 @@ def test_bar_without_a_result_says_why() -> None:
     (verdict,) = verdicts([failed, rival], (BAR,))
     assert (verdict.status, verdict.reason) == (MISSED, f"{REFERENCE}: MemoryError")
     assert [replace(BAR, k=k).ours for k in (100, 1_000)] == [STATED, REFERENCE]
+    assert replace(BAR, k=100, contestant=BALANCED).ours == BALANCED
 
 
 def test_frontier_is_our_best_cost_in_the_time_of_a_rival() -> None:

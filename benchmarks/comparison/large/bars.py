@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.comparison.large.contestants import (
+    AUTO_THOROUGH,
     BALANCED,
     FAISS,
     MINIBATCH,
@@ -30,7 +31,10 @@ TOLERANCE = 0.003  # by which a rival may be below our best cost in its own time
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One bar; ``is_strict`` demands a cost below the bar, ``gigabytes`` limits the growth."""
+    """One bar; ``is_strict`` demands a cost below the bar, ``gigabytes`` limits the growth.
+
+    ``contestant`` is by default the plain call, and the stated effort for small k.
+    """
 
     problem: str
     k: int
@@ -40,10 +44,11 @@ class Bar:
     is_strict: bool = False
     aim: float | None = None
     gigabytes: float | None = None
+    contestant: str | None = None
 
     @property
     def ours(self) -> str:
-        return STATED if self.k <= SMALL_K else REFERENCE
+        return self.contestant or (STATED if self.k <= SMALL_K else REFERENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +74,8 @@ BARS = (
         for rival, time in ((FAISS, 2.0), (MINIBATCH, 1.0))
     ),
     Bar(problem=_MNIST, k=1_000, rival=FAISS, cost=0.990, time=1 / 3, aim=0.985),
-    Bar(problem=_MNIST, k=100, rival=BALANCED, cost=1.0, time=1.0),
-    Bar(problem=_MNIST, k=100, rival=THOROUGH, cost=1.0, time=1.0),
+    Bar(problem=_MNIST, k=100, rival=BALANCED, cost=1.0, time=1.0, contestant=REFERENCE),
+    Bar(problem=_MNIST, k=100, rival=THOROUGH, cost=1.0, time=1.0, contestant=AUTO_THOROUGH),
 )
 
 

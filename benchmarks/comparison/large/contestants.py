@@ -14,6 +14,7 @@ from benchmarks.comparison.problems import Problem
 
 REFERENCE = "auto"  # the plain call
 STATED = "auto 0.5"  # the one effort that the bars of k = 100 use
+AUTO_THOROUGH = "auto thorough"
 BALANCED, THOROUGH = "lazybandit balanced", "lazybandit thorough"
 FAISS, FAISS_ALL = "faiss + rows", "faiss all + rows"
 MINIBATCH, RANDOM = "MiniBatchKMeans + rows", "random rows"
@@ -23,6 +24,10 @@ _SAMPLE = 256  # rows per centre that faiss draws by default
 
 def _is_small(problem: Problem, k: int) -> bool:
     return k <= SMALL_K
+
+
+def _is_small_mnist(problem: Problem, k: int) -> bool:
+    return k <= SMALL_K and problem.data == MNIST
 
 
 def _ours(name: str, *options: str, **more: Any) -> Contestant:
@@ -36,12 +41,9 @@ CONTESTANTS = (
     _ours(REFERENCE, "auto", note="the plain call: `select(rows, k=k, random_state=seed)`"),
     _ours(STATED, "auto", "0.5", note="the effort of the bars of k = 100"),
     _ours(BALANCED, "lazybandit", "balanced", applies=_is_small, note=f"k ≤ {SMALL_K} only"),
-    _ours(
-        THOROUGH,
-        "lazybandit",
-        "thorough",
-        applies=lambda problem, k: k <= SMALL_K and problem.data == MNIST,
-        note=f"MNIST, k ≤ {SMALL_K} only",
+    *(
+        _ours(name, *name.split(), applies=_is_small_mnist, note=f"MNIST, k ≤ {SMALL_K} only")
+        for name in (AUTO_THOROUGH, THOROUGH)
     ),
     Contestant(
         name=FAISS,

@@ -108,8 +108,8 @@ def _bars(results: list[Result]) -> Iterator[str]:
     yield from ("", "## Bars", "")
     yield (
         "Cost and time of ours divided by those of the rival in the same rounds (geometric means), "
-        f"and what is to be reached. For k = 100 ours is `{STATED}`, the same effort on all data; "
-        f"for larger k it is the plain call. "
+        f"and what is to be reached. For k = 100 ours is `{STATED}`, the same effort on all data, "
+        f"or the same effort as the rival's; for larger k it is the plain call. "
         f"Met: {_count(found, 'met')}, missed: {_count(found, 'missed')}, open: "
         f"{_count(found, 'open')} of {len(found)}."
     )
