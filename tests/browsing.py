@@ -6,11 +6,13 @@ import json
 import os
 from dataclasses import replace
 from importlib.util import find_spec
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import protobandit as pb
+from protobandit.result.report import report_data as report_module
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
 
@@ -103,6 +105,12 @@ def thousand_page():
     return report_data(selection, rows, source=own, target=own, layout="pca")
 
 
+def first_page():
+    """Return a page that has the first 5 of 20 prototypes."""
+    with mock.patch.object(report_module, "MOST_SHOWN", 5):
+        return images_page(k=20)
+
+
 def records_page(selection, source, target=None, **options):
     """Return a report of numeric rows, whose columns have numbers as names."""
     sides = (source,) if target is None else (source, target)
@@ -192,6 +200,7 @@ PAGES = {
     "records": lambda: hostile_page("records"),
     "single": single_page,
     "thousand": thousand_page,
+    "first": first_page,
     "every": lambda: records_page(pb.select(ROWS[:70], k=70), ROWS[:70]),
     "constant": lambda: records_page(pb.select(np.ones((30, 2)), k=3), np.ones((30, 2))),
     "lone": lambda: records_page(pb.select(ROWS, ROWS[:1], k=2), ROWS, ROWS[:1]),

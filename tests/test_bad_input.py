@@ -73,8 +73,8 @@ def blocks_returning(value):
 INVALID = [
     # combinations
     (
-        "auto with lazybandit",
-        select(ROWS, k="auto", method="lazybandit"),
+        "auto with clara",
+        select(ROWS, k="auto", method="clara"),
         r"support k='auto'.*'lazygreedy'",
     ),
     ("auto by class", select(ROWS, k="auto", by=[0, 1] * 6), r"k='auto' is given with by="),

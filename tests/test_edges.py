@@ -398,12 +398,15 @@ def test_repeated_calls_do_not_leak(name):
             pb.select(rows[:60], rows, k=3, method=name, random_state=seed, n_jobs=2)
 
     run(5)
+    gc.collect()
+    gc.freeze()  # so that collections need not visit what other tests have left
     tracemalloc.start()
     try:
         # Something may be loaded or compiled once; a leak grows every time.
         grown = min(_growth(lambda: run(12)) for _ in range(2))
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     assert grown < 50_000, "12 calls, each with 96 kB of distances"
 
 

@@ -188,6 +188,13 @@ def test_a_plan_is_shown_as_a_sentence():
     assert f"evaluations (at most {raced.most_evaluations:,}), " in str(raced)
 
 
+def test_a_race_for_another_target_takes_less_time_per_evaluation():
+    rows, others = brute.normal(20_000, 4), brute.normal(20_000, 4, seed=1)
+    method = pb.methods.LazyBandit(effort="fast")
+    same, other = (pb.plan(rows, target, k=20, method=method) for target in (None, others))
+    assert other.seconds / other.evaluations < 0.9 * same.seconds / same.evaluations
+
+
 def test_seconds_include_restarts_which_need_no_evaluations():
     rows = np.zeros((1000, 5), dtype=np.float32)
     fast, thorough = (

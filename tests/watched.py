@@ -72,6 +72,12 @@ SPECIAL = {
     },
     "k='auto'": {"method": "lazygreedy", "k": "auto", "source": SOURCE[:30]},
     "until": {"until": pb.Coverage(0.4, radius=0.6), "k": None},
+    "until, on a sample": {
+        "method": methods.LocalSearch(effort=0.3),
+        "until": pb.Coverage(0.6, radius=0.6),
+        "k": None,
+    },
+    "k='auto', on a sample": {"method": methods.LazyBandit(effort=0.3), "k": "auto"},
     "budget": {
         "constraints": pb.Constraints(costs=np.linspace(0.5, 2, N_SOURCE), budget=4.0),
         "k": None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from protobandit._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from protobandit import methods
+    from protobandit import data, methods
     from protobandit._plan import Plan, plan
     from protobandit._select import select
     from protobandit.certificate.certificate import Certificate
@@ -136,15 +136,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        advice = f". Call {_OF_SELECTIONS[name]}" if name in _OF_SELECTIONS else ""
-        raise AttributeError(f"module 'protobandit' has no attribute {name!r}{advice}")
-    module = import_module(f"protobandit.{home}")
-    value = module if home == name else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or every name would exist for a type checker
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            advice = f". Call {_OF_SELECTIONS[name]}" if name in _OF_SELECTIONS else ""
+            raise AttributeError(f"module 'protobandit' has no attribute {name!r}{advice}")
+        module = import_module(f"protobandit.{home}")
+        value = module if home == name else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.in_parts import has_lazy_rows, plan_in_parts, require_supported
+from protobandit.run.sampled_goals import goal_schedule, uses_sample
 from protobandit.run.search import chosen_method
 from protobandit.search.drivers.localsearch.schedule import n_list_entries
 from protobandit.search.methods.method import Schedule, parameters_of
@@ -24,13 +25,14 @@ from protobandit.search.methods.method import Schedule, parameters_of
 # Approximate speeds of one core, for predictions only: no decision depends on them.
 _PRODUCTS_PER_SECOND = 3e10  # multiply-adds of metrics that are matrix products
 _DIFFERENCES_PER_SECOND = 4e9  # columns of metrics that are not
-_SECONDS_PER_PROTOTYPE = 4e-4
+_SECONDS_PER_PROTOTYPE, _RACE_SECONDS_PER_PROTOTYPE = 4e-4, 8e-4
 _NUMBERS_KEPT_PER_SECOND = 5e8
 _READS = 4  # of a number that is kept
 _LEAST_SECONDS = 0.07  # of any call, with loading compiled code in the first one
 # Of a race on one core, per planned evaluation, for all it does with a distance: 0.8e-8 to 2.2e-8
 # on normal and clustered rows, from 0.5e-8 on repeated to 4e-8 on clumped ones (130 problems).
-_RACE_SECONDS = 2e-8
+_RACE_SECONDS = 1.85e-8
+_OTHER_TARGET = 0.65  # share of these seconds if the target is not the source (40 problems)
 _ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
 _READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
 _LOCAL_SEARCH_SECONDS = 4.25e-9  # per evaluation of a local search, beside its products
@@ -127,7 +129,8 @@ def plan(
     source, target, k, weights, metric, preparation, method, constraints, until, by, obsm
         As in `select`, except that a `Stream` has no plan. If something other than ``k`` ends the
         search, the plan is for the largest number of prototypes it may choose. For `Certified` it
-        is for the first attempt and its certificate.
+        is for the first attempt and its certificate. If a sample determines the number, it is for
+        the sample and one search.
     n_jobs, limits
         As in `select`.
 
@@ -155,6 +158,7 @@ def plan(
         certified.require_count(k)
         until = None
     whole = shared[0]
+    schedules: list[Schedule] = []
     if by is None:
         problems = [pose(**rows, k=k, constraints=constraints, until=until)]
     else:
@@ -163,11 +167,14 @@ def plan(
         rows |= {"source": source, "target": target}
         classes = class_problems(pose(**rows, k=1), by, k)
         problems, shared = [each.problem for each in classes], shared_limits(shared[0], classes)
-    if certified is None:
-        chosen, _ = chosen_method(method, max(problems, key=_n_pairs), whole)
-    else:
+    if certified is not None:
         chosen, _ = growing_method(method, problems[0], certified)
-    schedules = [chosen.schedule(*each) for each in zip(problems, shared, strict=True)]
+    elif by is None and uses_sample(method, problems[0], whole):
+        chosen, problems[0], schedule = goal_schedule(method, problems[0], whole)
+        schedules = [schedule]
+    else:
+        chosen, _ = chosen_method(method, max(problems, key=_n_pairs), whole)
+    schedules = schedules or [chosen.schedule(*e) for e in zip(problems, shared, strict=True)]
     if certified is not None:
         more = certificate_evaluations(problems[0])
         # How many searches follow the first is not known.
@@ -222,13 +229,15 @@ def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None
     columns = (problem.source.n_cells / len(problem.source)) or 1
     if schedule.stages:
         return _seconds_of_stages(problem, schedule, columns / speed, workers)
-    computing = schedule.evaluations * columns / speed / workers
-    keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
-    if schedule.rungs:
-        share = _ON_ONE_CORE + (1 - _ON_ONE_CORE) / workers
-        keeping = schedule.evaluations * _RACE_SECONDS * share
-        keeping += sum(rung.n_reads for rung in schedule.rungs) * _READ_SECONDS
-    return _LEAST_SECONDS + computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE
+    computing = _LEAST_SECONDS + schedule.evaluations * columns / speed / workers
+    if not schedule.rungs:
+        keeping = schedule.evaluations * _READS / _NUMBERS_KEPT_PER_SECOND
+        return computing + keeping + problem.k * _SECONDS_PER_PROTOTYPE
+    share = _ON_ONE_CORE + (1 - _ON_ONE_CORE) / workers
+    share *= 1 if problem.target is problem.source else _OTHER_TARGET
+    keeping = schedule.evaluations * _RACE_SECONDS * share
+    keeping += sum(rung.n_reads for rung in schedule.rungs) * _READ_SECONDS
+    return computing + keeping + problem.k * _RACE_SECONDS_PER_PROTOTYPE
 
 
 def _seconds_of_stages(

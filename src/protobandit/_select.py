@@ -18,6 +18,7 @@ from protobandit.run.certified import growing_method, require_rows, search_until
 from protobandit.run.checkpoint.checkpoint import Checkpoint
 from protobandit.run.in_parts import has_lazy_rows, pose_in_parts, require_supported
 from protobandit.run.progress.reporter import Interrupt, Listener
+from protobandit.run.sampled_goals import search_for_goal, uses_sample
 from protobandit.run.search import chosen_method, search
 from protobandit.run.settings import Callback, as_run_settings
 from protobandit.run.streams import read_stream
@@ -68,6 +69,7 @@ def select(
         ints the largest is chosen, and `Selection.at` returns the others. "auto" builds up to 100
         prototypes, removes the least needed ones one by one, and keeps as many as the knee of the
         curve of costs (``Selection.curve``) suggests; ``status`` says whether the knee is clear.
+        For large problems, a sample determines the number and fresh rows confirm it.
         None if ``until`` or a budget ends the search; an int is then an upper limit.
     weights
         Weights of the target rows, or the name of a column of the target, which is then not
@@ -88,13 +90,15 @@ def select(
         "auto", a name of `protobandit.methods.METHODS`, or a value such as
         ``methods.Auto(effort="thorough")``. "auto" is "localsearch" for built-in metrics if
         |S||T| is more than 2^24. Otherwise it is "lazybandit", which computes every dissimilarity
-        if that is fast and samples the target if not. If neither supports the constraints or the
-        goal, "auto" is "lazygreedy".
+        if that is fast and samples the target if not. If neither supports the constraints, or if
+        a goal is to be met with at most 2^28 pairs of rows, "auto" is "lazygreedy".
     constraints
         Fixed rows, quotas of groups, costs and a budget (`Constraints`).
     until
-        What ends the search: `Coverage`, `MinGain`, or `Certified`, which searches with growing
-        effort until the cost of ``k`` prototypes is proven to be near the best possible one.
+        What ends the search: `Coverage` or `MinGain`, which fresh target rows confirm if a sample
+        determined the number of prototypes (``Selection.goal_outcome``), or `Certified`, which
+        searches with growing effort until the cost of ``k`` prototypes is proven to be near the
+        best possible one.
     by
         Class labels of the source rows, or the name of a column, which is then not compared; with a
         separate target also a pair: labels of source rows and labels of target rows. Each class is
@@ -196,5 +200,7 @@ def select(
         return Selection.from_result(
             search_until_certified(problem, grown, certified, settings, remark=remark)
         )
+    if uses_sample(method, problem, settings.limits):
+        return Selection.from_result(search_for_goal(problem, method, settings))
     chosen, remark = chosen_method(method, problem, settings.limits)
     return Selection.from_result(search(problem, chosen, settings, remark=remark))

@@ -122,4 +122,5 @@ def test_half_of_physical_memory_is_the_fallback(monkeypatch):
     monkeypatch.setattr(os, "sysconf", sizes.__getitem__, raising=False)
     assert memory._half_of_physical() == 4096 * 50
     monkeypatch.delattr(os, "sysconf")
+    monkeypatch.setitem(sys.modules, "psutil", None)
     assert memory._half_of_physical() == 2 * GB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 
 import brute
@@ -54,3 +55,10 @@ def test_other_selections_have_html_too():
     rows = brute.normal(20, 2)
     Tags(pb.Selection.from_json(pb.select(rows, k=1).to_json())._repr_html_())
     Tags(pb.select(rows, k=3, preparation=pb.Preparation(standardize=True))._repr_html_())
+
+
+def test_vectors_are_left_out():
+    frame = pd.DataFrame({"embedding": [np.array([0.0, 1.0]), np.array([9.0, 8.0])]})
+    html = pb.select(frame, k=1)._repr_html_()
+    assert "<td" in html
+    assert "embedding</th>" not in html

@@ -275,6 +275,7 @@ def test_frames_without_rows_raise(data):
         pb.select(data, k=1)
 
 
+@pytest.mark.skipif(not hasattr(pl, "Int128"), reason="requires a newer polars")
 def test_numbers_that_numpy_does_not_have():
     frame = pl.DataFrame({"a": pl.Series([1, 2, 9], dtype=pl.Int128)})
     assert open_rows(frame).rows.tolist() == [[1], [2], [9]]

@@ -137,7 +137,7 @@ def test_pages_under_rows(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="this system does not say")
 def test_the_system_is_advised_that_rows_are_read_at_random(tmp_path):
     def is_random(path):
-        maps = Path("/proc/self/smaps").read_text().split(str(path))
+        maps = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path))
         flags = next(line for line in maps[1].splitlines() if line.startswith("VmFlags"))
         return "rr" in flags.split()
 

@@ -32,7 +32,9 @@ def oracles(monkeypatch):
     gc.enable()
 
 
-@pytest.mark.parametrize("name", [*METHODS, "classes", "k='auto'", "until", "budget"])
+@pytest.mark.parametrize(
+    "name", [*METHODS, "classes", "k='auto'", "until", "until, on a sample", "budget"]
+)
 @pytest.mark.parametrize("is_observed", [False, True])
 def test_a_search_leaves_no_oracle_behind(name, is_observed, oracles, tmp_path):
     """A reference cycle would keep the matrix until the garbage collector runs."""

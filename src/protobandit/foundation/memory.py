@@ -69,7 +69,16 @@ def _half_of_physical() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
+        return _half_by_psutil()
+
+
+def _half_by_psutil() -> int:
+    """Return half of the physical memory where the system has no `os.sysconf`: on Windows."""
+    try:
+        import psutil
+    except ImportError:
         return _IF_UNKNOWN
+    return int(psutil.virtual_memory().total) // 2
 
 
 def _free_in_groups(groups: Path, root: Path) -> int | None:

@@ -16,6 +16,7 @@ class WarningKind(Enum):
     ID_COLUMN = "id column"  # a compared column seems to hold ids
     UNEQUAL_SCALES = "unequal scales"  # columns that vary little hardly count
     MANY_CATEGORIES = "many categories"  # a column of texts seems to hold names or ids
+    GOAL_MISSED = "goal missed"  # as many prototypes as allowed did not reach until=
     STREAM_ENDED = "stream ended"  # a stream had fewer rows than the search asked for
 
 

@@ -112,12 +112,18 @@ class Constraints:
 
     @property
     def named_columns(self) -> dict[str, str]:
-        """Return the parameters that name a column of the source, and its name."""
+        """Return the parameters that name a column of the source, and its name.
+
+        :meta private:
+        """
         values = {"ids": self.ids, "groups": self.groups, "costs": self.costs}
         return {option: value for option, value in values.items() if isinstance(value, str)}
 
     def feasibility(self, n: int) -> Feasibility:
-        """Return the `Feasibility` of ``n`` source rows under these constraints."""
+        """Return the `Feasibility` of ``n`` source rows under these constraints.
+
+        :meta private:
+        """
         free = Feasibility.none(n)
         groups, names, least, most = free.groups, free.names, free.least, free.most
         remark = ""

@@ -32,11 +32,17 @@ class Goal:
     """What ends a search; this one lets it run."""
 
     def kept(self, gains: Doubles) -> int:
-        """Return how many arms of a pick to keep; fewer than all ends the search."""
+        """Return how many arms of a pick to keep; fewer than all ends the search.
+
+        :meta private:
+        """
         return len(gains)
 
     def is_met(self, nearest: Floats, weights: Doubles) -> bool:
-        """Return whether these distances to the nearest prototype meet the goal."""
+        """Return whether these distances to the nearest prototype meet the goal.
+
+        :meta private:
+        """
         return False
 
 
@@ -46,7 +52,8 @@ class Coverage(Goal):
 
     Prototypes are still chosen to lower the cost, not to cover rows. If even all source rows
     together do not reach the share, an error is raised. If ``k`` is given too, it is the largest
-    number of prototypes.
+    number of prototypes. On large problems fresh target rows confirm the share with a probability
+    of 95 %, and 10,000 prototypes are the most without ``k``.
 
     Parameters
     ----------
@@ -74,17 +81,30 @@ class Coverage(Goal):
         return self.covered(nearest, weights) >= self.share
 
     def covered(self, nearest: Floats, weights: Doubles) -> float:
-        """Return the share of the weight within the radius."""
+        """Return the share of the weight within the radius.
+
+        :meta private:
+        """
         outside = weights[nearest > self.radius].sum() / weights.sum()
         return float(1 - outside)
 
+    def needed_radius(self, nearest: Floats, weights: Doubles) -> float:
+        """Return the radius within which the share of the weight lies.
+
+        :meta private:
+        """
+        order = np.argsort(nearest)
+        enough = np.searchsorted(np.cumsum(weights[order]), self.share * weights.sum())
+        return float(nearest[order[min(enough, len(order) - 1)]])
+
     def require_reachable(self, nearest: Floats, weights: Doubles) -> None:
-        """Raise if the share exceeds what ``nearest``, the distances to all source rows, allow."""
+        """Raise if the share exceeds what ``nearest``, the distances to all source rows, allow.
+
+        :meta private:
+        """
         best = self.covered(nearest, weights)
         if best < self.share:
-            order = np.argsort(nearest)
-            enough = np.searchsorted(np.cumsum(weights[order]), self.share * weights.sum())
-            radius = float(nearest[order[min(enough, len(order) - 1)]])
+            radius = self.needed_radius(nearest, weights)
             raise InvalidInput(
                 f"until={self} cannot be reached: all source rows together cover "
                 f"{percentage(best)} of the target within {self.radius:g}. Pass "
@@ -160,7 +180,10 @@ class Certified:
         require_number(self.confidence, "Certified(confidence)", above=0, below=1)
 
     def require_count(self, k: Any) -> None:
-        """Raise unless ``k`` is a number of prototypes."""
+        """Raise unless ``k`` is a number of prototypes.
+
+        :meta private:
+        """
         if k is None or isinstance(k, str):
             raise InvalidInput(
                 f"k={k!r:.40} is given with until={self}, which compares k prototypes with the "

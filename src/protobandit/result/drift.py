@@ -119,7 +119,10 @@ class Drift:
         return "No drift was found: new rows are represented about as well as rows of the target."
 
     def renumbered(self, numbers: Ids) -> Drift:
-        """Return the drift with other row numbers: new row i is row ``numbers[i]``."""
+        """Return the drift with other row numbers: new row i is row ``numbers[i]``.
+
+        :meta private:
+        """
         return replace(
             self, worst_rows=numbers[self.worst_rows], rows_to_add=numbers[self.rows_to_add]
         )

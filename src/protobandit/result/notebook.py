@@ -22,7 +22,9 @@ _BAR = "display:inline-block;height:.6em;background:currentColor;opacity:.45;ver
 def selection_html(selection: Queries, *, title: str) -> str:
     """Return the prototypes, best first, their share of the target, and the status."""
     columns = own_columns(selection)
-    names = list(columns)[:_N_COLUMNS]
+    # A vector that is cut off after a few components tells nothing.
+    names = [name for name in columns if not isinstance(columns[name][0], np.ndarray)]
+    names = names[:_N_COLUMNS]
     head = "".join(
         f'<th style="{_CELL}">{_text(name)}</th>'
         for name in ("", "row", "represents", "cost", *names)

@@ -226,14 +226,15 @@ def convex(costs: Doubles) -> Doubles:
     knee; none of their convex curves had one.
     """
     corners: list[int] = []
-    for i in range(len(costs)):
-        while len(corners) > 1 and _is_above(costs, corners[-2], corners[-1], i):
+    values = costs.tolist()  # numbers of Python are faster one by one
+    for i in range(len(values)):
+        while len(corners) > 1 and _is_above(values, corners[-2], corners[-1], i):
             corners.pop()
         corners.append(i)
     return np.interp(np.arange(len(costs)), corners, costs[corners])
 
 
-def _is_above(costs: Doubles, a: int, b: int, c: int) -> bool:
+def _is_above(costs: list[float], a: int, b: int, c: int) -> bool:
     """Return whether b lies on or above the line from a to c."""
     return bool((costs[b] - costs[a]) * (c - a) >= (costs[c] - costs[a]) * (b - a))
 

@@ -34,7 +34,15 @@ from protobandit.rows.sparse_format import checked_csr
 
 
 class Assignment(NamedTuple):
-    """The nearest prototype of each row (0 is the first) and the distance to it."""
+    """The nearest prototype of each row, and the distance to it.
+
+    Attributes
+    ----------
+    labels
+        Numbers of prototypes; 0 is the first.
+    distances
+        The distances to them.
+    """
 
     labels: Ids
     distances: Floats
@@ -116,7 +124,17 @@ class Queries(SelectionRecord):
     def distances(self, rows: Any, *, n_jobs: int | None = None) -> Floats:
         """Return d(row, prototype) for each row and prototype, shape (number of rows, k).
 
-        Parameters are those of `assign`.
+        Parameters
+        ----------
+        rows, n_jobs
+            As in `assign`. For a Dask collection the result is a lazy array.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2, method="lazygreedy")
+        >>> selection.take([0, 1, 9, 10]), selection.distances([[8.0], [2.0]]).tolist()
+        ([1, 9], [[7.0, 1.0], [1.0, 7.0]])
         """
         if is_lazy(rows):
             lazy: Floats = mapped(
@@ -138,9 +156,23 @@ class Queries(SelectionRecord):
         return out
 
     def explain(self, rows: Any, *, n: int | None = None, n_jobs: int | None = None) -> Explanation:
-        """Return the ``n`` nearest prototypes of each row, nearest first; 3 by default.
+        """Return the nearest prototypes of each row, nearest first.
 
-        The other parameters are those of `assign`.
+        Parameters
+        ----------
+        rows
+            Rows as in `assign`.
+        n
+            The number of prototypes per row; by default 3, or all if there are fewer.
+        n_jobs
+            The number of threads; None or -1 uses all available cores.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2, method="lazygreedy")
+        >>> selection.explain([[8.0]], n=2).indices
+        array([[2, 1]])
         """
         n = min(3, self.k) if n is None else n
         if not (is_integer(n) and 1 <= n <= self.k):
@@ -167,6 +199,11 @@ class Queries(SelectionRecord):
         nearest and second nearest prototype: 0 if they are equal, 1 if the row is at its prototype
         (also if D = E = 0, because it cannot be nearer). Cost: k evaluations per target row, which
         the result counts.
+
+        Parameters
+        ----------
+        n_jobs
+            The number of threads; None or -1 uses all available cores.
 
         References
         ----------
@@ -294,7 +331,10 @@ class Queries(SelectionRecord):
         paper of `methods.ProtoBandit` measures its prototypes by this accuracy. Cost: 2k
         evaluations per target row.
 
-        The parameters are those of `nearest_accuracy`.
+        Parameters
+        ----------
+        source_labels, target_labels, rows, weights, n_jobs
+            As in `nearest_accuracy`.
 
         Examples
         --------
@@ -321,6 +361,18 @@ class Queries(SelectionRecord):
         """Return the target rows nearest to prototype ``i`` (0 is the first), nearest first.
 
         Cost: k evaluations per target row; for several prototypes, call `assign` once instead.
+
+        Parameters
+        ----------
+        i
+            The number of the prototype; 0 is the first, and -1 the last.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2, method="lazygreedy")
+        >>> selection.members(0)
+        array([1, 0])
         """
         if not (is_integer(i) and -self.k <= i < self.k):
             raise InvalidInput(
@@ -334,9 +386,19 @@ class Queries(SelectionRecord):
     def take(self, frame: Any) -> Any:
         """Return the rows of ``frame`` at the prototypes, with index and columns.
 
-        ``frame`` has one row per source row: a DataFrame, an array or a list. Of a Dask collection
-        with the partitions of the source only the partitions of prototypes are computed; the rows
-        are returned in memory.
+        Parameters
+        ----------
+        frame
+            One row per source row: a DataFrame, an array or a list. Of a Dask collection with the
+            partitions of the source only the partitions of prototypes are computed; the rows are
+            returned in memory.
+
+        Examples
+        --------
+        >>> import protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [9.0], [10.0]], k=2, method="lazygreedy")
+        >>> selection.take(["zero", "one", "nine", "ten"])
+        ['one', 'nine']
         """
         if is_lazy(frame):
             source = None if self.problem is None else self.problem.source

@@ -39,6 +39,7 @@ from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Certification
 from protobandit.run.executors.traffic import Traffic
 from protobandit.run.extend import extend
+from protobandit.run.goal_outcome import GoalOutcome
 from protobandit.run.in_parts import has_lazy_rows, pose_in_parts, sampled_rows
 from protobandit.run.outcome import RunEnd, SearchResult, Step, fingerprints
 from protobandit.run.reference import Solved, is_cheap, reference_of
@@ -127,6 +128,9 @@ class Selection(Plots):
         methods without passes, and after loading.
     certification
         How far each attempt came, if ``until`` was `Certified`; None otherwise, and after loading.
+    goal_outcome
+        How the number of prototypes was determined on a sample and what fresh target rows confirm,
+        for ``k="auto"`` and ``until`` on large problems; None otherwise, and after loading.
     end
         How the search ended, as a record; None after loading.
     traffic
@@ -139,13 +143,17 @@ class Selection(Plots):
     steps: tuple[Step, ...]
     passes: SwapPasses | None = None
     certification: Certification | None = None
+    goal_outcome: GoalOutcome | None = None
     end: RunEnd | None = None
     traffic: Traffic | None = None
     has_rows_in_pickle: bool = False
 
     @staticmethod
     def from_result(result: SearchResult, *, traffic: Traffic | None = None) -> Selection:
-        """Return the selection that a search has found."""
+        """Return the selection that a search has found.
+
+        :meta private:
+        """
         problem, certification = result.problem, result.certification
         return Selection(
             indices=result.indices,
@@ -173,6 +181,7 @@ class Selection(Plots):
             columns_left_out=problem.columns_left_out,
             passes=result.passes,
             certification=certification,
+            goal_outcome=result.goal_outcome,
             end=result.end,
             certificate=None if certification is None else certification.certificate,
             warnings=result.warnings,
@@ -247,6 +256,7 @@ class Selection(Plots):
             reference=None,
             certificate=None,
             certification=None,
+            goal_outcome=None,
             end=None,
             spent=problem.feasibility.paid(first),
             prototype_labels=None if labels is None else labels[:k],
@@ -451,7 +461,10 @@ class Selection(Plots):
     ) -> Selection:
         """Return this selection with the result of `certify`, whose evaluations are counted.
 
-        The parameters are those of `certify`.
+        Parameters
+        ----------
+        confidence, kind, evaluations, random_state, n_jobs
+            As in `certify`.
         """
         certificate = self.certify(
             confidence=confidence,
@@ -507,8 +520,15 @@ class Selection(Plots):
 
         Call it before `to_json` if the text will be used for `drift`; `save` does it. It repeats
         the search on a part of the rows, or reads a sample of the target if that is large compared
-        with k. With ``only_if_cheap``, the selection is returned as it is if that would take more
-        than a few seconds and a quarter of the search, or if the metric is expensive.
+        with k.
+
+        Parameters
+        ----------
+        only_if_cheap
+            If True, return the selection as it is if the reference would take more than a few
+            seconds and a quarter of the search, or if the metric is expensive.
+        n_jobs
+            The number of threads; None or -1 uses all available cores.
         """
         if self.reference is not None:
             return self
@@ -785,7 +805,24 @@ class Selection(Plots):
 
     @staticmethod
     def load(path: str | os.PathLike[str], *, metric: Any = None) -> Selection:
-        """Return the selection that `save` or the command line wrote; parameters as `from_json`."""
+        """Return the selection that `save` or the command line wrote.
+
+        Parameters
+        ----------
+        path
+            The file, or the folder of results that the command line wrote.
+        metric
+            The function, if the selection was made with your own metric.
+
+        Examples
+        --------
+        >>> import tempfile, protobandit as pb
+        >>> selection = pb.select([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], k=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = selection.save(f"{folder}/selection.json")
+        ...     pb.Selection.load(path).assign([[9.0]]).labels
+        array([1])
+        """
         return Selection.from_json(selection_file.read_text(path), metric=metric)
 
     def including_rows(self) -> Selection:

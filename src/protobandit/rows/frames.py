@@ -156,12 +156,19 @@ def frame_of(columns: Mapping[str, Any]) -> Any:
 
 def _one_array(frame: Any) -> np.ndarray[Any, Any] | None:
     """Return a frame of integers and floats as an array, else None."""
-    is_numeric = all(dtype.is_integer() or dtype.is_float() for dtype in frame.schema.values())
-    if not is_numeric or frame.implementation.is_pyarrow():  # whose conversion imports pandas
+    import narwhals as nw
+
+    types = frame.schema.values()
+    is_numeric = all(dtype.is_integer() or dtype.is_float() for dtype in types)
+    # polars 2.0 panics if it converts integers of 128 bits, which no `except Exception` catches.
+    is_wide = any(dtype in (nw.Int128, nw.UInt128) for dtype in types)
+    if not is_numeric or is_wide:
+        return None
+    if frame.implementation.is_pyarrow():  # whose conversion imports pandas
         return None
     try:
         array = np.asarray(frame.to_numpy())
-    except Exception:  # of the library: a type that NumPy does not have, such as Int128
+    except Exception:  # of the library: a type that NumPy does not have
         return None
     return array if array.dtype.kind in "fiu" else None
 

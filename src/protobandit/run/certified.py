@@ -19,7 +19,6 @@ bound may be loose because few rows were drawn, not because the selection is poo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from time import perf_counter
 from typing import Any
@@ -35,7 +34,7 @@ from protobandit.rows.streams import Stream
 from protobandit.run.assessment import assess_prefix
 from protobandit.run.certification import Attempt, Certification, CertificationEnd
 from protobandit.run.outcome import SearchResult
-from protobandit.run.progress.reporter import Listener, Progress
+from protobandit.run.progress.attempts import AttemptsProgress
 from protobandit.run.search import chosen_method, identity, logs_evaluations, search
 from protobandit.run.settings import RunSettings
 from protobandit.search.control import INTERRUPTED, SavedState, StopKind, StopReason
@@ -118,7 +117,11 @@ class _CertifiedRun:
         self.best_cost = math.inf
         self.bound: Certificate | None = None  # with the highest lower bound
         self.first_evaluations: int | None = None  # of the first certificate
-        self.progress = None if settings.progress is None else _Attempts(settings.progress)
+        self.progress = (
+            None
+            if settings.progress is None
+            else AttemptsProgress(settings.progress, after="certifying")
+        )
 
     def finish(self, method: Method) -> SearchResult:
         """Make attempts until something ends them."""
@@ -306,9 +309,8 @@ class _CertifiedRun:
             certificate=certificate,
             reason=reason,
         )
-        file = self.settings.file
-        if file is not None and reason is None and not file.is_complete and not file.is_frozen:
-            file.save(is_complete=True)
+        if self.settings.file is not None and reason is None:
+            self.settings.file.complete()
         if self.progress is not None:
             self.progress.finish(is_complete=reason is None)
         return replace(
@@ -379,43 +381,3 @@ def _exact_cost(result: SearchResult) -> float:
 def _lasting(reason: StopReason | None) -> StopReason | None:
     """Return a reason that ends all attempts: the evaluations of one attempt do not."""
     return None if reason is None or reason.kind is StopKind.EVALUATIONS else reason
-
-
-class _Attempts:
-    """Reports attempts that follow one another to one listener.
-
-    How many there will be is not known: each fills half of what is left of the share.
-
-    Parameters
-    ----------
-    listener
-        The user's function.
-    """
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        self._last: Progress | None = None
-
-    def on(self, i: int, evaluations: int, seconds: float) -> Callable[[Progress], None]:
-        """Return the listener of attempt ``i``, before which this much was spent."""
-
-        def listen(progress: Progress) -> None:
-            spent = evaluations + progress.evaluations
-            doing = "certifying" if progress.doing == "done" else progress.doing
-            self._last = replace(
-                progress,
-                evaluations=spent,
-                planned=max(evaluations + (progress.planned or 0), spent),
-                seconds=seconds + progress.seconds,
-                share=1 - 2.0**-i + 2.0 ** -(i + 1) * progress.share,
-                doing=f"attempt {i + 1}: {doing}",
-            )
-            self._listener(self._last)
-
-        return listen
-
-    def finish(self, *, is_complete: bool) -> None:
-        """Call the listener for the last time."""
-        assert self._last is not None
-        share = 1.0 if is_complete else self._last.share
-        self._listener(replace(self._last, share=share, doing="done"))

@@ -13,6 +13,7 @@ from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.problem import Problem
 from protobandit.run.assessment import Assessment
 from protobandit.run.certification import Certification
+from protobandit.run.goal_outcome import GoalOutcome
 from protobandit.search.control import StopReason
 from protobandit.search.drivers.pick import SwapPasses
 from protobandit.search.objectives.objective import ExtraResults
@@ -22,9 +23,15 @@ from protobandit.search.objectives.objective import ExtraResults
 class Step:
     """One prototype: its source row, what it gained, and what had been spent by then.
 
-    ``gain`` is the decrease of the cost as the search saw it (NaN for the first prototype, before
-    which there is no cost, and for fixed rows). ``evaluations`` and ``seconds`` count from the
-    start of the run.
+    Attributes
+    ----------
+    index
+        The source row.
+    gain
+        The decrease of the cost as the search saw it; NaN for the first prototype, since no
+        cost is defined before it, and for fixed rows.
+    evaluations, seconds
+        Dissimilarities computed and time spent since the start of the run.
     """
 
     index: int
@@ -108,6 +115,8 @@ class SearchResult:
         The class of each prototype, where classes were searched one by one.
     certification
         The attempts to reach a certificate, where one was asked for, and the certificate.
+    goal_outcome
+        The attempts to reach a goal whose number of prototypes was determined on a sample.
     """
 
     problem: Problem
@@ -128,6 +137,7 @@ class SearchResult:
     curve: Doubles | None = None
     labels: Any = None
     certification: Certification | None = None
+    goal_outcome: GoalOutcome | None = None
 
     @property
     def status(self) -> str:

@@ -22,7 +22,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="requires /dev/full")
 def test_a_full_stdout_is_an_error(tmp_path):
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         done = run_process("metrics", cwd=tmp_path, stdout=full)
     assert done.returncode == 1
     assert only_line(done.stderr) == "cannot write to <stdout>: No space left on device."

@@ -12,8 +12,8 @@ from browsing import PAGES, Keys, Page, skip_without
 def test_every_page_loads_completely(visit, name):
     page = visit(name)
     assert int(page.run("return document.documentElement.dataset.ready")) < 10_000
-    k = page.data()["k"]
-    assert len(page.all("#gallery .card")) == min(k, 60)
+    n_shown = len(page.data()["prototypes"]["ids"])
+    assert len(page.all("#gallery .card")) == min(n_shown, 60)
     assert page.run("return [...document.images].every((i) => i.src.startsWith('data:'))")
     assert page.run("return document.querySelectorAll('#curve path, #spread .bin').length") > 40
 
@@ -176,6 +176,37 @@ def test_a_page_of_a_thousand_prototypes_is_small_and_can_be_searched(visit, add
     page.find("#search").send_keys("999")
     assert 999 in page.ranks()
     assert len(page.ranks()) < 20
+
+
+def test_a_page_of_the_first_prototypes_refers_to_others_by_number(visit):
+    """Points of the map and worst rows may belong to prototypes that the page does not have."""
+    page = visit("first")
+    assert page.find("#count").text == "5 shown; the page has the first 5 of 20"
+    assert len(page.ranks()) == 5
+    others = page.run(
+        "return [...document.querySelectorAll('#worst .caption')].filter("
+        "(each) => /of ([6-9]|1\\d|20)/.test(each.textContent)).map("
+        "(each) => each.querySelectorAll('button').length)"
+    )
+    assert others
+    assert set(others) == {0}
+    n_tips = page.run(
+        """
+        const canvas = document.getElementById("map-marks");
+        const box = canvas.getBoundingClientRect();
+        let n = 0;
+        for (let x = 9; x < box.width; x += 18) for (let y = 9; y < box.height; y += 18) {
+          const [clientX, clientY] = [Math.round(box.left + x), Math.round(box.top + y)];
+          const at = { clientX, clientY, bubbles: true };
+          canvas.dispatchEvent(new PointerEvent("pointermove", at));
+          const tip = document.getElementById("tip");
+          if (tip.hidden || !/of prototype ([6-9]|1\\d|20)/.test(tip.textContent)) continue;
+          n += 1;
+        }
+        return n;
+        """
+    )
+    assert n_tips > 0
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("true", Failed), ("", Skipped)])

@@ -122,7 +122,9 @@ def test_a_short_curve_has_no_note_on_a_knee(visit, name):
 
 
 def test_the_note_of_a_curve_without_a_knee_says_how_far_it_was_searched(visit):
-    assert "no clear knee among the first 500;" in visit("thousand").find("#gains-note").text
+    assert (
+        "The first 500 prototypes show no clear knee." in visit("thousand").find("#gains-note").text
+    )
 
 
 def test_the_legend_shows_each_limit_with_points_once(visit):

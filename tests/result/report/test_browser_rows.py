@@ -75,6 +75,16 @@ def test_tables_of_rows_have_all_columns(visit, where):
     assert moved == pytest.approx(0, abs=1)  # the column of distances is fixed
 
 
+def test_a_label_beside_a_text_is_wrapped(visit):
+    page = visit("texts")
+    width, wanted = page.run(
+        "const label = document.querySelector('#worst .texts .other-label');"
+        "label.querySelector('.data').textContent = 'subscription was cancelled';"
+        "return [label.clientWidth, label.scrollWidth]"
+    )
+    assert 0 < wanted <= width
+
+
 def test_criticisms_are_shown_in_their_order(visit):
     page = visit("critical")
     found = [f"row {i}" for i in critical().criticisms]

@@ -10,6 +10,7 @@ import pytest
 
 import protobandit as pb
 from protobandit.methods import MMDCritic
+from protobandit.result.report import report_data as report_module
 from protobandit.result.report.page import page as render_page
 from protobandit.result.report.report_data import report_data
 from protobandit.result.report.row_display import RowDisplay
@@ -46,6 +47,23 @@ def test_every_source_row_can_be_a_prototype():
     assert data["prototypes"]["counts"] == [1] * 40
     assert data["spread"]["most"] == data["spread"]["mean"] == 0
     np.testing.assert_allclose(shares(data), 1 / 40, rtol=1e-5)
+
+
+def test_a_page_has_the_first_of_very_many_prototypes(monkeypatch):
+    monkeypatch.setattr(report_module, "MOST_SHOWN", 6)
+    selection = pb.select(ROWS, k=30, method="lazygreedy")
+    shown = report(selection, labels=[f"class {i % 4}" for i in range(40)])
+    data, whole = data_of(shown), selection.indices.tolist()
+    prototypes = data["prototypes"]
+    assert data["k"] == 30
+    assert prototypes["ids"] == whole[:6]
+    parts = ("labels", "mass", "gains", "means", "counts", "near", "far")
+    assert {len(prototypes[name]) for name in parts} == {6}
+    assert len(prototypes["look"]["items"]) == len(data["curve"]["costs"]) == 6
+    assert len(prototypes["at"]) == 12
+    assert max(data["rows"]["of"]) > 5
+    assert "the first 6 of 30 prototypes." in " ".join(shown.notes)
+    assert sum(data["compositions"][0]["counts"]) == 30
 
 
 def test_all_rows_can_be_equal():

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.utils.fixes import parse_version
 
 import protobandit as pb
 from protobandit import InvalidInput, NotAvailable, Preparation
@@ -91,6 +93,10 @@ FRAMES = {
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_columns_of_frames_are_selected_by_name(make):
+    is_polars = isinstance(make(), pl.DataFrame | pl.LazyFrame)
+    is_old = parse_version(sklearn.__version__) < parse_version("1.8")
+    if is_polars and is_old and not hasattr(pl.DataFrame, "__dataframe__"):
+        pytest.skip("scikit-learn before 1.8 does not select columns of polars 2 by name")
     selection = select(make(), preparation=mixed())
     truth = select(mixed().fit_transform(FRAME))
     assert selection.indices.tolist() == truth.indices.tolist()

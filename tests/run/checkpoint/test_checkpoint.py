@@ -126,6 +126,8 @@ OWN = [
     "budget",
     "until",
     "k='auto'",
+    "until, on a sample",
+    "k='auto', on a sample",
     "groups",
 ]
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: they end a command alike.
+"""Ctrl-C, SIGTERM, SIGHUP and, on Windows, SIGBREAK: they end a command alike.
 
 The first one ends the command, or stops the search with the best result so far if that is wanted.
 A second one then ends the command. Writing is not stopped. A signal that was ignored from the
@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from protobandit.run.progress.reporter import Interrupt
 
-_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK: a console that is closed
+_SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 _MESSAGE = b"\nStopping with the best result so far; press Ctrl-C again to end at once.\n"
 
 
 def ending_on_signals() -> AbstractContextManager[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does."""
+    """Let the other signals raise KeyboardInterrupt, as Ctrl-C does."""
     return _handling(signal.default_int_handler)
 
 

@@ -134,16 +134,16 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     >>> run(seed="3", quiet=True)
     3 True
     """
-    types = get_type_hints(command, include_extras=True)
+    # Not get_type_hints: before Python 3.11 it hides options whose default is None in an Optional.
+    given = signature(command, eval_str=True).parameters
+    types = {name: parameter.annotation for name, parameter in given.items()}
     groups: dict[str, Any] = {name: each for name, each in types.items() if is_dataclass(each)}
     parameters: list[Parameter] = []
-    for name, parameter in signature(command).parameters.items():
+    for name, parameter in given.items():
         if name in groups:
             parameters += _parameters_of(groups[name])
         else:
-            parameters.append(
-                parameter.replace(annotation=types[name], kind=Parameter.KEYWORD_ONLY)
-            )
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(**values: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -16,6 +17,8 @@ from protobandit.foundation.visible_text import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
+# What writing to a pipe raises if nobody reads it; Windows has no EPIPE.
+_CLOSED = {errno.EPIPE, *([errno.EINVAL] if os.name == "nt" else [])}
 _PIPE_WIDTH = 80  # columns, if stdout is not a terminal
 
 
@@ -64,12 +67,10 @@ def _write(file: Any, content: str | bytes, stream: TextIO) -> bool:
     try:
         file.write(content)
         file.flush()
-    except BrokenPipeError:
-        _discard_output(stream)
-        return False
     except OSError as error:
         _discard_output(stream)
-        if stream is sys.stderr:  # there is no other place for a message
+        # A message cannot be shown if stderr cannot be written.
+        if error.errno in _CLOSED or stream is sys.stderr:
             return False
         raise ProtobanditError(f"cannot write to {stream.name}: {error.strerror}.") from None
     return True

@@ -87,14 +87,34 @@ class KMedoids(base.ClusterMixin, PrototypeEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
-        """Find the medoids; parameters as in `PrototypeSelector.fit`."""
+        """Find the medoids.
+
+        Parameters
+        ----------
+        X, y
+            The rows to cluster; ``y`` is ignored.
+        sample_weight
+            Weights of the rows. Rows of weight 0 are only labelled.
+        """
         rows, self.cluster_centers_ = self._solve(X, None, sample_weight)
         return self._with_results(rows)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, keep: float = 0.8
     ) -> KMedoids:
-        """Update the medoids with more rows; as `PrototypeSelector.partial_fit`."""
+        """Update the medoids with more rows; the first call is `fit`.
+
+        All rows so far must be in memory: an estimator that was unpickled cannot be updated.
+        ``medoid_indices_`` count the rows of all calls, in their order; ``labels_`` are those of
+        this ``X``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            New rows as in `fit`; ``y`` is ignored.
+        keep
+            The least share of the medoids that stays (`Selection.updated`).
+        """
         if not hasattr(self, "selection_"):
             return self.fit(X, sample_weight=sample_weight)
         rows, self.cluster_centers_ = self._update(X, sample_weight, keep)

@@ -152,7 +152,13 @@ class PrototypeSelector(PrototypeEstimator):
     def fit_predict(
         self, X: Any, y: Any = None, *, target: Any = None, sample_weight: Any = None
     ) -> Ids:
-        """Call `fit` and return the nearest prototype of each row of ``X``."""
+        """Call `fit` and return the nearest prototype of each row of ``X``.
+
+        Parameters
+        ----------
+        X, y, target, sample_weight
+            As in `fit`.
+        """
         self.fit(X, target=target, sample_weight=sample_weight)
         return self.labels_ if self.compute_labels else self.predict(X)
 

@@ -66,8 +66,10 @@ def criticisms_table(
 def _fixed(selection: Selection) -> list[str] | None:
     """Return "yes" for fixed rows and "no" for others; None if no row was fixed."""
     problem = selection.problem
-    fixed = () if problem is None else problem.feasibility.fixed.tolist()
-    return ["yes" if i in fixed else "no" for i in selection.indices] if len(fixed) else None
+    if problem is None or len(problem.feasibility.fixed) == 0:
+        return None
+    is_fixed = np.isin(selection.indices, problem.feasibility.fixed).tolist()
+    return ["yes" if each else "no" for each in is_fixed]
 
 
 def values_at(opened: Opened, name: str | None, rows: Ids) -> tuple[Any, ...] | None:

@@ -22,14 +22,22 @@ def report_notes(
     members: Members,
     agreement: Agreement | None,
     n_criticisms: int,
+    n_shown: int,
 ) -> list[str]:
-    """Return the notes of a report, as sentences; ``n_criticisms`` are shown."""
+    """Return the notes of a report, as sentences.
+
+    ``n_criticisms`` criticisms and ``n_shown`` prototypes are shown.
+    """
     most = members.nearest.shape[1]
     n_unlabelled = 0 if agreement is None else agreement.n_left_out
     n_all_criticisms = 0 if selection.criticisms is None else len(selection.criticisms)
     have = "has no label and is" if n_unlabelled == 1 else "have no label and are"
     n_weightless = sample.n_target - sample.n_all
     notes = (
+        (
+            n_shown < selection.k,
+            f"Cards, map and curve show the first {n_shown:,} of {selection.k:,} prototypes.",
+        ),
         (not sample.is_whole, _sampled(sample, has_labels=agreement is not None)),
         (
             n_weightless > 0,

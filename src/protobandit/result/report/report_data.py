@@ -41,6 +41,7 @@ from protobandit.result.report.summary import SelectionSummary, summarize
 
 _N_POINTS = 4_000  # of the map
 _N_WORST = 24
+MOST_SHOWN = 2_000  # prototypes that a page has
 _MOST_CRITICISMS = 60
 # Members shown at either end: at most and at least per prototype, and over all prototypes.
 _MOST_MEMBERS, _LEAST_MEMBERS, _ALL_MEMBERS = 12, 3, 2_000
@@ -70,6 +71,8 @@ class ReportData:
         not all fit, only the first of ``rows`` have contents.
     agreement
         The share of target rows that have their prototype's label; None without labels.
+    n_shown
+        The number of prototypes that the page has: the first ones, if there are very many.
     notes
         Sentences on what was sampled, estimated, made smaller or left out.
     drift
@@ -89,6 +92,7 @@ class ReportData:
     rows: TargetRowNames
     contents: PageRows
     agreement: Agreement | None
+    n_shown: int
     notes: tuple[str, ...]
     drift: Drift | None = None
 
@@ -147,9 +151,10 @@ def report_data(
     distances = summarize_distances(sample, n_worst=_N_WORST)
     points = _drawn_positions(len(sample), _N_POINTS, random)
     criticisms = _criticisms(selection, sample.n_target)
-    essential, further = _shown_rows(sample, members, distances, criticisms, points)
+    n_shown = min(selection.k, MOST_SHOWN)
+    essential, further = _shown_rows(sample, members.first(n_shown), distances, criticisms, points)
     contents = encode_within_budget(
-        source, target, selection.indices, essential=essential, further=further
+        source, target, selection.indices[:n_shown], essential=essential, further=further
     )
     nearest = with_others(sample, criticisms, selection, target_rows)
     prototypes = prototype_names(selection, source, groups)
@@ -162,6 +167,7 @@ def report_data(
         members=members,
         agreement=agreement,
         n_criticisms=len(criticisms),
+        n_shown=n_shown,
     )
     return ReportData(
         summary=summary,
@@ -183,6 +189,7 @@ def report_data(
         rows=target_row_names(target, nearest.at(np.concatenate([essential, further]))),
         contents=contents,
         agreement=agreement,
+        n_shown=n_shown,
         notes=(*notes, *contents.notes),
     )
 

@@ -97,6 +97,13 @@ class RowNames:
     labels: list[str] | None
     groups: list[str] | None = None
 
+    def first(self, n: int) -> RowNames:
+        """Return the first ``n`` rows."""
+        names, labels, groups = (
+            None if each is None else each[:n] for each in (self.names, self.labels, self.groups)
+        )
+        return RowNames(ids=self.ids[:n], names=names, labels=labels, groups=groups)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TargetRowNames(RowNames):

@@ -162,6 +162,15 @@ class Members:
     counts: Ids
     means: Doubles
 
+    def first(self, n: int) -> Members:
+        """Return the members of the first ``n`` prototypes."""
+        return Members(
+            nearest=self.nearest[:n],
+            farthest=self.farthest[:n],
+            counts=self.counts[:n],
+            means=self.means[:n],
+        )
+
 
 def find_members(sample: ReportSample, *, k: int, most: int) -> Members:
     """Return up to ``most`` nearest and ``most`` farthest members of each of ``k`` prototypes."""
@@ -169,11 +178,13 @@ def find_members(sample: ReportSample, *, k: int, most: int) -> Members:
     counts = np.bincount(sample.labels, minlength=k)
     nearest, farthest = (np.full((k, most), NONE, dtype=np.int64) for _ in range(2))
     ends = np.cumsum(counts)
-    for i in range(k):
-        own = order[ends[i] - counts[i] : ends[i]]
-        n_near = min(most, -(-len(own) // 2))
-        far = own[n_near:][::-1][:most]
-        nearest[i, :n_near], farthest[i, : len(far)] = own[:n_near], far
+    labels = sample.labels[order]
+    place = np.arange(len(order)) - (ends - counts)[labels]  # among the members, nearest first
+    from_end = counts[labels] - 1 - place
+    is_near = place < np.minimum(most, -(-counts // 2))[labels]
+    is_far = ~is_near & (from_end < most)
+    nearest[labels[is_near], place[is_near]] = order[is_near]
+    farthest[labels[is_far], from_end[is_far]] = order[is_far]
     mass = np.bincount(sample.labels, sample.weights, minlength=k)
     total = np.bincount(sample.labels, sample.weights * sample.distances, minlength=k)
     means = np.divide(total, mass, out=np.full(k, np.nan), where=mass > 0)

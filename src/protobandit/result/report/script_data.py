@@ -22,6 +22,7 @@ _GRID = 4095  # coordinates on the map are integers from 0 to this
 def script_data(report: ReportData) -> dict[str, Any]:
     """Return the JSON document of the script; lists refer to rows by their place in ``rows``."""
     selection, place = report.summary.selection, _Places(report)
+    n, shown = report.n_shown, report.prototypes.first(report.n_shown)
     labels = _ValueCodes(report.prototypes.labels, report.rows.labels)
     groups = _ValueCodes(report.prototypes.groups)
     codes = {"label": labels, "group": groups}
@@ -34,15 +35,15 @@ def script_data(report: ReportData) -> dict[str, Any]:
         "labels": labels.names,
         "groups": groups.names,
         "prototypes": {
-            **_names(report.prototypes, labels),
-            "groups": groups.codes(report.prototypes.groups),
-            "mass": rounded_list(report.mass),
-            "gains": rounded_list(selection.gains),
-            "means": rounded_list(report.members.means),
-            "counts": report.members.counts.tolist(),
-            "near": place.of_members(report.members.nearest),
-            "far": place.of_members(report.members.farthest),
-            "at": prototype_points.ravel().tolist(),
+            **_names(shown, labels),
+            "groups": groups.codes(shown.groups),
+            "mass": rounded_list(report.mass[:n]),
+            "gains": rounded_list(selection.gains[:n]),
+            "means": rounded_list(report.members.means[:n]),
+            "counts": report.members.counts[:n].tolist(),
+            "near": place.of_members(report.members.nearest[:n]),
+            "far": place.of_members(report.members.farthest[:n]),
+            "at": prototype_points[:n].ravel().tolist(),
             "look": _look(report.contents.prototypes),
         },
         "rows": {
@@ -57,9 +58,9 @@ def script_data(report: ReportData) -> dict[str, Any]:
             "name": report.projection.name,
         },
         "curve": {
-            "costs": rounded_list(selection.costs),
+            "costs": rounded_list(selection.costs[:n]),
             "wider": rounded_list(selection.curve),
-            "knee": selection.knee,
+            "knee": None if (knee := selection.knee) is None or knee > n else knee,
         },
         "compositions": [_composition(c, codes[c.name]) for c in report.compositions],
         "spread": {
@@ -74,7 +75,9 @@ def script_data(report: ReportData) -> dict[str, Any]:
             "worst": place.of_positions(report.distances.worst),
         },
         "criticisms": place.of_rows(report.criticisms),
-        "coefficients": rounded_list(selection.coefficients),
+        "coefficients": rounded_list(
+            None if selection.coefficients is None else selection.coefficients[:n]
+        ),
     }
 
 

@@ -175,9 +175,9 @@ def unfinished_rows(
         yield UnfinishedRows(path, file, array)
     finally:
         with suppress(OSError):
-            path.unlink()
-        with suppress(OSError):
             file.close()
+        with suppress(OSError):  # Windows does not remove a file that is open or mapped
+            path.unlink()
 
 
 def _allocate(file: FileIO, n_bytes: int) -> None:

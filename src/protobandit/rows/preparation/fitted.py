@@ -74,7 +74,10 @@ class FittedPreparation:
 
     @property
     def n_encoded(self) -> int:
-        """Return the number of columns after categories are encoded as numbers."""
+        """Return the number of columns after categories are encoded as numbers.
+
+        :meta private:
+        """
         return len(self.names) + sum(len(x) + self.is_gower for x in self.levels.values())
 
     @property
@@ -119,7 +122,10 @@ class FittedPreparation:
     # -- for the rest of the package ------------------------------------------------------------
 
     def table(self, rows: Any, *, name: str) -> Any:
-        """Return the columns of ``rows`` that it was fitted on, or a CSR matrix."""
+        """Return the columns of ``rows`` that it was fitted on, or a CSR matrix.
+
+        :meta private:
+        """
         table = as_table(rows, name=name, categories=() if self.is_named else self.levels)
         if not is_sparse(table):
             return fitted_columns(
@@ -139,11 +145,17 @@ class FittedPreparation:
 
     @staticmethod
     def dtype_of(table: Any) -> np.dtype[Any]:
-        """Return the type of the rows of a table after preparation."""
+        """Return the type of the rows of a table after preparation.
+
+        :meta private:
+        """
         return working_dtype(np.dtype(table.dtype if is_sparse(table) else table.numbers.dtype))
 
     def all_rows(self, table: Columns, *, name: str, dtype: np.dtype[Any]) -> Any:
-        """Return all rows of a matching table, prepared in blocks."""
+        """Return all rows of a matching table, prepared in blocks.
+
+        :meta private:
+        """
         out = np.empty((len(table), self.n_columns), dtype=dtype)
         with one_blas_thread():
             for cut in cuts(len(table), self.block_rows):
@@ -152,13 +164,18 @@ class FittedPreparation:
 
     @property
     def block_rows(self) -> int:
-        """Return how many rows to prepare at once."""
+        """Return how many rows to prepare at once.
+
+        :meta private:
+        """
         return max(_PRODUCT_ROWS, _BLOCK_CELLS // max(1, self.n_encoded))
 
     def block(self, block: Columns, *, name: str, where: Where | None, dtype: np.dtype[Any]) -> Any:
         """Return a block of a matching table, prepared; ``where`` numbers its rows for errors.
 
         The bits of a prepared row do not depend on the other rows of the block.
+
+        :meta private:
         """
         values = self.encoded(block, name=name, where=where)
         values = self.scaled(values)
@@ -176,7 +193,10 @@ class FittedPreparation:
         return out
 
     def encoded(self, block: Columns, *, name: str, where: Where | None = None) -> Doubles:
-        """Return numbers and encoded categories, without missing values."""
+        """Return numbers and encoded categories, without missing values.
+
+        :meta private:
+        """
         parts = [filled_numbers(block, self.fills, name=name, where=where)]
         for column, levels in self.levels.items():
             texts = filled_texts(block, column, self.commonest, name=name, where=where)
@@ -186,7 +206,10 @@ class FittedPreparation:
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def scaled(self, values: Doubles) -> Doubles:
-        """Return encoded rows, standardized or scaled for Gower's distance if requested."""
+        """Return encoded rows, standardized or scaled for Gower's distance if requested.
+
+        :meta private:
+        """
         with np.errstate(over="ignore"):
             if self.offsets is not None:
                 values -= self.offsets
@@ -197,7 +220,10 @@ class FittedPreparation:
     # -- as JSON ---------------------------------------------------------------------------------
 
     def to_document(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold; numbers keep every digit."""
+        """Return it as values that JSON can hold; numbers keep every digit.
+
+        :meta private:
+        """
         document: dict[str, Any] = {"version": VERSION}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -207,7 +233,10 @@ class FittedPreparation:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> FittedPreparation:
-        """Return the preparation that `to_document` wrote."""
+        """Return the preparation that `to_document` wrote.
+
+        :meta private:
+        """
         if not isinstance(document, Mapping) or document.get("version") != VERSION:
             version = document.get("version") if isinstance(document, Mapping) else None
             raise InvalidInput(

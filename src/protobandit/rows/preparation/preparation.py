@@ -149,7 +149,10 @@ class Preparation:
         return self.fit_table(table, name="rows", random_state=random_state)
 
     def fit_table(self, table: Any, *, name: str, random_state: Any = None) -> FittedPreparation:
-        """Return the preparation fitted on `Columns` or a CSR matrix; ``name`` is for errors."""
+        """Return the preparation fitted on `Columns` or a CSR matrix; ``name`` is for errors.
+
+        :meta private:
+        """
         random = as_generator(0 if random_state is None else random_state)
         sample = fitting_sample(table, random)
         return _fit_sparse(self, sample, name) if is_sparse(sample) else _fit(self, sample, name)

@@ -218,6 +218,11 @@ class CheckpointFile:
         self._saved = perf_counter()
         self._duration = self._saved - start
 
+    def complete(self) -> None:
+        """Write that the call is done, if that is not written yet."""
+        if not self.is_complete and not self.is_frozen:
+            self.save(is_complete=True)
+
     def _write(self, is_complete: bool) -> None:
         header: dict[str, Any] = {
             "identity": self.identity,

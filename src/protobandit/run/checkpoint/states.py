@@ -122,8 +122,7 @@ class SavedStates(StateStore):
     def complete(self) -> None:
         """Write that the call is done."""
         self._record.seconds = self._clock.elapsed
-        if not self._file.is_complete and not self._file.is_frozen:
-            self._file.save(is_complete=True)
+        self._file.complete()
 
     @property
     def remark(self) -> str:

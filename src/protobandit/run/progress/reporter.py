@@ -70,7 +70,13 @@ class Interrupt:
         self._is_set = False
 
     def set(self, *_: Any) -> None:
-        """Ask the search to end as soon as possible."""
+        """Ask the search to end as soon as possible.
+
+        Parameters
+        ----------
+        *_
+            The arguments of a signal handler, which are ignored.
+        """
         self._is_set = True
 
     def is_set(self) -> bool:

@@ -53,7 +53,7 @@ _LIMITED_SEARCH = RunWarning(
 
 @dataclass(frozen=True, kw_only=True)
 class LazyBandit(Method):
-    """Race of all source rows on a growing sample of the target, improved by swaps (the default).
+    """Race of all source rows on a growing sample of the target, improved by swaps.
 
     On the first rung all source rows are compared on a few target rows. Every later rung keeps
     fewer source rows and reads more target rows. After the first rung, target rows far from all

@@ -26,7 +26,18 @@ from protobandit.search.objectives.objective import Objective
 class Outcome:
     """The outcome of a run, from which a method derives its guarantee.
 
-    ``cost`` and ``k`` are those of the result, ``passes`` are its passes of swaps, if any.
+    Attributes
+    ----------
+    problem
+        The problem that was solved.
+    objective
+        The objective of the last pick; None if the method has none.
+    is_proven
+        Whether every pick was decided as the proof requires.
+    cost, k
+        The cost and the number of prototypes of the result.
+    passes
+        The passes of swaps, if any.
     """
 
     problem: Problem
@@ -160,7 +171,13 @@ class Method:
         return None
 
     def schedule(self, problem: Problem, limits: Limits) -> Schedule:
-        """Return the schedule of a run; this computes no dissimilarity."""
+        """Return the schedule of a run; this computes no dissimilarity.
+
+        Parameters
+        ----------
+        problem, limits
+            The problem to solve, and the limits that the schedule keeps.
+        """
         raise NotImplementedError
 
     def picks(
@@ -170,26 +187,72 @@ class Method:
         control: SearchControl,
         schedule: Schedule,
     ) -> Iterator[Pick]:
-        """Yield prototypes, best first."""
+        """Yield prototypes, best first.
+
+        Parameters
+        ----------
+        oracle
+            What computes and counts dissimilarities.
+        random
+            The generator of this search.
+        control
+            What the search asks whether it may go on, and whom it tells what it does.
+        schedule
+            What `schedule` returned.
+        """
         raise NotImplementedError
 
     def least_evaluations(self, problem: Problem) -> int:
-        """Return the number of evaluations that the first prototype needs."""
+        """Return the number of evaluations that the first prototype needs.
+
+        Parameters
+        ----------
+        problem
+            The problem to solve.
+        """
         raise NotImplementedError
 
     def stream_rows(
         self, *, n_source: int, k: int, is_expensive: bool, limits: Limits
     ) -> int | None:
-        """Return the number of rows that the method reads of a stream, or None if unknown."""
+        """Return the number of rows that the method reads of a stream, or None if unknown.
+
+        Parameters
+        ----------
+        n_source, k
+            The numbers of source rows and of prototypes.
+        is_expensive
+            Whether a dissimilarity takes long, such as one of your own function.
+        limits
+            The limits of the run.
+        """
         return None
 
     def guarantee(self, outcome: Outcome) -> Guarantee | None:
-        """Return what is proven about the result, or None."""
+        """Return what is proven about the result, or None.
+
+        Parameters
+        ----------
+        outcome
+            How the run ended.
+        """
         return None
 
 
 def parameters_of(method: Method) -> Mapping[str, Any]:
-    """Return the parameters of a method by name, as values that JSON can hold."""
+    """Return the parameters of a method by name, as values that JSON can hold.
+
+    Parameters
+    ----------
+    method
+        An instance, such as ``LazyBandit()``.
+
+    Examples
+    --------
+    >>> import protobandit as pb
+    >>> pb.methods.parameters_of(pb.methods.LazyBandit())
+    {'effort': 'balanced'}
+    """
     return {field.name: _plain(getattr(method, field.name)) for field in fields(method)}  # type: ignore[arg-type]
 
 

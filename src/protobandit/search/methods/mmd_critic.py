@@ -40,8 +40,8 @@ class MMDCritic(KernelMethod):
     Parameters
     ----------
     kernel
-        "rbf": exp(-gamma |x - y|^2); "linear": x.y; "polynomial": (gamma x.y + coef0)^degree; or a
-        function f(A, B) that returns the similarities of two sets of rows, of shape
+        "rbf": ``exp(-gamma |x - y|^2)``; "linear": x.y; "polynomial": (gamma x.y + coef0)^degree;
+        or a function f(A, B) that returns the similarities of two sets of rows, of shape
         (len(A), len(B)), called on one thread. It must be symmetric and positive semidefinite.
     gamma
         Parameter of "rbf" and "polynomial". None for "rbf": 1 / (2 m), where m is the median

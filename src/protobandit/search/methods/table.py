@@ -60,7 +60,19 @@ METHODS: dict[str, type[Any]] = {
 
 
 def as_method(method: Any) -> Method:
-    """Return a method that was passed as a name or an instance."""
+    """Return a method that was passed as a name or an instance.
+
+    Parameters
+    ----------
+    method
+        "auto", a name of `METHODS`, or an instance such as ``LazyBandit(effort="fast")``.
+
+    Examples
+    --------
+    >>> import protobandit as pb
+    >>> pb.methods.as_method("kcenter")
+    KCenter()
+    """
     if isinstance(method, str):
         if method == "auto":
             return Auto()

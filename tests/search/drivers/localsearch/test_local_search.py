@@ -103,15 +103,21 @@ def test_a_source_row_is_in_the_cell_of_its_nearest_representative():
         search.make_pass()
 
 
-def test_few_rows_are_read_where_the_source_is_not_in_memory(monkeypatch):
-    monkeypatch.setattr(local_search, "_SCORED", 10)
-    search = search_on(clusters(900, 1), clusters(500, 2), is_held=False)
-    read, operand = [], search.pool.operand
-    monkeypatch.setattr(
-        search.pool, "operand", lambda rows: read.append(len(rows)) or operand(rows)
-    )
-    search.make_pass()
-    assert max(read) <= max(10, NARROW.n_candidates) * K
+def test_a_source_that_is_not_in_memory_is_read_in_blocks_with_the_same_result(monkeypatch):
+    monkeypatch.setattr(local_search, "_BLOCK", 4 * 100 * clusters(1).shape[1])
+    found = []
+    for is_held in (True, False):
+        search = search_on(clusters(900, 1), clusters(500, 2), is_held=is_held)
+        read, operand = [], search.pool.operand
+        monkeypatch.setattr(
+            search.pool,
+            "operand",
+            lambda rows, read=read, operand=operand: read.append(len(rows)) or operand(rows),
+        )
+        search.make_pass()
+        found.append(search.prototypes.tolist())
+    assert found[0] == found[1]
+    assert max(read) <= max(100, NARROW.n_candidates * K)
 
 
 def test_a_representative_is_the_row_nearest_to_its_prototype():

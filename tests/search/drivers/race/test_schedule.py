@@ -288,7 +288,7 @@ def test_the_least_is_one_rung_of_few_arms_and_rows(n_source, n_target, k):
 @lawful
 @given(size=sizes())
 def test_the_bound_of_the_documentation_holds(size):
-    """README and the docstring of `LazyBandit` state these multiples."""
+    """docs/choosing-a-method.md and the docstring of `LazyBandit` state these multiples."""
     size |= {"entries": PLENTY, "evaluations": None}
     n_source, n_target, k = size["n_source"], size["n_target"], size["k"]
     n_pairs = n_source * n_target

@@ -52,7 +52,7 @@ const LEAST_FOR_KNEE = 8;
 function curveNote({ costs, wider, knee }) {
   if (knee) return `The cost bends most at ${whole.format(knee)}: each further prototype lowers it much less.`;
   const n = (wider ?? costs).length;
-  const none = `There is no clear knee among the first ${whole.format(Math.floor(n / 2))}; a later one cannot be detected.`;
+  const none = `The first ${whole.format(Math.floor(n / 2))} prototypes show no clear knee. A knee is only looked for in the first half of the curve.`;
   return `The cost after each prototype.${n < LEAST_FOR_KNEE ? "" : ` ${none}`}`;
 }
 

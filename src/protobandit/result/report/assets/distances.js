@@ -49,9 +49,11 @@ function startDistances() {
 // Rows with their distances and a link that opens their prototype, such as "of 3".
 function coveredRows(rows) {
   const opening = (of) => (event) => openPanel(of, event.currentTarget);
+  const name = (of) => "of " + whole.format(of + 1);
+  const link = (of) => !isShown(of) ? name(of)
+    : el("button", { type: "button", class: "link", onclick: opening(of) }, name(of));
   const list = rowList(rows, (r) => el("span", {}, el("b", { class: "distance" }, inline(data.rows.distances[r])), " ",
-    el("button", { type: "button", class: "link", onclick: opening(data.rows.of[r]) },
-      "of " + whole.format(data.rows.of[r] + 1))));
+    link(data.rows.of[r])));
   return el("div", {}, differingNote(rows), list);
 }
 

@@ -3,7 +3,7 @@
 const FIRST = 60; // cards before "show all"
 const cards = [];
 let order = []; // prototypes that match, in the order shown
-let isAll = data.k <= FIRST;
+let isAll = data.prototypes.ids.length <= FIRST;
 let tabStop = 0; // the prototype that Tab moves to
 
 const COMPARE = {
@@ -65,10 +65,12 @@ function arrange() {
   byId("gallery").replaceChildren(...shown.map((i) => cards[i]));
   byId("none").hidden = order.length > 0;
   const hasMore = shown.length < order.length;
-  byId("count").textContent = order.length === data.k && !hasMore
-    ? `${whole.format(data.k)} shown`
+  const n = data.prototypes.ids.length;
+  const first = n < data.k ? `; the page has the first ${whole.format(n)} of ${whole.format(data.k)}` : "";
+  byId("count").textContent = (order.length === n && !hasMore
+    ? `${whole.format(n)} shown`
     : `${whole.format(shown.length)} shown of ${whole.format(order.length)}` +
-      (order.length < data.k ? ` that match, ${whole.format(data.k)} in total` : "");
+      (order.length < n ? ` that match, ${whole.format(n)} in total` : "")) + first;
   byId("more").hidden = !hasMore;
   byId("more").textContent = `Show all ${whole.format(order.length)}`;
   if (shown.length) setTabStop(shown.includes(tabStop) ? tabStop : shown[0]);

@@ -53,6 +53,8 @@ function fitMap() {
   map.at = (points, i) => [dx + (points[2 * i] - x0) * scale, map.height - dy - (points[2 * i + 1] - y0) * scale];
 }
 
+const nShown = () => data.prototypes.ids.length;
+
 const radius = (i) => {
   const most = Math.max(map.most ?? (map.most = Math.max(...data.prototypes.mass)), 1e-12);
   const [least, more] = data.k > 300 ? [2.5, 4] : [4, 7];
@@ -76,7 +78,7 @@ function paintMap() {
   });
   c.globalAlpha = 1;
   const { hasRest } = map.scheme; // else prototypes have no class, and the colour of none
-  for (let i = data.k - 1; i >= 0; i--) {
+  for (let i = nShown() - 1; i >= 0; i--) {
     const kind = map.scheme.ofPrototype(i);
     const [x, y] = map.at(data.prototypes.at, i);
     const ink = kind >= 0 ? inks[kind] : hasRest ? rest : colour("--ink");
@@ -105,7 +107,8 @@ function markMap() {
   const h = map.hovered;
   if (!h) return;
   const prototype = h.prototype ?? data.rows.of[data.map.rows[h.row]];
-  const [px, py] = map.at(data.prototypes.at, prototype);
+  const hasRing = isShown(prototype);
+  const [px, py] = hasRing ? map.at(data.prototypes.at, prototype) : map.at(data.map.at, h.row);
   c.strokeStyle = c.fillStyle = colour("--ink");
   if (h.row !== undefined) {
     const [x, y] = map.at(data.map.at, h.row);
@@ -118,6 +121,7 @@ function markMap() {
     c.arc(x, y, 4.5, 0, 2 * Math.PI);
     c.fill();
   }
+  if (!hasRing) return;
   c.lineWidth = 3;
   c.beginPath();
   c.arc(px, py, radius(prototype) + 2, 0, 2 * Math.PI);
@@ -126,7 +130,7 @@ function markMap() {
 
 function nearestMark(x, y) {
   let [best, least] = [null, 14 ** 2];
-  for (let i = 0; i < data.k; i++) {
+  for (let i = 0; i < nShown(); i++) {
     const [px, py] = map.at(data.prototypes.at, i);
     const far = (px - x) ** 2 + (py - y) ** 2;
     if (far < Math.min(least, (radius(i) + 2) ** 2)) [best, least] = [{ prototype: i }, far];
@@ -153,7 +157,7 @@ function mapNote(h) {
     data.rows.labels ? el("div", {}, "label ", textSpan(labelOf(data.rows, r))) : null,
     el("div", {}, `distance ${inline(data.rows.distances[r])}`))];
   return [...own, el("div", { class: "who" }, preview(p, of), el("b", {}, `of prototype ${of + 1}`),
-    p.labels ? el("div", {}, "label ", textSpan(labelOf(p, of))) : null)];
+    p.labels && isShown(of) ? el("div", {}, "label ", textSpan(labelOf(p, of))) : null)];
 }
 
 function hoverMap(h, x, y) {
@@ -180,7 +184,9 @@ function handlePointer(canvas) {
     touched = h;
     hoverMap(h, event.clientX, event.clientY);
     if (!h || isFirstTouch) return;
-    setCurrent(canvas, h.prototype ?? data.rows.of[data.map.rows[h.row]]);
+    const chosen = h.prototype ?? data.rows.of[data.map.rows[h.row]];
+    if (!isShown(chosen)) return;
+    setCurrent(canvas, chosen);
     openPanel(map.current, canvas);
   });
 }
@@ -192,7 +198,7 @@ function handleKeys(canvas) {
     const box = canvas.getBoundingClientRect();
     hoverMap({ prototype: map.current }, box.left + x, box.top + y);
   };
-  put(canvas, { "aria-valuemin": 1, "aria-valuemax": data.k }, []);
+  put(canvas, { "aria-valuemin": 1, "aria-valuemax": nShown() }, []);
   setCurrent(canvas, 0);
   canvas.addEventListener("focus", () => canvas.matches(":focus-visible") && mark());
   canvas.addEventListener("keydown", (event) => {
@@ -200,7 +206,7 @@ function handleKeys(canvas) {
     if (event.key === "Enter") openPanel(map.current, canvas);
     if (event.key === "Escape") hoverMap(null);
     const at = map.current;
-    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: data.k - 1 }[event.key];
+    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: nShown() - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     setCurrent(canvas, to);
@@ -209,7 +215,7 @@ function handleKeys(canvas) {
 }
 
 function setCurrent(canvas, i) {
-  map.current = Math.max(0, Math.min(data.k - 1, i));
+  map.current = Math.max(0, Math.min(nShown() - 1, i));
   const text = `Prototype ${map.current + 1}, ${nameOf(data.prototypes, map.current)}`;
   put(canvas, { "aria-valuenow": map.current + 1, "aria-valuetext": text }, []);
 }

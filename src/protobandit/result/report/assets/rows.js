@@ -4,6 +4,8 @@ const nameOf = (side, i) => (side.names ? side.names[i] : "row " + whole.format(
 const shortNameOf = (side, i) => (side.names ? side.names[i] : "#" + whole.format(side.ids[i]));
 const labelOf = (side, i) => (side.labels ? data.labels[side.labels[i]] : null);
 const groupOf = (side, i) => (side.groups ? data.groups[side.groups[i]] : null);
+// The page has the first prototypes only, if there are very many.
+const isShown = (i) => i < data.prototypes.ids.length;
 const hasContents = (side, i) => i < side.look.items.length;
 const textSpan = (text, name = "") => el("span", { class: ("data " + name).trim(), dir: "auto" }, text);
 
@@ -88,7 +90,7 @@ function differingNote(rows) {
 // The label of a row, if it differs from that of its prototype.
 function differingLabel(r, prefix = "label ") {
   const [ofRows, ofPrototypes] = [data.rows.labels, data.prototypes.labels];
-  if (!ofRows || !ofPrototypes || ofRows[r] === ofPrototypes[data.rows.of[r]]) return null;
+  if (!ofRows || !ofPrototypes || !isShown(data.rows.of[r]) || ofRows[r] === ofPrototypes[data.rows.of[r]]) return null;
   return el("span", { class: "other-label", title: "differs from the label of its prototype" },
     prefix, textSpan(labelOf(data.rows, r)));
 }

@@ -41,7 +41,7 @@ from protobandit.search.drivers.localsearch.schedule import Width
 
 LEAST_GAIN = 1e-7  # of the cost: smaller changes are rounding
 _CELLS = 64  # of one task that draws rows
-_SCORED = 512  # rows of a cell that are read to find central ones, if they are not in memory
+_BLOCK = 2**26  # bytes of float32 source rows that are read at once to find central ones
 
 
 class LocalSearch:
@@ -149,40 +149,46 @@ class LocalSearch:
         """Return how central each row of the pool is in its cell: smaller is better.
 
         In a cell with more rows than candidates, it is the mean distance to a few judged rows,
-        drawn by weight. If the rows of the pool are not in memory, some of each cell are read, and
-        the others are not central.
+        drawn by weight. If the rows of the pool are not in memory, they are read in blocks.
         """
-        width, judged = self.width, self.judged
+        width, k = self.width, len(self.prototypes)
         cells = np.flatnonzero(own.n_own > width.n_candidates)
         scores = gaps.copy()
-        there = RowsBySlot.of(judged.slots[:, :1], len(self.prototypes))
+        there = RowsBySlot.of(self.judged.slots[:, :1], k)
         cells = cells[there.n_own[cells] > 0]
         if len(cells) == 0:
             return scores
         probes = self._probes(there, cells)
-        first, last = own.own_ranges(cells)
-        rows = own.rows
-        if not self.pool.is_held:
-            n = np.minimum(last - first, _SCORED)
-            ends = np.cumsum(n)
-            number = np.arange(ends[-1]) - np.repeat(ends - n, n)
-            step = np.repeat((last - first) / n, n)
-            rows = own.rows[np.repeat(first, n) + (number * step).astype(np.int64)]
-            first, last = ends - n, ends
-            scores[np.isin(self.pool.slots, cells)] = np.inf
-        operand, positions = self.pool.operand(rows)
-        n_probes = np.full(len(cells), width.n_probes)
-        patches, _ = row_patches(positions, (first, last), probes, n_probes)
+        if self.pool.is_held:
+            self._score(own, cells, probes, np.arange(len(gaps), dtype=np.int32), scores)
+            return scores
+        slots = self.pool.slots
+        source = self.oracle.problem.source
+        n_rows = max(1, _BLOCK * len(source) // max(1, 4 * source.n_cells))
+        for start in range(0, len(slots), n_rows):
+            block = np.arange(start, min(start + n_rows, len(slots)), dtype=np.int32)
+            own = RowsBySlot.of(slots[block][:, None], k)
+            self._score(own, cells, probes, block, scores)
+        return scores
+
+    def _score(
+        self, own: RowsBySlot, cells: Ids, probes: Positions, block: Positions, scores: Floats
+    ) -> None:
+        """Fill in the scores of a block of the pool; ``own`` has positions in the block."""
+        n_probes = self.width.n_probes
+        operand, positions = self.pool.operand(block)
+        patches, _ = row_patches(
+            positions[own.rows], own.own_ranges(cells), probes, np.full(len(cells), n_probes)
+        )
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
-            sums = values.reshape(-1, width.n_probes).sum(axis=1)
+            sums = values.reshape(-1, n_probes).sum(axis=1)
             n_rows = patches.last[run] - patches.first[run]
             ends = np.cumsum(n_rows)
             for begin, end, first in zip(ends - n_rows, ends, patches.first[run], strict=True):
-                scores[rows[first : first + end - begin]] = sums[begin:end]
+                scores[block[own.rows[first : first + end - begin]]] = sums[begin:end]
 
-        self.oracle.visit_patches(patches, operand, judged.targets, visit, are_targets=False)
-        return scores
+        self.oracle.visit_patches(patches, operand, self.judged.targets, visit, are_targets=False)
 
     def _probes(self, there: RowsBySlot, cells: Ids) -> Positions:
         """Draw judged rows of each cell by weight."""

@@ -1,0 +1,381 @@
+"""Goals on problems too large to compute everything: k by a sample, then searches with all rows.
+
+A judge (`goal_judges`) proposes a number of prototypes, an ordinary search finds them, and the
+judge measures them on fresh target rows and proposes another number if these do not confirm the
+goal. The number of attempts is limited.
+
+A checkpoint has every search by the number of its attempt. What the judge computes takes little
+time; a resumed run computes it again, or reads it from the log of evaluations. The judge draws from
+generators of its own, so that a restored search finds its generator as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from protobandit.foundation.array_types import Ids
+from protobandit.foundation.errors import Interrupted, InvalidInput
+from protobandit.foundation.observer import NO_OBSERVER, Halt
+from protobandit.foundation.run_warning import RunWarning, WarningKind
+from protobandit.oracle.counts import Counts
+from protobandit.oracle.oracle import Oracle
+from protobandit.problem.goals import Coverage, Knee
+from protobandit.problem.limits import Limits
+from protobandit.problem.problem import Problem
+from protobandit.run.goal_judges import (
+    Judge,
+    Verdict,
+    draw_sample,
+    judge_of,
+    most_attempts,
+    most_prototypes,
+    sample_size,
+)
+from protobandit.run.goal_outcome import GoalAttempt, GoalEnd, GoalOutcome
+from protobandit.run.observer import RunObserver
+from protobandit.run.outcome import SearchResult
+from protobandit.run.progress.attempts import AttemptsProgress
+from protobandit.run.search import identity, logs_evaluations, search
+from protobandit.run.settings import RunSettings
+from protobandit.search.control import INTERRUPTED, Clock, StopKind, StopReason
+from protobandit.search.methods.auto import Auto
+from protobandit.search.methods.method import Method, Schedule
+from protobandit.search.methods.table import as_method
+
+# Pairs up to which "auto" computes everything for a goal.
+EXACT_PAIRS, EXPENSIVE_EXACT_PAIRS = 1 << 28, 1 << 24
+_SAMPLE_SHARE = 8  # the sample may use 1/8 of the allowed evaluations
+_SEARCH_SHARE = 0.5  # of the evaluations that are left, for the search of an attempt
+_MEMORY_SHARE = 4  # the table of the sample may use 1/4 of the allowed memory
+
+
+def uses_sample(method: Any, problem: Problem, limits: Limits) -> bool:
+    """Return whether the number of prototypes of a goal is determined on a sample.
+
+    "auto" does so for large problems. Methods with an effort always do: they choose k prototypes at
+    once, so a goal cannot end them.
+    """
+    if problem.goal is None or problem.stream is not None:
+        return False
+    chosen = as_method(method)
+    engine, _ = _engine(chosen, problem, 1, limits)
+    if not problem.feasibility.needs <= engine.supports or engine.with_more_effort() is None:
+        return False
+    is_expensive = problem.metric.is_expensive
+    most = EXPENSIVE_EXACT_PAIRS if is_expensive else EXACT_PAIRS
+    return not isinstance(chosen, Auto) or problem.n_source * problem.n_target > most
+
+
+def search_for_goal(problem: Problem, method: Any, settings: RunSettings) -> SearchResult:
+    """Solve a problem whose goal is evaluated on samples."""
+    engine, _ = _engine(method, problem, most_prototypes(problem), settings.limits)
+    opened = settings.with_open_checkpoint(
+        lambda: identity(problem, engine, settings.limits),
+        has_log=logs_evaluations(problem, engine),
+    )
+    try:
+        return _GoalRun(problem, method, opened).finish()
+    finally:
+        if opened.file is not None:
+            opened.file.close()
+
+
+def goal_schedule(
+    method: Any, problem: Problem, limits: Limits
+) -> tuple[Method, Problem, Schedule]:
+    """Return the method, the problem and the schedule of one attempt with the sample before it.
+
+    It is for the largest number of prototypes that the goal may need.
+    """
+    most = most_prototypes(problem)
+    k = max(1, most // 2) if isinstance(problem.goal, Knee) else most  # where a knee may be
+    engine, one = _engine(method, problem, k, limits)
+    schedule, size = engine.schedule(one, limits), _sample_size(problem, limits)
+    n_pairs = size[0] * size[1]
+    n_bytes = n_pairs * problem.distance_dtype.itemsize
+    return (
+        engine,
+        one,
+        replace(
+            schedule,
+            evaluations=schedule.evaluations + n_pairs,
+            most_evaluations=None,
+            is_rough=True,
+            memory=max(schedule.memory, 2 * n_bytes),
+        ),
+    )
+
+
+def _engine(method: Any, problem: Problem, k: int, limits: Limits) -> tuple[Method, Problem]:
+    """Return the method and the problem of an attempt with ``k`` prototypes."""
+    one = replace(problem, goal=None, k=max(k, len(problem.feasibility.fixed)))
+    chosen = as_method(method)
+    return (chosen.engine(one, limits) if isinstance(chosen, Auto) else chosen), one
+
+
+def _sample_size(problem: Problem, limits: Limits) -> tuple[int, int]:
+    most = limits.memory_budget // _MEMORY_SHARE // problem.distance_dtype.itemsize
+    if limits.evaluations is not None:
+        most = min(most, limits.evaluations // _SAMPLE_SHARE)
+    return sample_size(problem, max(1, most))
+
+
+class _GoalRun:
+    """The attempts of one call."""
+
+    def __init__(self, problem: Problem, method: Any, settings: RunSettings) -> None:
+        assert problem.goal is not None
+        self.problem = problem
+        self.goal = problem.goal
+        self.method = method
+        self.settings = settings
+        self.most = most_prototypes(problem)
+        self.counts = Counts()  # of sample and measurements
+        self.clock = Clock()
+        self.spent: Counter[str] = Counter()  # of searches
+        self.lookups = self.pulls = 0
+        self.attempts: list[GoalAttempt] = []
+        self.results: list[SearchResult] = []
+        self.progress: AttemptsProgress | None = None
+        if settings.progress is not None:
+            self.progress = AttemptsProgress(settings.progress, after="measuring the goal")
+
+    def finish(self) -> SearchResult:
+        """Determine k, then search until target rows confirm the goal, or something ends it."""
+        size, oracle = _sample_size(self.problem, self.settings.limits), self._oracle()
+        if self.progress is not None:
+            self.progress.start("determining k on a sample", self.most)
+        try:
+            judge, sizes = self._judge(oracle, size)
+        except Halt:
+            raise Interrupted(
+                f"The search was stopped after {self.counts.total:,} evaluations, before the "
+                f"number of prototypes had been determined. Let it run for longer, or pass k."
+            ) from None
+        k: int | None = judge.first_k
+        end, reason = GoalEnd.MISSED, None
+        while k is not None and len(self.attempts) < most_attempts(self.goal):
+            reason, verdict = self._attempt(k, judge, oracle)
+            if reason is not None:
+                end = GoalEnd.STOPPED
+                break
+            assert verdict is not None
+            k = verdict.next_k
+            if k is None and isinstance(self.goal, Knee) and not verdict.is_met:
+                end = GoalEnd.UNCLEAR
+        if any(attempt.is_met for attempt in self.attempts):
+            end = GoalEnd.MET
+        return self._result(judge, sizes, end, reason)
+
+    # -- the judge ------------------------------------------------------------------------------
+
+    def _oracle(self) -> Oracle:
+        """Return the oracle of the judge."""
+        settings, observer = self.settings, NO_OBSERVER
+        if settings.interrupt is not None or settings.limits.seconds is not None:
+            observer = RunObserver([], self._is_interrupted, self._is_late)
+        log = None if settings.file is None else settings.file.log
+        return Oracle(
+            self.problem, n_jobs=settings.n_jobs, counts=self.counts, observer=observer, log=log
+        )
+
+    def _judge(self, oracle: Oracle, size: tuple[int, int]) -> tuple[Judge, tuple[int, int]]:
+        """Return the judge of the goal, and the size of its sample."""
+        random, limits = self._generator(), self.settings.limits
+        self._attach_log()
+        with oracle.at_work():
+            sample = draw_sample(oracle, size, self.most, random)
+            most = None if limits.evaluations is None else limits.evaluations // _SAMPLE_SHARE
+            with oracle.during("assign"):
+                judge = judge_of(oracle, sample, self.most, random, most)
+        return judge, (sample.n_sources, sample.n_rows)
+
+    def _measured(self, judge: Judge, oracle: Oracle, prototypes: Ids) -> Verdict | None:
+        """Return what fresh rows say of prototypes; None if something stopped it."""
+        random, left = self._generator(), self._left
+        if left is not None and left < len(prototypes):
+            return None
+        self._attach_log()
+        try:
+            with oracle.at_work(), oracle.during("assign"):
+                return judge.judge(prototypes, random, left)
+        except Halt:
+            return None
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(int(self.settings.random.integers(2**63)))
+
+    def _attach_log(self) -> None:
+        file = self.settings.file
+        if file is not None and file.log is not None:
+            file.log.attach(self.counts, self.clock)
+
+    # -- attempts -------------------------------------------------------------------------------
+
+    def _attempt(
+        self, k: int, judge: Judge, oracle: Oracle
+    ) -> tuple[StopReason | None, Verdict | None]:
+        """Search and measure; return what ends all attempts, if anything, and the verdict."""
+        i, before, seconds = len(self.attempts), self._total, self._seconds
+        limits = self._search_limits()
+        method, one = _engine(self.method, self.problem, k, limits)
+        least = method.least_evaluations(one)
+        if limits.evaluations is not None and limits.evaluations < least:
+            return self._refuse(least), None
+        own = replace(
+            self.settings,
+            limits=limits,
+            progress=None if self.progress is None else self.progress.on(i, before, seconds),
+            name=str(i),
+            is_last=False,
+        )
+        try:
+            result = search(one, method, own)
+        except Interrupted:
+            if not self.results:
+                raise
+            return self._stop_reason() or INTERRUPTED, None
+        offset = [
+            replace(step, evaluations=step.evaluations + before, seconds=step.seconds + seconds)
+            for step in result.steps
+        ]
+        self.results.append(replace(result, steps=tuple(offset)))
+        self.spent.update(result.evaluations_by_phase)
+        self.lookups += result.lookups
+        self.pulls += result.pulls
+        reason = result.end.reason
+        if reason is not None and reason.kind is StopKind.EVALUATIONS:
+            reason = None  # those of one attempt
+        reason = reason or self._stop_reason()
+        verdict = None
+        if len(result.indices) == one.k and reason is None:
+            verdict = self._measured(judge, oracle, result.indices)
+            if verdict is None:
+                reason = self._stop_reason() or self._evaluations()
+        self.attempts.append(
+            GoalAttempt(
+                k=len(result.indices),
+                cost=float(result.assessment.costs[-1]),
+                measured=np.nan if verdict is None else verdict.measured,
+                least=np.nan if verdict is None else verdict.least,
+                n_rows=0 if verdict is None else verdict.n_rows,
+                is_met=verdict is not None and verdict.is_met,
+                evaluations=self._total - before,
+            )
+        )
+        return reason, verdict
+
+    # -- limits ---------------------------------------------------------------------------------
+
+    @property
+    def _total(self) -> int:
+        return self.counts.total + self.spent.total()
+
+    @property
+    def _seconds(self) -> float:
+        return self.clock.elapsed
+
+    @property
+    def _left(self) -> int | None:
+        """Return the number of evaluations that are left; None without a limit."""
+        most = self.settings.limits.evaluations
+        return None if most is None else max(0, most - self._total)
+
+    def _search_limits(self) -> Limits:
+        """Return the limits of the next search; it leaves evaluations for others."""
+        limits, left = self.settings.limits, self._left
+        seconds = limits.seconds
+        return Limits(
+            evaluations=None if left is None else max(1, int(_SEARCH_SHARE * left)),
+            seconds=None if seconds is None else max(seconds - self._seconds, 1e-9),
+            memory=limits.memory,
+        )
+
+    def _refuse(self, least: int) -> StopReason:
+        """Return the limit that prevents a further search; raise if nothing was found yet."""
+        limit = self._evaluations()
+        if not self.results:
+            raise InvalidInput(
+                f"limits: evaluations={limit.limit:,} leaves {self._left:,} after the sample that "
+                f"determines the number of prototypes, and a search for them needs {2 * least:,}. "
+                f"Allow more, or pass k without until."
+            )
+        return limit
+
+    def _evaluations(self) -> StopReason:
+        return StopReason(StopKind.EVALUATIONS, self.settings.limits.evaluations)
+
+    def _is_interrupted(self) -> bool:
+        interrupt = self.settings.interrupt
+        return interrupt is not None and interrupt.is_set()
+
+    def _is_late(self) -> bool:
+        seconds = self.settings.limits.seconds
+        return seconds is not None and self._seconds >= seconds
+
+    def _stop_reason(self) -> StopReason | None:
+        if self._is_interrupted():
+            return INTERRUPTED
+        if self._is_late():
+            return StopReason(StopKind.SECONDS, self.settings.limits.seconds)
+        return None
+
+    # -- the result -----------------------------------------------------------------------------
+
+    def _chosen(self) -> int:
+        """Return which attempt gives the result: the fewest prototypes that meet the goal.
+
+        If none does, it is the one that came nearest to it: the last one, or for a coverage the one
+        that covers most.
+        """
+        attempts = self.attempts
+        met = [i for i, attempt in enumerate(attempts) if attempt.is_met]
+        if met:
+            return min(met, key=lambda i: attempts[i].k)
+        measured = [i for i, attempt in enumerate(attempts) if attempt.n_rows]
+        if isinstance(self.goal, Coverage) and measured:
+            return max(measured, key=lambda i: attempts[i].measured)
+        return measured[-1] if measured else len(attempts) - 1
+
+    def _result(
+        self, judge: Judge, sizes: tuple[int, int], end: GoalEnd, reason: StopReason | None
+    ) -> SearchResult:
+        chosen, problem = self._chosen(), self.problem
+        best = self.results[chosen]
+        outcome = GoalOutcome(
+            goal=self.goal,
+            n_sources=sizes[0],
+            n_rows=sizes[1],
+            n_target=problem.n_target,
+            attempts=tuple(self.attempts),
+            chosen=chosen,
+            end=end,
+            most=self.most,
+            is_most_given=self.most == problem.k < problem.feasibility.capacity,
+            n_curve=0 if judge.curve is None else len(judge.curve),
+            reason=reason,
+        )
+        if self.settings.file is not None and reason is None:
+            self.settings.file.complete()
+        if self.progress is not None:
+            self.progress.finish(is_complete=reason is None)
+        warnings, remarks = best.warnings, best.remarks
+        if end is GoalEnd.MISSED:
+            message = f"until={self.goal} was not reached. {outcome.statement}"
+            warnings = (*warnings, RunWarning(WarningKind.GOAL_MISSED, message))
+        own = Counter(self.counts.by_phase())
+        own.update(self.spent)
+        return replace(
+            best,
+            evaluations_by_phase={phase: own[phase] for phase in best.evaluations_by_phase},
+            lookups=self.lookups + self.counts.lookups.total(),
+            pulls=self.pulls,
+            remarks=(*remarks, str(outcome)),
+            warnings=warnings,
+            curve=judge.curve,
+            goal_outcome=outcome,
+        )
