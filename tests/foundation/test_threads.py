@@ -3,13 +3,15 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
 import warnings
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import chain
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -201,7 +203,6 @@ def test_callers_do_not_wait_for_each_other(monkeypatch):
     assert slow.is_alive()
     is_over.set()
     slow.join()
-    threads_module._pool().shutdown()
 
 
 def test_concurrent_callers_get_their_own_results():
@@ -227,21 +228,90 @@ def test_concurrent_callers_get_their_own_results():
         assert costs == alone.costs.tolist()
 
 
-def test_the_pool_is_made_once_while_its_lock_is_held(monkeypatch):
-    """Two callers at the same time must not make two pools, one of which would be lost."""
+def test_threads_are_reused_and_started_only_on_demand(monkeypatch):
     state = threads_module._State()
     monkeypatch.setattr(threads_module, "_state", state)
-    made = []
+    for _ in range(50):
+        test_workers_run_concurrently_including_the_calling_thread()  # uses 2 of the pool
+    assert 2 <= len(state.pool.threads) <= 4
 
-    def new_pool(*arguments):
-        assert state.lock.locked()
-        made.append(arguments)
-        return object()
 
-    monkeypatch.setattr(threads_module, "ThreadPoolExecutor", new_pool)
-    assert threads_module._pool() is threads_module._pool() is state.pool
-    assert made == [(256, "protobandit", threads_module._limit_this_thread)]
-    assert not state.lock.locked()
+def test_without_new_threads_the_caller_does_all_the_work(monkeypatch):
+    """As under a limit of processes, or while the interpreter ends."""
+
+    def refuse(function, arguments):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads_module, "_state", threads_module._State())
+    monkeypatch.setattr(threads_module, "start_new_thread", refuse)
+    done = []
+    run(done.append, range(10), 3)
+    assert done == list(range(10))
+
+
+INTERRUPTED_EVERYWHERE = """
+import dis, sys, threading
+from protobandit.foundation import threads
+
+class Interrupted(BaseException):
+    pass
+
+def interrupt_at(n):
+    # Interrupt a run at the n-th place where Python runs the handlers of signals: where a function
+    # begins and after a call, in whatever module.
+    left, before = n, {}
+
+    def trace(frame, event, argument):
+        nonlocal left
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            earlier = dis.opname[frame.f_code.co_code[before.get(frame, 0)]]
+            before[frame] = frame.f_lasti
+            is_place = earlier.startswith("CALL")
+        else:
+            is_place = event == "call"
+        if is_place:
+            left -= 1
+            if left == 0:
+                raise Interrupted
+        return trace
+
+    sys.settrace(trace)
+    try:
+        threads.run(lambda task: None, range(4), 3)
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(None)
+        before.clear()
+    return False
+
+n = 0
+for has_new_pool in (True, False):
+    at = 1
+    while True:
+        if has_new_pool:
+            threads._state = threads._State()
+        if not interrupt_at(at):
+            break
+        at, n = at + 1, n + 1
+        barrier = threading.Barrier(2, timeout=60)
+        threads.run(lambda task: barrier.wait(), range(2), 2)  # the pool still works
+print(n)
+"""
+
+
+def test_an_interruption_at_any_instruction_leaves_no_thread_waiting(tmp_path):
+    """Ctrl-C between any two instructions: later runs use the pool, and the process ends."""
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED_EVERYWHERE, encoding="utf-8")
+    home = os.fspath(Path(pb.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": home}
+    command = [sys.executable, script]
+    done = subprocess.run(
+        command, env=environment, timeout=TIMEOUT, check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) > 50
 
 
 @pytest.mark.parametrize(("workers", "n_tasks", "helpers"), [(3, 9, 2), (9, 3, 2), (2, 2, 1)])
@@ -249,13 +319,10 @@ def test_no_more_threads_than_workers_and_tasks(monkeypatch, workers, n_tasks, h
     submitted = []
 
     class Pool:
-        def submit(self, *call):
-            submitted.append(call)
-            future = Future()
-            future.set_result(None)
-            return future
+        def submit(self, job):
+            submitted.append(job)
 
-    monkeypatch.setattr(threads_module, "_pool", Pool)
+    monkeypatch.setattr(threads_module._state, "pool", Pool())
     done = []
     run(done.append, range(n_tasks), workers)
     assert len(submitted) == helpers
@@ -400,7 +467,6 @@ def test_each_kind_of_library_is_limited_and_restored(monkeypatch):
     threads[1].leave()
     assert threads[1].call(lambda: (shared.n, own.n)) == (4, ORIGINAL)
     assert unknown.n is None
-    threads_module._pool().shutdown()
 
 
 def test_limits_of_the_process_change_while_the_lock_is_held(monkeypatch):
