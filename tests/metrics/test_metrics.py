@@ -770,7 +770,7 @@ def test_without_numba_the_numbers_are_the_same(dtype, monkeypatch):
     for module in (distances_module, dense_rows):
         for name, value in list(vars(module).items()):
             if isinstance(value, Kernel):
-                fresh = Kernel(value.loops, value.reference)
+                fresh = Kernel(value.loops, value.reference, value.scratch)
                 monkeypatch.setattr(module, name, fresh)
                 for key, fill in distances_module.FILLS.items():
                     if isinstance(fill, partial) and value in fill.args:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
+from protobandit.kernels.full_swaps import RUN, hit_scratch
 from protobandit.kernels.jit import kernel
-
-_RUN = 1024
 
 
 def swap_eagerly_reference(
@@ -70,24 +69,49 @@ def swap_eagerly_reference(
         n_since = 0
 
 
-@kernel(swap_eagerly_reference)
+def _swap_scratch(
+    matrix: Floats, weights: Doubles, groups: Ids, fewest: Ids, *others: Any
+) -> tuple[Any, ...]:
+    members = others[-1]
+    n_arms, n_rows = matrix.shape
+    return (
+        *(np.zeros(n_arms, dtype=np.bool_), np.zeros(len(fewest), dtype=np.int64)),
+        *(np.empty(n_rows, dtype) for dtype in (np.int32, np.int32, matrix.dtype, matrix.dtype)),
+        *(np.empty(len(members)), np.empty(len(members))),
+        *hit_scratch(),
+        np.arange(n_rows, dtype=np.int32),
+    )
+
+
+@kernel(swap_eagerly_reference, _swap_scratch)
 def swap_eagerly(  # type: ignore[no-untyped-def]
-    matrix, weights, groups, fewest, largest, is_fixed, least, most, members
+    matrix,
+    weights,
+    groups,
+    fewest,
+    largest,
+    is_fixed,
+    least,
+    most,
+    members,
+    is_member,
+    counts,
+    near,
+    second,
+    D,
+    E,
+    losses,
+    by_slot,
+    flags,
+    words,
+    hits,
+    again,  # rows whose two nearest are searched
 ):
     n_arms, n_rows = matrix.shape
     k = len(members)
-    is_member = np.zeros(n_arms, dtype=np.bool_)
-    counts = np.zeros(len(fewest), dtype=np.int64)
     for m in range(k):
         is_member[members[m]] = True
         counts[groups[members[m]]] += 1
-    near, second = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
-    D, E = np.empty(n_rows, dtype=matrix.dtype), np.empty(n_rows, dtype=matrix.dtype)
-    losses, by_slot = np.empty(k), np.empty(k)
-    flags = np.zeros(_RUN, dtype=np.uint8)
-    words = flags.view(np.uint64)
-    hits = np.empty(_RUN + 8, dtype=np.int32)
-    again = np.arange(n_rows).astype(np.int32)  # rows whose two nearest are searched
     n_again = n_rows
     arm, n_since, n_reads = 0, 0, 0
     while True:
@@ -120,14 +144,14 @@ def swap_eagerly(  # type: ignore[no-untyped-def]
                 for m in range(k):
                     by_slot[m] = losses[m]
                 gain = 0.0
-                for start in range(0, n_rows, _RUN):
-                    stop = min(start + _RUN, n_rows)
+                for start in range(0, n_rows, RUN):
+                    stop = min(start + RUN, n_rows)
                     size = stop - start
                     line, limit = matrix[arm, start:stop], E[start:stop]
                     best, weight, own = D[start:stop], weights[start:stop], near[start:stop]
                     for j in range(size):
                         flags[j] = line[j] < limit[j]
-                    for j in range(size, min(size + 8, _RUN)):
+                    for j in range(size, min(size + 8, RUN)):
                         flags[j] = 0
                     n_hits = 0
                     for word in range((size + 7) // 8):

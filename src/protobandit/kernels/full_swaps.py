@@ -7,7 +7,7 @@ distances. Removing slot m costs losses[m] = sum of weights * (E - D) over the r
 A single prototype has no second. E is then any number that no distance exceeds, which gives the
 correct sums.
 
-Few distances are below E, about two in k. So ``_RUN`` rows at a time are compared in SIMD lanes
+Few distances are below E, about two in k. So ``RUN`` rows at a time are compared in SIMD lanes
 into flags, and eight flags are read as one word. Only words that are not zero are processed,
 without a branch that could be mispredicted (k = 100: 0.6 ns per distance, of which memory takes
 0.5).
@@ -26,7 +26,7 @@ import numpy as np
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.kernels.jit import kernel
 
-_RUN = 1024
+RUN = 1024
 
 
 def find_two_nearest_reference(
@@ -144,15 +144,40 @@ def slot_changes_reference(
         changes[i] = np.inf if is_member[arm] else by_slot[slots[i]] + gain @ weights
 
 
-@kernel(slot_changes_reference)
+def hit_scratch() -> tuple[Any, ...]:
+    """Return the arrays by which a loop over `RUN` rows finds those that an arm is near to.
+
+    These are a flag per row, the flags as words of eight, and the rows that were found.
+    """
+    flags = np.zeros(RUN, dtype=np.uint8)
+    return flags, flags.view(np.uint64), np.empty(RUN + 8, dtype=np.int32)
+
+
+def _change_scratch(*arguments: Any) -> tuple[Any, ...]:
+    losses = arguments[7]
+    return np.empty(len(losses)), *hit_scratch()
+
+
+@kernel(slot_changes_reference, _change_scratch)
 def slot_changes(  # type: ignore[no-untyped-def]
-    matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
+    matrix,
+    first,
+    is_member,
+    near,
+    D,
+    E,
+    weights,
+    losses,
+    groups,
+    allowed,
+    changes,
+    slots,
+    by_slot,
+    flags,
+    words,
+    hits,
 ):
     n, k = len(D), len(losses)
-    by_slot = np.empty(k)
-    flags = np.zeros(_RUN, dtype=np.uint8)
-    words = flags.view(np.uint64)
-    hits = np.empty(_RUN + 8, dtype=np.int32)
     for i in range(len(changes)):
         arm = first + i
         slots[i] = 0
@@ -162,14 +187,14 @@ def slot_changes(  # type: ignore[no-untyped-def]
         for m in range(k):
             by_slot[m] = losses[m]
         gain = 0.0
-        for start in range(0, n, _RUN):
-            stop = min(start + _RUN, n)
+        for start in range(0, n, RUN):
+            stop = min(start + RUN, n)
             size = stop - start
             line, limit = matrix[arm, start:stop], E[start:stop]
             best, weight, own = D[start:stop], weights[start:stop], near[start:stop]
             for j in range(size):
                 flags[j] = line[j] < limit[j]
-            for j in range(size, min(size + 8, _RUN)):
+            for j in range(size, min(size + 8, RUN)):
                 flags[j] = 0
             n_hits = 0
             for word in range((size + 7) // 8):

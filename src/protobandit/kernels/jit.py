@@ -3,7 +3,8 @@
 Rules of this folder
 --------------------
 1. A kernel reads arrays and writes to arrays that are passed to it. It allocates nothing in its
-   loops.
+   loops. Arrays that it needs for itself are made by its ``scratch`` function, in NumPy, where many
+   or unusual ones would take long to compile.
 2. A kernel is serial and releases the interpreter lock. Its callers split work into tasks.
 3. Each kernel has a NumPy reference with the same signature, which is used if numba cannot be
    imported.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 from protobandit.kernels.compilation_remarks import add_remark
 
@@ -22,13 +23,18 @@ from protobandit.kernels.compilation_remarks import add_remark
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _LOCK = Lock()
 
+Scratch: TypeAlias = Callable[..., tuple[Any, ...]] | None
+
 
 class Kernel:
     """A loop that is compiled when it is first called; ``reference`` is the same in NumPy."""
 
-    def __init__(self, loops: Callable[..., Any], reference: Callable[..., Any]) -> None:
+    def __init__(
+        self, loops: Callable[..., Any], reference: Callable[..., Any], scratch: Scratch = None
+    ) -> None:
         self.loops = loops
         self.reference = reference
+        self.scratch = scratch
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arrays: Any) -> Any:
@@ -41,13 +47,25 @@ class Kernel:
         """Return the compiled loop, or the reference if numba is missing."""
         with _LOCK:
             if self._compiled is None:
-                self._compiled = _compile(self.loops) or self.reference
+                compiled, scratch = _compile(self.loops), self.scratch
+                if compiled is None:
+                    self._compiled = self.reference
+                elif scratch is None:
+                    self._compiled = compiled
+                else:
+                    self._compiled = lambda *arrays: compiled(*arrays, *scratch(*arrays))
             return self._compiled
 
 
-def kernel(reference: Callable[..., Any]) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return a decorator that makes a loop a `Kernel` with this NumPy reference."""
-    return lambda loops: Kernel(loops, reference)
+def kernel(
+    reference: Callable[..., Any], scratch: Scratch = None
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Return a decorator that makes a loop a `Kernel` with this NumPy reference.
+
+    ``scratch`` takes the arguments of the kernel and returns the arrays that its loop, but not its
+    reference, gets after them.
+    """
+    return lambda loops: Kernel(loops, reference, scratch)
 
 
 def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
