@@ -7,7 +7,7 @@ import pytest
 
 import protobandit as pb
 from protobandit.foundation.run_warning import WarningKind
-from protobandit.run.assessment import FarRows
+from protobandit.run.assessment import FarRows, HeavyRows
 
 SAMPLING = [
     "protobandit",
@@ -104,3 +104,51 @@ def test_warnings_of_classes_name_the_class() -> None:
     by = np.array(["a", "b"])[np.arange(len(rows)) % 2]
     found = pb.select(rows, k=4, by=by, method="random", random_state=0)
     assert {warning.message[:6] for warning in found.warnings} == {"in 'a'", "in 'b'"}
+
+
+# -- rows of large weight --------------------------------------------------------------------------
+
+
+def test_heavy_rows_are_the_fewest_with_most_of_the_cost() -> None:
+    weights = np.ones(1003)
+    weights[:3] = 500.0, 300.0, 200.0
+    rows, costs = np.arange(1003), weights / 2000
+    assert HeavyRows.among(rows, costs, weights, 4) is None, "one row has 25 % of the cost"
+    assert HeavyRows.among(rows, costs, weights, 40) is None, "all three have exactly half"
+    costs[0] += 0.1
+    assert HeavyRows.among(rows, costs, weights, 11) is None, "at most a quarter of 11 rows count"
+    found = HeavyRows.among(rows, costs, weights, 12)
+    assert found == HeavyRows(3, pytest.approx(0.6 / 1.1))
+    assert HeavyRows.among(rows, costs, None, 12) is None
+    assert HeavyRows.among(rows, np.zeros(1003), weights, 12) is None
+
+
+def test_draws_of_the_same_heavy_row_are_one_row() -> None:
+    weights = np.append(np.ones(99), 1e6)
+    found = HeavyRows.among(np.array([99, 99, 5, 99]), np.ones(4), weights, 1)
+    assert found == HeavyRows(1, 0.75)
+
+
+@pytest.mark.parametrize("method", SAMPLING)
+def test_a_sampling_method_warns_if_it_overlooked_a_heavy_row(method: str) -> None:
+    rows = np.random.default_rng(6).normal(size=(6000, 4))
+    n_missed = 0
+    for seed, heavy in enumerate((17, 2345, 5999)):
+        weights = np.ones(len(rows))
+        weights[heavy] = 1e8
+        found = pb.select(rows, k=4, method=method, weights=weights, random_state=seed)
+        kinds = [warning.kind for warning in found.warnings]
+        if heavy not in found.indices:
+            assert WarningKind.HEAVY_ROWS in kinds
+            n_missed += 1
+        else:
+            assert WarningKind.HEAVY_ROWS not in kinds
+    assert n_missed or method != "random"
+
+
+def test_uneven_weights_alone_cause_no_warning() -> None:
+    random = np.random.default_rng(7)
+    rows, weights = random.normal(size=(6000, 4)), random.exponential(size=6000) ** 3
+    for method in SAMPLING:
+        found = pb.select(rows, k=4, method=method, weights=weights, random_state=0)
+        assert WarningKind.HEAVY_ROWS not in [warning.kind for warning in found.warnings]

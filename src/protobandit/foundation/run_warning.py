@@ -10,6 +10,7 @@ class WarningKind(Enum):
     """The kinds of warnings; the values are written to files."""
 
     FAR_ROWS = "far rows"  # few target rows carry much of the cost
+    HEAVY_ROWS = "heavy rows"  # few target rows of large weight carry most of the cost
     LIMITED_SEARCH = "limited search"  # a limit cut the search for far rows short
     ROWS_LEFT_OUT = "rows left out"  # source rows that took no part because of a limit
     SMALLER_PLAN = "smaller plan"  # a limit reduced the sample or the effort

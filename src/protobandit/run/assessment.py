@@ -23,6 +23,8 @@ _SCANNED_ROWS = 20_000  # more rows in which very far ones are looked for
 _VERY_FAR = 15.0  # times the mean distance of the nearest rows
 _MUCH_VERY_FAR = 0.05  # of the cost; of 10 %, less than 8 % is often measured, since rows are few
 _NEAREST = 0.95  # share of rows whose distances are typical
+_HEAVY = 10.0  # times the mean weight
+_MUCH_HEAVY = 0.5  # of the cost
 _EVALUATIONS_PER_SCAN = 32  # if the metric is expensive: evaluations of the search per row scanned
 _VIEWED_ROWS = 256  # whose distances to all prototypes guide the scan
 _SCANNED_AT_ONCE = 4096
@@ -70,13 +72,43 @@ class FarRows:
         return FarRows(len(nearest), float(share[last]), float(carried[last] / carried[-1]))
 
 
+@dataclass(frozen=True)
+class HeavyRows:
+    """The fewest rows of large weight that together have more than half of the cost.
+
+    They are so few that they could have prototypes of their own, at most a quarter of all.
+    """
+
+    n_rows: int
+    cost_share: float
+
+    @staticmethod
+    def among(
+        rows: Ids, costs: Doubles, weights: Doubles | None, n_prototypes: int
+    ) -> HeavyRows | None:
+        """Return them, or None; ``costs`` belong to ``rows``, of which some may be repeated.
+
+        ``weights`` are those of all target rows.
+        """
+        if weights is None:
+            return None
+        is_heavy = weights[rows] > _HEAVY * weights.mean()
+        total, most = costs.sum(), max(1, n_prototypes // 4)
+        _, same = np.unique(rows[is_heavy], return_inverse=True)
+        largest = np.sort(np.bincount(same, costs[is_heavy]))[::-1][:most]
+        shares = np.cumsum(largest) / total if total > 0 else np.zeros(0)
+        n = int(np.searchsorted(shares, _MUCH_HEAVY, side="right"))
+        return HeavyRows(n + 1, float(shares[n])) if n < len(shares) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
     """The cost of each prefix, the mass of each prototype, and the error of the cost.
 
     ``error`` is the standard error of the last cost; 0.0 when all of the target was read, and NaN
     if the sample does not show it. ``far`` is what the farthest rows carry of the cost; None if it
-    was not measured.
+    was not measured. ``heavy`` are rows of large weight that carry most of it; None if there are
+    none.
     """
 
     costs: Doubles
@@ -84,6 +116,7 @@ class Assessment:
     error: float
     n_rows: int
     far: FarRows | None = None
+    heavy: HeavyRows | None = None
 
 
 def assess(
@@ -139,6 +172,7 @@ def assess(
         ),
         n_rows=len(ids),
         far=far,
+        heavy=HeavyRows.among(ids, weights * nearest, problem.weights, len(prototypes)),
     )
 
 

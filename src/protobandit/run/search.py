@@ -20,7 +20,13 @@ from protobandit.problem.limits import Limits
 from protobandit.problem.posing import rows_of_stream
 from protobandit.problem.problem import Problem
 from protobandit.rows.streams import StreamEnded
-from protobandit.run.assessment import ASSESSED_ROWS, Assessment, FarRows, assess_or_refuse
+from protobandit.run.assessment import (
+    ASSESSED_ROWS,
+    Assessment,
+    FarRows,
+    HeavyRows,
+    assess_or_refuse,
+)
 from protobandit.run.checkpoint.identity import identity_of
 from protobandit.run.checkpoint.states import SavedStates
 from protobandit.run.goals import at_knee, remark_on, require_reachable
@@ -535,8 +541,19 @@ class _SearchRun:
         n_fresh = self._n_assessed(len(indices))
         if coverage is not None:
             costs = np.array(coverage.costs)
-            far = FarRows.among(coverage.nearest, coverage.weights)
-            return Assessment(costs=costs, mass=coverage.mass, error=0.0, n_rows=n_target, far=far)
+            return Assessment(
+                costs=costs,
+                mass=coverage.mass,
+                error=0.0,
+                n_rows=n_target,
+                far=FarRows.among(coverage.nearest, coverage.weights),
+                heavy=HeavyRows.among(
+                    np.arange(n_target),  # in the order of the objective
+                    coverage.weights * coverage.nearest,
+                    coverage.weights,
+                    len(indices),
+                ),
+            )
         has_read_all = objective is not None and objective.has_read_target
         n_rows = n_target if has_read_all and n_fresh == ASSESSED_ROWS else n_fresh
         return assess_or_refuse(
@@ -559,12 +576,26 @@ class _SearchRun:
         return max(_LEAST_ASSESSED, min(ASSESSED_ROWS, self.counts.total // (4 * k)))
 
     def _warn_of_far_rows(self, assessment: Assessment) -> None:
-        """Warn if few far rows carry much of the cost and the method may have overlooked them."""
-        far = assessment.far
-        if far is None or not far.is_much or not self.method.may_overlook_far_rows:
+        """Warn if few rows carry much of the cost and the method may have overlooked them."""
+        far, heavy = assessment.far, assessment.heavy
+        if not self.method.may_overlook_far_rows:
             return
         needs = self.problem.needs
         better = "lazybandit" if needs <= LazyBandit.supports else "lazygreedy"
+        if heavy is not None:
+            is_one = heavy.n_rows == 1
+            rows = "One target row" if is_one else f"{heavy.n_rows:,} target rows"
+            self.control.warn(
+                RunWarning(
+                    WarningKind.HEAVY_ROWS,
+                    f"{rows} of large weight {'carries' if is_one else 'carry'} "
+                    f"{heavy.cost_share:.0%} of the cost. {self.method.name} may have overlooked "
+                    f"the source rows nearest to {'it' if is_one else 'them'}; compare with "
+                    f"method={better!r}, which looks for such rows.",
+                )
+            )
+        if far is None or not far.is_much:
+            return
         self.control.warn(
             RunWarning(
                 WarningKind.FAR_ROWS,

@@ -504,3 +504,35 @@ def test_a_far_row_at_a_prototype_does_not_end_the_search():
     assert near.drawn
     assert 0 not in near.drawn
     assert near.arms
+
+
+@pytest.mark.parametrize("weight", [1e5, 1e9])
+@pytest.mark.parametrize("is_same", [True, False], ids=["S=T", "S!=T"])
+def test_a_row_with_most_of_the_weight_gets_a_prototype(weight, is_same):
+    """The row is not far from others, and the first rung has it only by chance."""
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(20_000, 8)).astype(np.float32)
+    target = rows if is_same else random.permutation(rows)
+    for seed in range(4):
+        weights = np.ones(len(rows))
+        heavy = int(random.integers(len(rows)))
+        weights[heavy] = weight
+        options = {"k": 100, "method": "lazybandit", "random_state": seed, "weights": weights}
+        found = pb.select(rows, **options) if is_same else pb.select(rows, target, **options)
+        assert distances(found.take(rows), target[[heavy]]).min() == 0.0
+
+
+def test_heavy_rows_are_strata_of_the_whole_target():
+    source, target = rows_with_pocket(0)
+    weights = np.ones(len(target))
+    order = RandomOrder(len(target), np.random.default_rng(0))
+    late = order.read(len(target) - 3, len(target))
+    weights[late[:2]] = 1e5
+    search, _ = search_of(
+        oracle_of(source, target), prototypes=np.arange(20), order=order, weights=weights
+    )
+    found = search.find(np.random.default_rng(0))
+    assert set(late[:2].tolist()) <= set(found.rows.tolist())
+    own = np.isin(found.rows, late[:2])
+    assert (found.strata.extents[30:][own] == len(target)).all()
+    assert (found.strata.weights[30:][own] == 1e5).all()

@@ -13,7 +13,9 @@ then its arms look useless and leave the race. So, after the first rung:
    The others follow in the order in which their nearest rows of the first rung resemble the row,
    judged by the distances to the pivots. The order has no effect on which rows are far. A prototype
    without a near row on the first rung does not count: it serves a few outliers there, and swaps
-   that know of no row near it could remove it.
+   that know of no row near it could remove it. Rows of very large weight count as far, whatever
+   their distance, unless rows are drawn by weight: one such row can have most of the cost, and the
+   first rung has it only by chance. They are found among all rows, without evaluations.
 2. **Evidence.** If the far rows have a negligible share of the cost, nothing else happens. If very
    far rows have a share, more rows are read, so that the share is well estimated.
 3. **Arms near far rows.** For up to 12 prototypes, all arms are measured at up to 64 far rows.
@@ -62,6 +64,8 @@ _EVIDENCE = 0.02  # share of the cost
 _WEAK_EVIDENCE = 0.005  # for reading more rows
 MOST_FAR_ROWS = 256  # that stay in the sample, unless all of the target is read
 _GROUPED_ROWS = 2048  # far rows that are divided into groups, if some must be left out
+_HEAVY = 10.0  # in units of the mean weight
+_MOST_HEAVY_ROWS = 256  # if there are many more, the first rung has some of them
 _FEWEST_DRAWS = 32  # at most, for few prototypes
 _DRAWS_PER_PROTOTYPE = 2
 _NEAREST_ARMS = 8  # of a drawn row
@@ -97,7 +101,8 @@ def most_evaluations(n_arms: int, n_target: int | None, k: int, n_whole: int = 0
     of rows of the first rung if the race reads all of the target.
     """
     per_draw = n_arms + (_NEAREST_ARMS + _OTHER_ARMS) * MOST_FAR_ROWS
-    n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target)
+    # Rows are drawn by weight, or those of large weight are compared with all prototypes.
+    n_rows = _MORE_ROWS if n_target is None else min(_MORE_ROWS, n_target) + _MOST_HEAVY_ROWS
     n_of_all_arms = max(_FAR_ROWS_OF_ALL_ARMS, n_whole) if k <= _FEW_PROTOTYPES else 0
     near_rows = max(_most_draws(k) * per_draw, n_of_all_arms * n_arms)
     for_groups = _most_draws(k) * _GROUPED_ROWS
@@ -187,6 +192,10 @@ class _Found:
     def nearest(self) -> Doubles:
         nearest: Doubles = self.matrix.min(axis=0).astype(np.float64)
         return nearest
+
+    def at(self, where: Any) -> _Found:
+        """Return some of these rows."""
+        return _Found(self.positions[where], self.rows[where], self.matrix[:, where])
 
 
 class Budget:
@@ -331,6 +340,7 @@ class FarRowSearch:
         nearest = self._state.matrix[self._common].min(axis=0)
         own = np.flatnonzero((far < nearest) & (self._state.weights > 0))
         first = _Found(own, self._order.read(0, self._n_first)[own], self._state.matrix[:, own])
+        heavy = self._heavy_rows()
         low, n_low = self._beyond(self._n_first, self._extent(_FAR_ROWS), far)
         high, n_high = self._beyond(n_low, self._extent(SEARCHED_ROWS), very_far)
         parts = [first, low, high]
@@ -338,9 +348,30 @@ class FarRowSearch:
             more, n_high = self._beyond(n_high, self._extent(_MORE_ROWS), very_far)
             parts.append(more)
         found = _joined(parts)
+        found = found.at(~np.isin(found.positions, heavy.positions))
         nearest = found.matrix[self._common].min(axis=0)
         extents = np.where(nearest > very_far, float(n_high), float(n_low))
-        return found, np.maximum(extents, self._n_first)
+        extents = np.append(extents, np.full(len(heavy.positions), float(self._n_rows)))
+        return _joined([found, heavy]), np.maximum(extents, self._n_first)
+
+    def _heavy_rows(self) -> _Found:
+        """Return the rows of largest weight that are not in the sample."""
+        none = np.empty(0, dtype=np.int64)
+        nothing = _Found(none, none, self._state.matrix[:, :0])
+        if self._weights is None or self._can_repeat:
+            return nothing
+        limit = _HEAVY * self._mean_weight()
+        if not self._weights.max() > limit:
+            return nothing
+        rows = self._order.read(self._n_first, self._n_rows)
+        weights = self._weights[rows]
+        heavy = np.flatnonzero(weights > limit)
+        heavy = np.sort(heavy[np.argsort(-weights[heavy], kind="stable")[:_MOST_HEAVY_ROWS]])
+        if len(heavy) == 0 or not self._budget.allows(len(heavy) * len(self._prototypes)):
+            return nothing
+        targets = self._oracle.targets(rows[heavy])
+        matrix = self._oracle.distances(self._prototypes, targets)
+        return _Found(self._n_first + heavy, rows[heavy], matrix)
 
     def _extent(self, n: int) -> int:
         """Return how many rows are read: ``n``, all there are, or those of the first rung."""
