@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,9 @@ def documented(function):
 
 
 def parameters(function):
-    """Return the names of the parameters of a function."""
+    """Return the names of the parameters of a function, or of the members of an enumeration."""
+    if inspect.isclass(function) and issubclass(function, Enum):
+        return set(function.__members__)
     return set(inspect.signature(function).parameters) - {"self"}
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         PartFailed,
         ProtobanditError,
     )
+    from protobandit.foundation.run_warning import RunWarning, WarningKind
     from protobandit.interfaces.estimators.kmedoids import KMedoids
     from protobandit.interfaces.estimators.selector import PrototypeSelector
     from protobandit.metrics.metrics import METRICS, Metric, block_metric, metric
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from protobandit.rows.preparation.preparation import Preparation
     from protobandit.rows.streams import Stream
     from protobandit.run.checkpoint.checkpoint import Checkpoint
+    from protobandit.run.executors.traffic import Traffic
+    from protobandit.run.goal_outcome import GoalOutcome
     from protobandit.run.outcome import Step
     from protobandit.run.progress.reporter import Interrupt, Progress
 
@@ -56,6 +59,7 @@ _HOMES = {
     "Drift": "result.drift",
     "Explanation": "result.queries",
     "FittedPreparation": "rows.preparation.fitted",
+    "GoalOutcome": "run.goal_outcome",
     "Guarantee": "problem.guarantee",
     "Interrupt": "run.progress.reporter",
     "Interrupted": "foundation.errors",
@@ -73,11 +77,14 @@ _HOMES = {
     "ProtobanditError": "foundation.errors",
     "PrototypeSelector": "interfaces.estimators.selector",
     "Reference": "problem.reference",
+    "RunWarning": "foundation.run_warning",
     "Selection": "result.selection",
     "Silhouette": "result.queries",
     "Step": "run.outcome",
     "Stream": "rows.streams",
     "Target": "problem.problem",
+    "Traffic": "run.executors.traffic",
+    "WarningKind": "foundation.run_warning",
     "block_metric": "metrics.metrics",
     "data": "data",
     "methods": "methods",
@@ -106,6 +113,7 @@ __all__ = [
     "Drift",
     "Explanation",
     "FittedPreparation",
+    "GoalOutcome",
     "Guarantee",
     "Interrupt",
     "Interrupted",
@@ -122,11 +130,14 @@ __all__ = [
     "ProtobanditError",
     "PrototypeSelector",
     "Reference",
+    "RunWarning",
     "Selection",
     "Silhouette",
     "Step",
     "Stream",
     "Target",
+    "Traffic",
+    "WarningKind",
     "block_metric",
     "data",
     "methods",

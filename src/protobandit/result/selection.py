@@ -804,7 +804,9 @@ class Selection(Plots):
         return selection_file.write_text(path, saved.to_json() + "\n")
 
     @staticmethod
-    def load(path: str | os.PathLike[str], *, metric: Any = None) -> Selection:
+    def load(
+        path: str | os.PathLike[str], *, metric: Any = None, preparation: Any = None
+    ) -> Selection:
         """Return the selection that `save` or the command line wrote.
 
         Parameters
@@ -813,6 +815,9 @@ class Selection(Plots):
             The file, or the folder of results that the command line wrote.
         metric
             The function, if the selection was made with your own metric.
+        preparation
+            The fitted transformer, if the selection was made with one of scikit-learn and `assign`
+            is needed: ``selection.preparation.transformer``, which joblib can save.
 
         Examples
         --------
@@ -823,7 +828,8 @@ class Selection(Plots):
         ...     pb.Selection.load(path).assign([[9.0]]).labels
         array([1])
         """
-        return Selection.from_json(selection_file.read_text(path), metric=metric)
+        text = selection_file.read_text(path)
+        return Selection.from_json(text, metric=metric, preparation=preparation)
 
     def including_rows(self) -> Selection:
         """Return the selection with its rows in every pickle of it; other pickles leave them out.

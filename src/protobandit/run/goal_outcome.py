@@ -72,8 +72,9 @@ class GoalOutcome:
     end
         What ended them.
     most
-        The largest number of prototypes that was allowed, and ``is_most_given`` is whether the
-        user passed it.
+        The largest number of prototypes that was allowed.
+    is_most_given
+        Whether the user passed it.
     n_curve
         The number of prototypes of the curve in which a knee was searched.
     confidence

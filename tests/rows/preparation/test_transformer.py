@@ -147,7 +147,7 @@ def test_a_large_target_is_fitted_on_a_sample(monkeypatch):
 # -- saving ---------------------------------------------------------------------------------------
 
 
-def test_json_holds_the_repr_and_loading_asks_for_the_object():
+def test_json_holds_the_repr_and_loading_asks_for_the_object(tmp_path):
     pipeline = make_pipeline(StandardScaler(), PCA(2))
     selection = select(ROWS, preparation=pipeline)
     text = selection.to_json()
@@ -161,6 +161,8 @@ def test_json_holds_the_repr_and_loading_asks_for_the_object():
     fitted = pickle.loads(pickle.dumps(selection.preparation.transformer))
     for passed in (fitted, selection.preparation):
         loaded = pb.Selection.from_json(text, preparation=passed)
+        saved = pb.Selection.load(selection.save(tmp_path), preparation=passed)
+        assert saved.assign(ROWS).labels.tolist() == selection.assign(ROWS).labels.tolist()
         np.testing.assert_array_equal(loaded.assign(ROWS).labels, selection.assign(ROWS).labels)
         assert loaded.attached(ROWS).members(0).tolist() == selection.members(0).tolist()
 
