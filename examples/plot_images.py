@@ -121,10 +121,10 @@ right.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# Images nearest to the centres of k-means are a serious rival. k-means minimises squared
+# Images nearest to the centres of k-means are a good alternative. k-means minimises squared
 # distances to means and then takes the nearest images; ``select`` minimises the distance to
-# images directly, so its curve on the left is the lowest. Both leave random images far behind:
-# one label per prototype goes a long way.
+# images directly, so its curve on the left is the lowest. Both are much better than random images.
+# Few labels are enough: one per chosen image.
 
 ours, theirs, by_chance = costs.values()
 assert all(a < b < c for a, b, c in zip(ours, theirs, by_chance, strict=True))

@@ -4,8 +4,8 @@ Test and control: shops to compare a pilot with
 
 A chain tests a new kind of checkout in 120 shops. Did sales grow because of it? The pilot shops
 are not like the others: larger, in richer districts, with more online orders. Comparing them
-with all 1,500 other shops would compare apples with pears. An audit of control shops is
-expensive, and the budget is 40.
+with all 1,500 other shops would compare shops that differ in many ways. An audit of control
+shops is expensive, and the budget is 40.
 
 So we choose 40 of the other shops (the source) that represent the pilot shops (the target).
 Pilot shops with a large turnover should count more: they have weights.
@@ -133,8 +133,8 @@ assert (
 )
 
 # %%
-# Is anybody left alone?
-# ----------------------
+# Which pilot shops have no similar control?
+# ------------------------------------------
 # The estimate is much closer to the truth, but still too high. Averages can hide pilot shops that
 # have no counterpart at all. The distance of each pilot shop to its nearest control shows them:
 
@@ -152,8 +152,8 @@ print(selection.certify())
 
 # %%
 # The certificate says that no other 40 controls could do much better: the largest pilot shops
-# have no counterpart among the others. That is a limit of the data, not of the search. The honest
-# way out is to leave out pilot shops beyond the dashed line, to choose controls for the rest, and
+# have no counterpart among the others. That is a limit of the data, not of the search. The correct
+# solution is to leave out pilot shops beyond the dashed line, to choose controls for the rest, and
 # to say so.
 
 has_twin = distances < 1.2

@@ -65,7 +65,8 @@ print(visits.certify())
 assert visits.cost < 1.05 * selection.cost
 
 # %%
-# The price of the wish is small. The certificate compares with the best eight *complete* flats.
+# With complete flats only, the mean distance is only a little larger. The certificate compares with
+# the best eight *complete* flats.
 #
 # Does the choice cover the market?
 # ---------------------------------

@@ -7,9 +7,9 @@ vector of bits that say which small patterns it contains, and compare two of the
 Tanimoto distance: one minus the number of common bits over the number of bits in either. Other
 fields call it the Jaccard distance.
 
-Two wishes compete. The 30 should *represent* the library: most compounds should have a similar
-tested one. And they should be *diverse*: no two of them nearly the same, and no corner left
-out.
+There are two goals. The 30 should *represent* the library: most compounds should have a similar
+tested one. And they should be *diverse*: no two of them nearly the same, and no compound of the
+library far from all of them.
 
 The fingerprints are generated, not computed from real molecules: 24 scaffolds of very unequal
 size, each a set of bits, and substituents that add some bits more.
@@ -42,7 +42,7 @@ print(f"{fingerprints.sum(axis=1).mean():.0f} of {n_bits} bits are set on averag
 # - *representative*: what ``select`` does without further options. It minimises the mean distance
 #   of all compounds to their nearest pick.
 # - *representative, apart*: the same, but no two picks may be closer than 0.6.
-# - *diverse*: farthest first (``kcenter``), known in chemistry as MaxMin picking. It cares for
+# - *diverse*: farthest first (``kcenter``), known in chemistry as MaxMin picking. It considers
 #   the worst case only.
 # - *random*.
 
@@ -78,12 +78,12 @@ table.astype({"scaffolds among the picks": int}).round(2)
 # %%
 # How to read the table
 # ---------------------
-# Each set wins the column that it was made for. The representative picks have the lowest mean
-# distance: it is the ``cost``. The diverse ones leave no compound very far behind and keep their
-# distance from each other; they meet more scaffolds, because to them a scaffold with ten
-# compounds counts as much as one with hundreds. Their price is a mean distance that is hardly
-# better than that of random picks. In between, a minimum distance removes near-duplicates for a
-# small rise of the mean.
+# Each set is the best in the column that it was made for. The representative picks have the lowest
+# mean distance: it is the ``cost``. With the diverse ones, no compound is very far from all picks,
+# and the picks are far from each other. They have more scaffolds, because a scaffold with ten
+# compounds counts as much for them as one with hundreds. But their mean distance is hardly better
+# than that of random picks. In between, a minimum distance removes near-duplicates and increases
+# the mean only a little.
 
 mean, closest = table["mean distance of a compound"], table["closest two picks"]
 assert mean.idxmin() == "representative"
@@ -110,9 +110,9 @@ plt.show()
 # Where the picks went
 # --------------------
 # The scaffolds from the largest to the smallest, and the number of picks that each has. The
-# representative picks follow the crowd. The diverse ones take one of each scaffold and then the
-# odd ones out: several of the second scaffold, which has the fewest bits of its own, so that
-# substituents change most of it.
+# representative picks are mostly in large scaffolds. The diverse ones take one of each scaffold and
+# then unusual compounds: several of the second scaffold, which has the fewest bits of its own, so
+# that substituents change most of it.
 
 assert min(range(24), key=lambda number: len(scaffolds[number])) == 1
 

@@ -3,8 +3,8 @@ Single cells: a sketch that keeps the rare ones
 ===============================================
 
 An experiment measured 4,000 cells. The next step, an expensive model that runs overnight, can
-take 80. The usual way out is to take 80 cells at random, and it loses what the experiment was
-made for: a cell type of which there is one in two hundred.
+take 80. The usual solution is to take 80 cells at random, but this often loses what the
+experiment was made for: a cell type of which there is one in two hundred.
 
 The counts are simulated, so that we know the type of every cell: negative binomial counts of
 600 genes, more than half of them zero, with a different sequencing depth per cell and cell
@@ -83,12 +83,12 @@ assert table["cells in the sketch"].min() >= 1
 table
 
 # %%
-# The sketch has every type, also the rarest. That is not luck: cells of a type that has no
-# prototype are far from all prototypes, and a distance that is large enough pays for a prototype
-# even if few cells have it.
+# The sketch has every type, also the rarest. That is not chance: cells of a type that has no
+# prototype are far from all prototypes. If they are far enough, a prototype among them lowers the
+# cost more than another one elsewhere, even if they are few.
 #
-# In the first two components the plasma cells hide among others. The panel on the right shows the
-# two components in which they stand out; the search uses all 20.
+# In the first two components the plasma cells overlap with other cells. The panel on the right
+# shows the two components in which they differ most; the search uses all 20.
 
 colours = dict(
     zip(shares, ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"], strict=True)
@@ -126,8 +126,8 @@ plt.show()
 # Counting with the sketch
 # ------------------------
 # A sketch is not a random sample, and the number of its cells of a type only roughly follows the
-# share of that type. The ``mass`` puts that right: if each cell of the sketch counts with its
-# mass, the shares come out as in all cells.
+# share of that type. The ``mass`` corrects this: if each cell of the sketch counts with its mass,
+# the shares are about those of all cells.
 
 by_mass = pd.Series(sketch.mass).groupby(types[sketch.indices]).sum().reindex(all_counts.index)
 assert np.allclose(by_mass, all_counts / n_cells, atol=0.005)

@@ -9,7 +9,7 @@ from protobandit.foundation.checks import is_number, optional_count
 from protobandit.foundation.errors import InvalidInput
 
 # Bytes that a plan may use without `Limits`: half of what a machine with 16 GB usually has free. It
-# is a constant, so that the same call gives the same result on every machine.
+# is a constant, so that a plan follows from the problem alone.
 MEMORY_BUDGET = 4 << 30
 
 # Any method computes blocks of dissimilarities and drops them. A limit smaller than these blocks is
@@ -19,7 +19,7 @@ WORKING_BYTES = 32_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a run. A run that reaches one stops and returns the best result so far.
+    """Limits on a run: it plans a smaller search, or stops and returns the best result so far.
 
     Parameters
     ----------

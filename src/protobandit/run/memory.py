@@ -1,7 +1,7 @@
 """Whether a plan fits into memory, and what the user should know about a plan that was reduced.
 
 The plan of a search follows from the problem and the limits. The available memory decides only
-whether a call is refused, so that a call that is not refused gives the same result everywhere.
+whether a call is refused, so that plans do not depend on the machine.
 """
 
 from __future__ import annotations

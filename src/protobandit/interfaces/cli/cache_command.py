@@ -21,7 +21,7 @@ def cache(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """List the samples and large tables that are kept for later runs, the last used last.
+    """List the samples and large tables that are kept for later runs, the most recently used last.
 
     The cache keeps at most 20 GB; beyond that, files that have not been used for the longest time
     are removed. Set the environment variable PROTOBANDIT_CACHE_GB to another number of gigabytes,

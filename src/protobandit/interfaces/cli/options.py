@@ -45,7 +45,7 @@ OPTIONS = {
         "repeatable.",
         "--where CONDITION": "Use only rows of source and target with this condition on their "
         "columns, such as \"year >= 2020 and kind in ('a', 'b')\". Comparisons, in, is null, and, "
-        "or, not, parentheses; other names than words between backticks.",
+        "or, not, parentheses. Put column names with spaces or symbols between backticks.",
         "--id COL": "Column with row ids.",
         "--label COL": "Column with class labels.",
         "--weights COL": "Column of the target with row weights.",
@@ -78,7 +78,8 @@ OPTIONS = {
         "0, or ids with --id. @FILE reads them from a file, one per line.",
         "--groups COL": "Column with the groups for --at-least and --at-most.",
         "--at-least N|GROUP=N": "Minimum number of selected rows per group, or of one group; "
-        "repeatable, for exceptions. Of a smaller group, N means all of its rows.",
+        "repeatable, for exceptions. If a group has fewer than N rows, all of them are selected; "
+        "with GROUP=N this is an error.",
         "--at-most N|GROUP=N": "Maximum number of selected rows per group, or of one group; "
         "repeatable, for exceptions.",
         "--min-distance D": "Least distance between two selected rows, in the metric; there may be "
@@ -104,11 +105,12 @@ OPTIONS = {
         "--evaluations N": "Maximum number of computed dissimilarities, such as 1e8.",
     },
     LIMITS: {
-        "--max-evaluations N": "Stop after N computed dissimilarities, such as 1e9, with the best "
-        "result so far.",
+        "--max-evaluations N": "Limit of computed dissimilarities, such as 1e9: auto, lazybandit "
+        "and localsearch plan a smaller search, other methods stop with the best result so far.",
         "--max-seconds S": "Stop after S seconds, with the best result so far.",
-        "--max-memory SIZE": "Memory that the search may use, such as 4GB. If it is not enough for "
-        "all source rows, random ones take part. Default: 4 GiB for such plans.",
+        "--max-memory SIZE": "Memory that the search may use, such as 4GB. The plan becomes "
+        "smaller, if the method allows it (lazybandit then leaves out source rows); otherwise the "
+        "call is refused. Default: 4 GiB for methods that allow it.",
         "--checkpoint": "Save the search to OUT.checkpoint, so that --resume can continue it. The "
         "file is removed when the search is complete and its result is written.",
         "--checkpoint-every S": "Seconds between two checkpoints. Default: 5.",

@@ -65,7 +65,7 @@ class LazyBandit(Method):
     times as many on all later rungs together (seven times for k up to 12); never more than 13 F in
     total, or 4 F from k = 100 on (from effort 5 on, 14 F and 11 F), whatever the data and |T|. The
     search for far rows adds one to five for each of up to 24,000 target rows; if it finds rows that
-    matter, at most 73,408 k + 64 |S| + max(32, 2 k) (|S| + 7,100).
+    matter, at most 73,664 k + 64 |S| + max(32, 2 k) (|S| + 7,100).
     ``plan(...).most_evaluations`` is the number for a problem. If |S||T| is at most 2^24 (2^14 for
     a user's own function), which may be more than these, or less than planned, all dissimilarities
     are computed and the start is exact greedy selection. Memory: the distances of the first rung,

@@ -297,7 +297,7 @@ def test_the_bound_of_the_documentation_holds(size):
     multiple = 13 if k < 100 else 4
     if size["effort"] >= 5:
         multiple = 14 if k < 100 else 11
-    search = 73_408 * k + 64 * n_source + max(32, 2 * k) * (n_source + 7100)
+    search = 73_664 * k + 64 * n_source + max(32, 2 * k) * (n_source + 7100)
     for can_repeat in (False, True):
         most = most_evaluations(rungs, k, n_target, can_repeat=can_repeat)
         assert planned(rungs, k, n_target) <= most
