@@ -5,6 +5,7 @@ import importlib
 import os
 import pkgutil
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -153,3 +154,25 @@ def test_scratch_arrays_go_to_the_loop_only():
 
 def test_fastmath_keeps_nan_and_infinity():
     assert {"nnan", "ninf"}.isdisjoint(jit._FASTMATH)
+
+
+def test_no_signal_interrupts_compilation(monkeypatch):
+    """Ctrl-C while numba holds a lock would leave it taken, and other threads waiting."""
+    numba_dispatcher = pytest.importorskip("numba.core.dispatcher")
+    done = []
+    compile_all = numba_dispatcher.Dispatcher.compile
+
+    def compile_interrupted(self, signature):
+        signal.raise_signal(signal.SIGINT)
+        result = compile_all(self, signature)
+        done.append(signature)
+        return result
+
+    monkeypatch.setattr(numba_dispatcher.Dispatcher, "compile", compile_interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fresh()(np.zeros(3), np.zeros(3))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(done) == 1

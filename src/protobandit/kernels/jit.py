@@ -17,6 +17,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeAlias
 
+from protobandit.foundation.deferred_signals import deferred_signals
 from protobandit.kernels.compilation_remarks import add_remark
 
 # Sums may be re-associated, which SIMD lanes require, but NaN and infinity keep their meaning.
@@ -45,7 +46,7 @@ class Kernel:
 
     def compile(self) -> Callable[..., Any]:
         """Return the compiled loop, or the reference if numba is missing."""
-        with _LOCK:
+        with deferred_signals(), _LOCK:
             if self._compiled is None:
                 compiled, scratch = _compile(self.loops), self.scratch
                 if compiled is None:
@@ -78,7 +79,19 @@ def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
     options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
     compiled: Any = numba.jit(fastmath=_FASTMATH, **options)(loops)
     _keep_on_disk(compiled, {**options, "fastmath": sorted(_FASTMATH)})
+    _defer_signals(compiled)
     return compiled  # type: ignore[no-any-return]
+
+
+def _defer_signals(compiled: Any) -> None:
+    """Let no signal interrupt compiling or loading: the locks of numba could stay taken."""
+    compile_for_types = compiled._compile_for_args  # called for arguments of new types
+
+    def uninterrupted(*arguments: Any, **named: Any) -> Any:
+        with deferred_signals():
+            return compile_for_types(*arguments, **named)
+
+    compiled._compile_for_args = uninterrupted
 
 
 def _keep_on_disk(compiled: Any, options: dict[str, Any]) -> None:

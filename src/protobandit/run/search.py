@@ -548,7 +548,7 @@ class _SearchRun:
                 n_rows=n_target,
                 far=FarRows.among(coverage.nearest, coverage.weights),
                 heavy=HeavyRows.among(
-                    np.arange(n_target),  # in the order of the objective
+                    np.arange(len(coverage.weights)),  # rows in the order of the objective
                     coverage.weights * coverage.nearest,
                     coverage.weights,
                     len(indices),
