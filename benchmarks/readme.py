@@ -284,39 +284,22 @@ def sizes(folder: str) -> Iterator[str]:
     yield _data_line(folder, "sizes.json", measurement.session, remark)
 
 
-def _cluster_figures(kind: str) -> Iterator[tuple[Measurement, str, list[dict[str, Any]]]]:
-    """Yield the measurements on a local cluster; of the same k the last counts."""
-    names = ("cluster.json", "cluster-1000.json")
-    seen: set[int] = set()
-    found = []
-    for name in reversed(names):
-        measurement = _measured(name)
-        new = [each for each in measurement.figures[kind] if each["k"] not in seen]
-        seen.update(each["k"] for each in new)
-        found.append((measurement, name, new))
-    yield from reversed(found)
-
-
 def cluster(folder: str) -> Iterator[str]:
     """Yield cost, time, memory and bytes of searches on a local cluster."""
-    found = [*_cluster_figures("results")]
-    figures = found[0][0].figures
+    measurement = _measured("cluster.json")
+    figures = measurement.figures
     yield table(
         ["k", "files", "run", "cost", "time", "driver", "largest worker", "sent and received"],
-        [_cluster_cells(each) for _, _, results in found for each in results],
+        [_cluster_cells(found) for found in figures["results"]],
     )
     yield ""
     remark = (
-        f"{figures['rows']:,} rows of {figures['columns']} columns in Parquet files. Cost and "
+        f" {figures['rows']:,} rows of {figures['columns']} columns in Parquet files. Cost and "
         "time are relative to one machine with the same files; the cost is that of all rows. "
         "Memory is the largest resident memory, which includes the pages of a file that is mapped "
         "on one machine."
     )
-    for measurement, name, results in found:
-        ks = " and ".join(f"{k:,}" for k in sorted({each["k"] for each in results}))
-        yield _data_line(folder, name, measurement.session, f" k = {ks}.")
-        yield ""
-    yield remark
+    yield _data_line(folder, "cluster.json", measurement.session, remark)
 
 
 def _cluster_cells(found: dict[str, Any]) -> list[str]:
@@ -340,7 +323,7 @@ def _cluster_cells(found: dict[str, Any]) -> list[str]:
 
 def cluster_prediction(folder: str) -> Iterator[str]:
     """Yield predicted time and bytes on clusters."""
-    found = [*_cluster_figures("prediction")]
+    measurement = _measured("cluster.json")
     yield table(
         ["k", "rows", "workers", "predicted time", "predicted bytes"],
         [
@@ -351,18 +334,15 @@ def cluster_prediction(folder: str) -> Iterator[str]:
                 format_duration(each["seconds"]),
                 f"{(each['bytes_shared'] + each['bytes_received']) / 1e9:.2g} GB",
             ]
-            for _, _, predictions in found
-            for each in predictions
+            for each in measurement.figures["prediction"]
         ],
     )
     yield ""
-    for measurement, name, _ in found:
-        yield _data_line(folder, name, measurement.session)
-        yield ""
-    yield (
-        "**A prediction**, not a measurement: time is that of the driver plus work per row, and "
+    remark = (
+        " **A prediction**, not a measurement: time is that of the driver plus work per row, and "
         "bytes per worker and part, of the runs with one and two workers."
     )
+    yield _data_line(folder, "cluster.json", measurement.session, remark)
 
 
 def strings(folder: str) -> Iterator[str]:

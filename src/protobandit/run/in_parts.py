@@ -46,7 +46,7 @@ from protobandit.search.methods.localsearch import LocalSearch
 from protobandit.search.methods.method import Schedule
 from protobandit.search.methods.table import as_method
 
-MOST_BYTES = 7 << 26  # of the sample and its lists, on the driver, which then stays below 1 GB
+MOST_BYTES = 1 << 29  # of the sample and its lists, on the driver
 FRESH_ROWS = 4 * ASSESSED_ROWS  # of the target, which measure the result
 DRIFT_ROWS = 1 << 17  # of new rows, which measure the drift
 _ROW_FACTOR = 2.5  # copies of a row that a search on the sample has at its peak

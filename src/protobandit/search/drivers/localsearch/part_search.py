@@ -9,8 +9,7 @@ Theory of operation
    search with these candidates as its pool, so every move lowers the cost on the target sample.
    (Parts propose many more candidates than one machine judges. If they judged them on the whole
    sample, a pass would take several times as long, for the same result: 10^6 rows, k = 500.)
-3. Passes end when one gains less than the stage requires, or after `MOST_PASSES`; if there are many
-   prototypes, after one less.
+3. Passes end when one gains less than the stage requires, or after `MOST_PASSES`.
 
 The driver has all state: prototypes, target sample, lists. Tasks are pure, so the result depends on
 the parts, the seed and nothing else. A checkpoint has the prototypes after the last pass.
@@ -41,7 +40,6 @@ from protobandit.search.drivers.localsearch.stages import Found, StagedSearch
 
 MOST_PASSES = 3
 EXPECTED_PASSES = 2
-_FEW_PROTOTYPES = 500  # a pass computes n k distances: beyond this k, the last pass takes long
 _MOST_MOVES = 4  # passes of the driver over the moves of one pass
 _KEPT = 12  # additions, and replacements, per cell that the driver judges again
 _PRUNED = 64  # moves per cell, from which the driver drops the worst while parts arrive
@@ -102,8 +100,7 @@ class PartSearch:
         else:
             self._restore(saved)
         try:
-            most = MOST_PASSES if len(self.ids) <= _FEW_PROTOTYPES else MOST_PASSES - 1
-            while not self._is_done and self.n_passes < most:
+            while not self._is_done and self.n_passes < MOST_PASSES:
                 if not self._control.allows(self._pass_evaluations()):
                     break
                 self._make_pass()
