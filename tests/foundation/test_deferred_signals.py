@@ -79,3 +79,27 @@ def test_ignored_signals_stay_ignored():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="requires POSIX signals")
+def test_a_handler_that_raises_while_others_are_restored_loses_no_signal(monkeypatch, handled):
+    """SIGINT is restored first; if it raises then, SIGHUP is still the recorder."""
+    seen = []
+    before = signal.signal(signal.SIGHUP, lambda number, frame: seen.append(number))
+    restore, calls = signal.signal, []
+
+    def fail_at_the_second(number, handler):
+        calls.append(number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return restore(number, handler)
+
+    try:
+        with pytest.raises(KeyboardInterrupt), deferred_signals():
+            monkeypatch.setattr(signal, "signal", fail_at_the_second)
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGHUP)
+        assert seen == [signal.SIGHUP]
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGHUP, before)

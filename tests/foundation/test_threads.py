@@ -247,6 +247,7 @@ def test_without_new_threads_the_caller_does_all_the_work(monkeypatch):
     done = []
     run(done.append, range(10), 3)
     assert done == list(range(10))
+    assert threads_module._state.pool._jobs.empty(), "jobs would keep their arrays alive"
 
 
 INTERRUPTED_EVERYWHERE = """
@@ -278,7 +279,8 @@ def interrupt_at(n):
 
     sys.settrace(trace)
     try:
-        threads.run(lambda task: None, range(4), 3)
+        with threads.one_blas_thread():
+            threads.run(lambda task: None, range(4), 3)
     except Interrupted:
         return True
     finally:
@@ -295,6 +297,7 @@ for has_new_pool in (True, False):
         if not interrupt_at(at):
             break
         at, n = at + 1, n + 1
+        assert threads._state.guards == 0 and not threads._state.lock.locked(), at
         barrier = threading.Barrier(2, timeout=60)
         threads.run(lambda task: barrier.wait(), range(2), 2)  # the pool still works
 print(n)

@@ -209,6 +209,33 @@ def test_gains_are_confirmed():
     assert "each of the last prototypes lowers the cost by" in found.status
 
 
+def test_gains_far_above_the_one_asked_for_are_not_enough():
+    """The sample lacks most source rows that are worth a prototype, so a warning says so."""
+    rows = brute.normal(20_000, 3)
+    rows[:2000] *= 3000
+    found = pb.select(rows, until=pb.MinGain(0.02), random_state=0)
+    assert found.goal_outcome.result.least > 0.04
+    assert not found.goal_outcome.is_met
+    assert "more prototypes would lower it too" in found.status
+    assert WarningKind.GOAL_MISSED in [warning.kind for warning in found.warnings]
+
+
+def test_a_knee_is_within_quotas():
+    """Few very far rows move the knee of fresh rows beyond what the quotas allow."""
+    random = np.random.default_rng(0)
+    n = 50_000
+    rows = random.normal(size=(n, 2)).astype(np.float32)
+    rows[n // 2 :] += [40, 0]
+    for i in range(4):
+        place = 1e5 * np.array([np.cos(1.57 * i + 0.3), np.sin(1.57 * i + 0.3)])
+        rows[2 * i : 2 * i + 2] = place + random.normal(size=(2, 2))
+    constraints = pb.Constraints(groups=np.arange(n) % 4, at_most=1)
+    for seed in range(2):
+        found = pb.select(rows, k="auto", constraints=constraints, random_state=seed)
+        assert 1 <= found.k <= 4
+        assert len(set((found.indices % 4).tolist())) == found.k
+
+
 def test_a_gain_that_no_prototype_has_gives_the_fewest_possible():
     found = pb.select(brute.normal(2000, 2), until=pb.MinGain(1e9), random_state=0)
     assert found.k == 1

@@ -31,9 +31,13 @@ def deferred_signals() -> Iterator[None]:
     every: dict[int, Any] = {number: signal.getsignal(number) for number in _SIGNALS}
     handlers = {number: handler for number, handler in every.items() if callable(handler)}
     arrived: list[int] = []
+    is_over = False
 
     def record(number: int, frame: Any) -> None:
-        arrived.append(number)
+        if is_over:  # another handler raised before this one was restored
+            handlers[number](number, frame)
+        else:
+            arrived.append(number)
 
     try:
         for number in handlers:
@@ -44,6 +48,7 @@ def deferred_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        is_over = True
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for number in arrived:

@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 from protobandit.foundation.errors import InvalidInput
@@ -58,9 +58,12 @@ class _Pool:
     def _start_thread(self) -> None:
         if len(self.threads) >= _MOST_THREADS:
             return  # the job waits for one of them
-        with suppress(RuntimeError):  # the limit of the system, or the interpreter is ending
+        try:
             # Not threading.Thread, whose start takes locks that the new thread needs (rule 4).
             self.threads.append(start_new_thread(self._run_jobs, ()))
+        except RuntimeError:  # the limit of the system, or the interpreter is ending
+            with suppress(Empty):
+                self._jobs.get_nowait()  # callers do not depend on a job
 
     def _run_jobs(self) -> None:
         _limit_this_thread()
@@ -145,11 +148,13 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
             function(task)
         return
     queue = deque(remaining)
-    tickets = deque(range(helpers))  # a helper takes one to begin; what is left comes too late
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    # A helper takes a ticket to begin. The tickets that are left are removed at the end, so that a
+    # helper that comes too late, or never, finds nothing and keeps nothing alive.
+    tickets = deque((function, queue, ended) for _ in range(helpers))
     try:
         for _ in range(helpers):
-            _state.pool.submit(partial(_help, function, queue, tickets, ended))
+            _state.pool.submit(partial(_help, tickets))
         _work(function, queue)
     finally:
         queue.clear()
@@ -164,14 +169,9 @@ def run(function: Callable[[Task], None], tasks: Iterable[Task], workers: int) -
         raise errors.pop(0)  # and no name keeps it: its traceback refers to this frame
 
 
-def _help(
-    function: Callable[[Any], None],
-    queue: deque[Any],
-    tickets: deque[int],
-    ended: SimpleQueue[BaseException | None],
-) -> None:
+def _help(tickets: deque[Any]) -> None:
     try:
-        tickets.popleft()
+        function, queue, ended = tickets.popleft()
     except IndexError:
         return
     try:
@@ -204,19 +204,23 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last of overlapping users leaves."""
     state = _state
     per_process, per_thread = _blas_libraries()
-    limited = _limit(per_thread)
-    with state.lock:
-        if state.guards == 0:
-            state.limited = _limit(per_process)
-        state.guards += 1
-    try:
+    limited: Limited = []
+    is_inside = False
+    try:  # from here on, an interruption restores what was changed
+        limited = _limit(per_thread)
+        with state.lock:
+            if state.guards == 0:
+                state.limited = _limit(per_process)
+            state.guards += 1
+            is_inside = True
         yield
     finally:
-        with state.lock:
-            state.guards -= 1
-            if state.guards == 0:
-                _restore(state.limited)
-                state.limited = []
+        if is_inside:
+            with state.lock:
+                state.guards -= 1
+                if state.guards == 0:
+                    _restore(state.limited)
+                    state.limited = []
         _restore(limited)
 
 

@@ -339,6 +339,8 @@ class Oracle:
 
         def fill(run: slice) -> None:
             at = patches.at[run.start : run.stop + 1] - patches.at[run.start]
+            if at[-1] == 0:  # patches without rows or without candidates
+                return
             # To ask for memory of this size again and again costs more than to use it.
             if len(getattr(buffers, "values", ())) < at[-1]:
                 buffers.values = np.empty(at[-1], dtype=self.dtype)

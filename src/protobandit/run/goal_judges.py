@@ -48,6 +48,7 @@ from protobandit.search.drivers.table_greedy import greedy_on_table
 CONFIDENCE = 0.95
 MOST_PROTOTYPES = 10_000  # of a goal, unless the user passes k
 _ATTEMPTS = {Coverage: 6, MinGain: 4, Knee: 3}
+_CLEARLY = 2.0  # times the gain asked for: then there should be more prototypes
 # Source rows and target rows of a sample; fewer where an evaluation is expensive.
 _SAMPLE, _EXPENSIVE_SAMPLE = (1 << 12, 1 << 14), (1 << 10, 1 << 12)
 _FRESH_ROWS, _EXPENSIVE_FRESH_ROWS = 20_000, 4096
@@ -169,9 +170,11 @@ class KneeJudge:
         self._oracle = oracle
         self._candidates = sample.candidates
         self._n_fixed = _n_fixed(oracle.problem)
+        # Candidates are joined without regard to quotas, which allow no more than the capacity.
+        self._most = min(MOST_TRIED, oracle.problem.feasibility.capacity)
         pruned = prune(sample.distances, sample.weights, n_fixed=self._n_fixed)
-        self.curve: Doubles | None = pruned.costs
-        self.first_k = find_knee(pruned.costs, least=self._n_fixed).k
+        self.curve: Doubles | None = pruned.costs[: self._most]
+        self.first_k = find_knee(self.curve, least=self._n_fixed).k
         self._proposed = {self.first_k}
 
     def judge(self, prototypes: Ids, random: np.random.Generator, most: int | None) -> Verdict:
@@ -182,7 +185,7 @@ class KneeJudge:
         others = np.union1d(self._candidates, np.append(prototypes, far))
         every = np.concatenate([fixed, np.setdiff1d(others, fixed)])
         distances = oracle.distances(every, oracle.targets(rows))
-        costs = prune(distances, weights, n_fixed=self._n_fixed).costs[:MOST_TRIED]
+        costs = prune(distances, weights, n_fixed=self._n_fixed).costs[: self._most]
         found, self.curve = find_knee(costs, least=self._n_fixed), costs
         if not found.is_clear:  # any number is as good as another
             return Verdict(float(k), float(k), len(rows), False, None)
@@ -399,7 +402,9 @@ class GainJudge(_BoundedJudge):
             next_k = self._clipped(min(self._worthy(counts, nearest @ share), k - 1))
         elif is_exhausted and k < self._most:
             next_k = min(2 * k, self._most, self._too_many - 1)
-        is_met = not is_small and next_k is None
+        # The sample may lack the source rows that are worth most, such as those of small clusters.
+        is_large = gain - 2 * error > _CLEARLY * self._goal.gain and k < self._most
+        is_met = not is_small and not is_large and next_k is None
         return Verdict(gain, gain - 2 * error, len(rows), is_met, next_k)
 
     def _worthy(self, counts: Ids, costs: Doubles) -> int:

@@ -250,6 +250,8 @@ class _GoalRun:
         reason = result.end.reason
         if reason is not None and reason.kind is StopKind.EVALUATIONS:
             reason = None  # those of one attempt
+        if reason is not None and reason.kind is StopKind.SECONDS:  # what was left of them
+            reason = StopReason(StopKind.SECONDS, self.settings.limits.seconds)
         reason = reason or self._stop_reason()
         verdict = None
         if len(result.indices) == one.k and reason is None:
@@ -378,4 +380,5 @@ class _GoalRun:
             warnings=warnings,
             curve=judge.curve,
             goal_outcome=outcome,
+            end=best.end if reason is None else replace(best.end, reason=reason),
         )

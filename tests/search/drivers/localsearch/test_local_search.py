@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+import protobandit as pb
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.posing import pose
-from protobandit.search.drivers.localsearch import local_search
+from protobandit.search.drivers.localsearch import local_search, schedule
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
 from protobandit.search.drivers.localsearch.pools import JudgedPool, SourcePool
@@ -118,6 +119,19 @@ def test_a_source_that_is_not_in_memory_is_read_in_blocks_with_the_same_result(m
         found.append(search.prototypes.tolist())
     assert found[0] == found[1]
     assert max(read) <= max(100, NARROW.n_candidates * K)
+
+
+@pytest.mark.parametrize("k", [5, 20])
+def test_blocks_of_a_sorted_source_may_lack_rows_of_cells(monkeypatch, k):
+    monkeypatch.setattr(schedule, "_HELD_BYTES", 0)
+    monkeypatch.setattr(local_search, "_BLOCK", 4 * 9000 * 2)
+    random = np.random.default_rng(0)
+    centres = 100 * random.normal(size=(k, 2))
+    rows = np.repeat(centres, 60_000 // k, axis=0) + random.normal(size=(60_000, 2))
+    rows = rows.astype(np.float32)
+    source = rows.copy()  # another array: a source of its own
+    found = pb.select(source, rows[::7].copy(), k=k, method="localsearch", random_state=0)
+    assert found.cost < 3
 
 
 def test_a_representative_is_the_row_nearest_to_its_prototype():
