@@ -75,8 +75,9 @@ def test_distances_are_at_most_the_bound(way):
 
 
 @both_ways
-def test_long_patches_are_computed_in_pieces(way):
+@pytest.mark.parametrize(("n_columns", "n_patches"), [(16, 150), (700, 80), (9000, 40)])
+def test_long_patches_are_computed_in_pieces(way, n_columns, n_patches):
     random = np.random.default_rng(0)
-    rows = random.normal(size=(5000, 16)).astype(np.float32)
-    found, expected = filled(way, rows, rows[:400].copy(), is_root=True, n_patches=150)
+    rows = random.normal(size=(5000 // n_columns + 1050, n_columns)).astype(np.float32)
+    found, expected = filled(way, rows, rows[:400].copy(), is_root=True, n_patches=n_patches)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

@@ -55,6 +55,12 @@ def test_fewer_rows_are_cheaper():
     assert size.evaluations(few) < size.evaluations(all_rows)
 
 
+def test_long_rows_have_shorter_lists_and_fewer_candidates():
+    short, long = (size_of(60_000, 1000, row_bytes=n).stages(2.5)[-1].width for n in (256, 3136))
+    assert long.n_near < short.n_near
+    assert long.n_candidates < short.n_candidates
+
+
 def test_few_rows_have_few_candidates():
     # 20 judged rows are at most 20 candidates, each of which is compared with at most 20 rows.
     size = size_of(2000, 20)

@@ -4,8 +4,11 @@ Constants were chosen on Gaussian clusters of Zipf sizes (10^5 and 10^6 rows, 64
 MNIST, with other seeds than those of the published comparison. Costs measured there:
 
 - lists of 6, 8, 10 and 12 prototypes: 5.993, 5.989, 5.986, 5.985 (10^6 rows, k = 1,000), in 9, 10,
-  11 and 12 s; on MNIST (k = 1,000) lists of 8 and 11: 5.046 in 5.4 s and 5.043 in 6.8 s, so long
-  rows have shorter lists;
+  11 and 12 s; on MNIST (k = 1,000) lists of 8 and 11: 5.046 in 5.4 s and 5.043 in 6.8 s;
+- lists of 8 and 36 candidates per cell, lists of 6 and 24: 5.0724 in 4.7 s and 5.0742 in 4.0 s
+  (CIFAR-10 in grey, 50,000 x 1,024, k = 1,000), so long rows have shorter lists and fewer
+  candidates; lists of 11 and 36, lists of 6 and 24: 5.193 in 1.4 s and 5.199 in 1.0 s (10^5 rows
+  of 64 columns, k = 1,000), so other rows keep them;
 - moves judged on the first half of the lists only: 5.990 instead of 5.983;
 - candidates judged first on 512, 1,024, 2,048, 4,096 or all (12,000) rows of a cell: 5.993, 5.989,
   5.991, 5.991, 5.993, which is noise; one candidate is then measured on all rows;
@@ -35,10 +38,11 @@ _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the eff
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
 _BALANCED = 2.5
 _CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 36, 24, 16, 24  # per cell
+_CANDIDATES_OF_LONG_ROWS = 24
 _SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 512, 384, 8192  # rows that judge candidates of a cell
 _FEW_CELLS, _MANY_CELLS = 64, 1000
 _SCREENED_POWER = 0.6
-_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 7.0, 5.0, 1024  # of lists at effort 1; bytes
+_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 7.0, 4.0, 1024  # of lists at effort 1; bytes
 _SHORTEST_LIST, _LONGEST_LIST = 3, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
@@ -145,7 +149,7 @@ class Size:
     def _stage(self, n_rows: int, effort: float, *, is_last: bool) -> Stage:
         n_sources = n_rows if self.is_same else min(self.n_source, n_rows)
         per_cell = max(1.0, n_sources / self.k)
-        length = _LENGTH if self.row_bytes < _LONG_ROW else _LENGTH_OF_LONG_ROWS
+        length = _LENGTH_OF_LONG_ROWS if self._has_long_rows else _LENGTH
         length *= math.sqrt(effort) * max(1.0, _CANDIDATES / per_cell) ** 0.7
         n_near = min(self.k, max(_SHORTEST_LIST, min(_LONGEST_LIST, round(length))))
         return Stage(
@@ -164,7 +168,8 @@ class Size:
         few = min(4.0, max(1.0, _FEW_CELLS / self.k))
         share = effort / _BALANCED
         n_screened = _SCREENED * share * max(1.0, _MANY_CELLS / self.k) ** _SCREENED_POWER
-        n_candidates = round(_CANDIDATES * few * min(4.0, math.sqrt(share)))
+        n_balanced = _CANDIDATES_OF_LONG_ROWS if self._has_long_rows else _CANDIDATES
+        n_candidates = round(n_balanced * few * min(4.0, math.sqrt(share)))
         return Width(
             n_near=n_near,
             n_candidates=max(_FEWEST_CANDIDATES, n_candidates),
@@ -172,6 +177,11 @@ class Size:
             n_probes=round(_PROBES * few),
             n_screened=min(_MOST_SCREENED, max(_LEAST_SCREENED, round(n_screened))),
         )
+
+    @property
+    def _has_long_rows(self) -> bool:
+        """Return whether computing distances takes most of the time of a pass."""
+        return self.row_bytes >= _LONG_ROW
 
     def _n_passes(self, n_rows: int, effort: float) -> int:
         # Few rows allow more passes, and there a cell matters more.
