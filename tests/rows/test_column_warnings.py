@@ -1,4 +1,4 @@
-"""Warnings about ids, unequal scales and many categories among the compared columns."""
+"""Warnings about ids, labels, unequal scales and many categories among the compared columns."""
 
 from __future__ import annotations
 
@@ -53,6 +53,32 @@ def test_ids_are_found_among_missing_values_but_not_in_few_rows_or_alone():
     assert len(warnings_of(user=gaps, x=50 * RANDOM.normal(size=N))) == 1
     assert warnings_of(user=np.arange(9), x=RANDOM.normal(size=9)) == ()
     assert warnings_of(user=np.arange(N)) == ()
+
+
+@pytest.mark.parametrize("name", ["label", "Class", " target "])
+def test_few_whole_numbers_under_a_usual_name_look_like_labels(name):
+    classes = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) % 3)
+    (warning,) = warnings_of(**{name: classes, "x": RANDOM.normal(size=N)})
+    assert warning.kind is WarningKind.LABEL_COLUMN
+    assert f"{name!r} seems to hold class labels" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("label", RANDOM.normal(size=N)),
+        ("label", np.arange(N) % 150),
+        ("label", np.ones(N)),
+        ("rooms", np.arange(N) % 3),
+    ],
+    ids=["measurements", "many numbers", "one number", "another name"],
+)
+def test_other_columns_do_not_look_like_labels(name, values):
+    assert warnings_of(**{name: values, "x": 50 * RANDOM.normal(size=N)}) == ()
+
+
+def test_labels_alone_cause_no_warning():
+    assert warnings_of(label=np.arange(N) % 3) == ()
 
 
 def test_very_unequal_scales():

@@ -23,6 +23,8 @@ class WarningKind(Enum):
         A limit reduced the sample or the effort.
     ID_COLUMN
         A compared column seems to hold ids.
+    LABEL_COLUMN
+        A compared column seems to hold class labels.
     UNEQUAL_SCALES
         Columns that vary little hardly count.
     MANY_CATEGORIES
@@ -39,6 +41,7 @@ class WarningKind(Enum):
     ROWS_LEFT_OUT = "rows left out"
     SMALLER_PLAN = "smaller plan"
     ID_COLUMN = "id column"
+    LABEL_COLUMN = "label column"
     UNEQUAL_SCALES = "unequal scales"
     MANY_CATEGORIES = "many categories"
     GOAL_MISSED = "goal missed"

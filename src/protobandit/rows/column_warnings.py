@@ -1,4 +1,4 @@
-"""Warnings about compared columns: ids among them, unequal scales, many categories.
+"""Warnings about compared columns: ids or labels among them, unequal scales, many categories.
 
 They are computed from some rows as they are before any preparation.
 """
@@ -23,6 +23,8 @@ _LEAST_ROWS = 10  # in fewer rows, numbers are distinct by chance
 _MOST_NAMED = 8  # columns in the text of an option
 _UNEQUAL = 100.0  # largest standard deviation / smallest one
 _MOST_LEVELS = 100
+# Usual names of columns with classes. Whole numbers under another name may well be measurements.
+_LABEL_NAMES = {"class", "class_id", "classes", "label", "label_id", "labels", "target"}
 
 
 def some_rows(n: int, width: int) -> Ids:
@@ -43,6 +45,7 @@ def column_warnings(
         return tuple(_many_categories(sample, options))
     return (
         *_ids(sample, columns, options),
+        *_labels(sample, columns, options),
         *(() if is_scaled else _unequal_scales(sample, columns, options)),
         *_many_categories(sample, options),
     )
@@ -67,6 +70,33 @@ def _ids(sample: Columns, columns: Sequence[str], options: OptionNames) -> Itera
             f"compared. If rows should not be close because their ids are, pass "
             f"{options.choose('exclude', found[:_MOST_NAMED])}.",
         )
+
+
+def _labels(sample: Columns, columns: Sequence[str], options: OptionNames) -> Iterator[RunWarning]:
+    """Warn of classes that are written as numbers."""
+    wanted = set(columns)
+    found = [
+        name
+        for at, name in enumerate(sample.names)
+        if name in wanted
+        and name.strip().lower() in _LABEL_NAMES
+        and _are_classes(sample.numbers[:, at])
+    ]
+    if found and len(found) < len(columns):
+        is_one = len(found) == 1
+        yield RunWarning(
+            WarningKind.LABEL_COLUMN,
+            f"{shortened(map(repr, found))} {'seems' if is_one else 'seem'} to hold class labels, "
+            f"by name and by the few different whole numbers in the {len(sample):,} rows checked, "
+            f"and {'is' if is_one else 'are'} compared. If rows should not be close because their "
+            f"labels are, pass {options.choose('exclude', found[:_MOST_NAMED])}.",
+        )
+
+
+def _are_classes(values: Any) -> bool:
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = np.unique(numbers[~np.isnan(numbers)])
+    return 2 <= len(numbers) <= _MOST_LEVELS and not (numbers % 1).any()
 
 
 def _are_distinct_integers(values: Any) -> bool:
