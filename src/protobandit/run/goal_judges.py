@@ -21,7 +21,16 @@ curve on the fresh rows must be the one that was proposed. If all distances to t
 affordable, few target rows very far from all of them join the fresh rows as a stratum, and source
 rows near them join the prototypes. So a cluster that is missing from the sample changes the number.
 
-*MinGain.* The gain of one prototype on a sample is noisy, so the mean of several is used.
+*MinGain.* The prototypes that the search found join the first ones of the sample's order. The
+number m at which cost + gain m is least, in their greedy order on fresh rows (all target rows, if
+these are affordable), is the one at which gains become too small. It is below the number of
+prototypes only if there are some that are not worth it, so the first search finds more than the
+sample says. Rows that are drawn may lack those that a prototype serves, and then m is too small.
+Therefore half of them order the prototypes that were found, and the other half measures what those
+gain that do not seem to be worth it. If that is clearly more than was asked for, m is not used:
+the number is bisected between those whose last prototypes are worth it and those whose last ones
+are not. And if fewer prototypes turn out to cost clearly more than those before, the goal is
+missed.
 """
 
 from __future__ import annotations
@@ -43,12 +52,12 @@ from protobandit.problem.goals import MOST_TRIED, Coverage, Goal, Knee, MinGain,
 from protobandit.problem.problem import Problem
 from protobandit.run.knee import find_knee, prune
 from protobandit.search.arms.kl_lucb import upper_bound
-from protobandit.search.drivers.table_greedy import greedy_on_table
+from protobandit.search.drivers.table_greedy import greedy_on_table, order_on_table
 
 CONFIDENCE = 0.95
 MOST_PROTOTYPES = 10_000  # of a goal, unless the user passes k
-_ATTEMPTS = {Coverage: 6, MinGain: 4, Knee: 3}
-_CLEARLY = 2.0  # times the gain asked for: then there should be more prototypes
+_ATTEMPTS = {Coverage: 6, MinGain: 6, Knee: 3}
+_SPARE, _FASTEST = 1.1, 4.0  # growth of the number of prototypes: the least and the largest one
 # Source rows and target rows of a sample; fewer where an evaluation is expensive.
 _SAMPLE, _EXPENSIVE_SAMPLE = (1 << 12, 1 << 14), (1 << 10, 1 << 12)
 _FRESH_ROWS, _EXPENSIVE_FRESH_ROWS = 20_000, 4096
@@ -64,7 +73,10 @@ _BLOCK = 128  # prototypes of the curve that are measured at once
 # How close a number of prototypes that covers enough is to one that does not; a search for fewer
 # must promise twice as much. Searches for many prototypes take long.
 _FINE, _COARSE, _MANY = 0.05, 0.15, 1000
-_WINDOW = 10  # gains are averaged over a tenth of the prototypes
+_WINDOW = 10  # the gains of the last tenth of the prototypes are averaged
+_CLEARLY = 2.0  # a gain that is this many times as large as the one asked for
+_SAME, _CLOSE = 0.05, 0.125  # differences of numbers of prototypes, as shares, that do not matter
+_TABLE_ENTRIES = 1 << 26  # of the distances by which prototypes are ordered
 _GRID = 256  # numbers of prototypes at which costs are measured
 
 
@@ -358,6 +370,15 @@ class CoverageJudge(_BoundedJudge):
         return 1 - float(upper_bound(np.array([1 - covered]), level)[0])
 
 
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The ``costs`` of the first ``counts`` prototypes of an order."""
+
+    order: Ids
+    counts: Ids
+    costs: Doubles
+
+
 class GainJudge(_BoundedJudge):
     """Proposes the number of prototypes after which gains are too small."""
 
@@ -372,49 +393,106 @@ class GainJudge(_BoundedJudge):
     ) -> None:
         super().__init__(oracle, most)
         self._goal = goal
-        self._n_candidates = len(sample.candidates)
-        self._too_many = most + 1
-        counts = _grid(self._n_candidates)
+        self._candidates = sample.candidates
+        self._too_few, self._too_many = self._least, math.inf
+        self._costs: dict[int, float] = {}  # by number of prototypes
+        counts = _grid(len(sample.candidates))
         nearest = _nearest_at(oracle, sample.candidates, rows, counts)
-        self.first_k = self._clipped(self._worthy(counts, nearest @ weights / weights.sum()))
+        found = self._worthy(counts, nearest @ weights / weights.sum())
+        self.first_k = self._clipped(math.ceil(_SPARE * found) + 1)
 
     def judge(self, prototypes: Ids, random: np.random.Generator, most: int | None) -> Verdict:
-        k, problem = len(prototypes), self._oracle.problem
-        rows, weights = _drawn_rows(problem, _n_fresh(problem, k, most), random)
-        counts = _grid(k)
-        nearest = _nearest_at(self._oracle, prototypes, rows, counts)
-        share = weights / weights.sum()
+        k, oracle = len(prototypes), self._oracle
+        # Fewer others if the table can have all target rows then.
+        n_others = _TABLE_ENTRIES // oracle.problem.n_target - k
+        others = self._candidates[: k if n_others < 0 else min(n_others, k)]
+        every = np.append(prototypes, np.setdiff1d(others, prototypes))
+        n = _n_fresh(oracle.problem, len(every), most, is_whole=True)
+        n = min(n, max(1, _TABLE_ENTRIES // len(every)))
+        rows, weights = _drawn_rows(oracle.problem, n, random)
         if k <= self._least:
             return Verdict(math.inf, math.inf, len(rows), True, None)
-        # The last ones of many, whose mean is less noisy than the gain of the last one.
-        before = max(self._least, k - max(1, k // _WINDOW))
-        at = int(np.searchsorted(counts, before, side="right")) - 1
-        drops = (nearest[at] - nearest[-1]).astype(np.float64) / (k - counts[at])
-        gain = float(drops @ share)
-        error = float(np.sqrt(((drops - gain) ** 2) @ share / len(rows)))
-        if len(rows) == problem.n_target:
-            error = 0.0
-        is_small = gain + 2 * error < self._goal.gain
-        is_exhausted = k >= self._n_candidates and k + 1 < self._too_many
-        next_k = None
-        if is_small:
-            self._too_many = k
-            next_k = self._clipped(min(self._worthy(counts, nearest @ share), k - 1))
-        elif is_exhausted and k < self._most:
-            next_k = min(2 * k, self._most, self._too_many - 1)
-        # The sample may lack the source rows that are worth most, such as those of small clusters.
-        is_large = gain - 2 * error > _CLEARLY * self._goal.gain and k < self._most
-        is_met = not is_small and not is_large and next_k is None
+        matrix = oracle.distances(every, oracle.targets(rows))
+        gain, error, is_trusted = self._gains(prototypes, matrix[:k], weights)
+        curve = self._curve_of(every, matrix, weights)
+        found = self._clipped(self._worthy(curve.counts, curve.costs)) if is_trusted else None
+        # The rows of this attempt or of an earlier one may lack those of small clusters.
+        is_wrong = self._is_far_worse(k, float(matrix[:k].min(axis=0) @ weights / weights.sum()))
+        next_k = None if is_wrong else self._next(k, found, gain, error)
+        is_met = next_k is None and not is_wrong
         return Verdict(gain, gain - 2 * error, len(rows), is_met, next_k)
 
+    def _is_far_worse(self, k: int, cost: float) -> bool:
+        """Return whether more prototypes were found to gain clearly more than was asked for."""
+        least = _CLEARLY * self._goal.gain
+        found = any(cost - other > least * (n - k) for n, other in self._costs.items() if n > k)
+        self._costs[k] = cost
+        return found
+
+    def _next(self, k: int, found: int | None, gain: float, error: float) -> int | None:
+        """Return the next proposal; ``found`` prototypes are worth it, None if that is unknown."""
+        was_bounded = math.isfinite(self._too_many)
+        if found < k if found is not None else gain + 2 * error < self._goal.gain:
+            self._too_many = min(self._too_many, k)
+        elif found is None:
+            self._too_few = max(self._too_few, k)
+        low, high = self._too_few, self._too_many
+        if math.isinf(high):
+            growth = min(max(gain / self._goal.gain, _SPARE), _FASTEST)
+            return self._clipped(math.ceil(growth * k)) if k < self._most else None
+        if found is None:
+            is_near = high - low <= max(1.0, _CLOSE * high)
+        else:
+            is_near = found >= k or (was_bounded and found >= (1 - _SAME) * k)
+        if is_near:
+            return None
+        middle = round(math.sqrt(low * high))
+        return found if found is not None and found > low else middle
+
+    def _gains(
+        self, prototypes: Ids, matrix: Floats, weights: Doubles
+    ) -> tuple[float, float, bool]:
+        """Return the mean gain of the last prototypes and its standard error.
+
+        The third result is whether those that do not seem to be worth it do not gain clearly more
+        than was asked for. Half of the rows order the prototypes, and the others measure; all
+        target rows do both.
+        """
+        k, counts = len(prototypes), _grid(len(prototypes))
+        ordering = measuring = slice(None)
+        is_exact = len(weights) == self._oracle.problem.n_target
+        if not is_exact:
+            ordering, measuring = slice(0, None, 2), slice(1, None, 2)
+        own = np.ascontiguousarray(matrix[:, ordering])
+        curve = self._curve_of(prototypes, own, weights[ordering])
+        worthy = self._worthy(curve.counts, curve.costs)
+        nearest = np.minimum.accumulate(matrix[curve.order, measuring], axis=0)[counts - 1]
+        shares = weights[measuring] / weights[measuring].sum()
+
+        def drops_after(count: int) -> Doubles:
+            at = int(np.searchsorted(counts, count, side="right")) - 1
+            drops: Doubles = (nearest[at] - nearest[-1]).astype(np.float64) / (k - counts[at])
+            return drops
+
+        drops = drops_after(max(self._least, k - max(1, k // _WINDOW)))  # the mean is less noisy
+        gain = float(drops @ shares)
+        error = math.sqrt(float((drops - gain) ** 2 @ shares) / len(shares))
+        if is_exact or worthy == k:
+            return gain, 0.0 if is_exact else error, True
+        return gain, error, float(drops_after(worthy) @ shares) <= _CLEARLY * self._goal.gain
+
+    def _curve_of(self, prototypes: Ids, matrix: Floats, weights: Doubles) -> _Curve:
+        """Return a greedy order and its costs; fixed prototypes are and stay the first ones."""
+        every, counts = np.arange(len(prototypes)), _grid(len(prototypes))
+        table = FullTable(oracle=self._oracle, arms=prototypes, matrix=matrix)
+        first, _ = order_on_table(table, weights, every[: _n_fixed(self._oracle.problem)])
+        order = np.append(first, np.setdiff1d(every, first))
+        nearest = np.minimum.accumulate(matrix[order], axis=0)[counts - 1]
+        return _Curve(order, counts, nearest.astype(np.float64) @ weights / weights.sum())
+
     def _worthy(self, counts: Ids, costs: Doubles) -> int:
-        """Return after how many prototypes the mean of the next gains is too small."""
-        for i, m in enumerate(counts[:-1]):
-            at = int(np.searchsorted(counts, m + max(1, m // _WINDOW)))
-            at = min(max(at, i + 1), len(counts) - 1)
-            if (costs[i] - costs[at]) / (counts[at] - m) < self._goal.gain:
-                return int(m)
-        return int(counts[-1])
+        """Return after how many prototypes gains are too small: there cost + gain k is least."""
+        return int(counts[np.argmin(costs + self._goal.gain * counts)])
 
     def _clipped(self, k: int) -> int:
         return max(self._least, min(k, self._most))

@@ -157,9 +157,12 @@ class GoalOutcome:
         found = self.result
         if math.isinf(found.measured):
             return "Fewer prototypes are not possible, whatever they gain."
+        rows = (
+            f"{found.n_rows:,} fresh" if found.n_rows < self.n_target else f"all {found.n_rows:,}"
+        )
         said = (
-            f"On {found.n_rows:,} fresh target rows, each of the last prototypes lowers the cost "
-            f"by {found.measured:.4g}"
+            f"On {rows} target rows, each of the last prototypes lowers the cost by "
+            f"{found.measured:.4g}"
         )
         if self.is_met:
             return f"{said}; {goal.gain:g} was asked for."

@@ -23,7 +23,7 @@ from protobandit.foundation.observer import NO_OBSERVER, Halt
 from protobandit.foundation.run_warning import RunWarning, WarningKind
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.oracle import Oracle
-from protobandit.problem.goals import Coverage, Knee
+from protobandit.problem.goals import Coverage, Knee, MinGain
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.goal_judges import (
@@ -331,8 +331,9 @@ class _GoalRun:
     def _chosen(self) -> int:
         """Return which attempt gives the result: the fewest prototypes that meet the goal.
 
-        If none does, it is the one that came nearest to it: the last one, or for a coverage the one
-        that covers most.
+        If none does, it is the one that came nearest to it: the last one, for a coverage the one
+        that covers most, for gains the one with the least cost, plus the gain asked for per
+        prototype.
         """
         attempts = self.attempts
         met = [i for i, attempt in enumerate(attempts) if attempt.is_met]
@@ -341,6 +342,9 @@ class _GoalRun:
         measured = [i for i, attempt in enumerate(attempts) if attempt.n_rows]
         if isinstance(self.goal, Coverage) and measured:
             return max(measured, key=lambda i: attempts[i].measured)
+        if isinstance(self.goal, MinGain) and measured:
+            gain = self.goal.gain
+            return min(measured, key=lambda i: attempts[i].cost + gain * attempts[i].k)
         return measured[-1] if measured else len(attempts) - 1
 
     def _result(
