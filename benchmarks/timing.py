@@ -1,16 +1,19 @@
-"""Time of lazybandit, lazygreedy and protobandit on the paper's MNIST problem; effect of threads.
+"""Time of methods on the paper's MNIST problem, of passes and first calls; effect of threads.
 
-    python -m benchmarks.timing --data DIR [--seeds 3] [--only methods,threads,calls] [--out FILE]
+    python -m benchmarks.timing --data DIR [--seeds 3] [--only methods,passes,…] [--out FILE]
 
 Writes docs/results/timing.json (or ``--out``), from which `python -m benchmarks.readme` makes the
-tables. Takes about three minutes on two cores. ``--only`` measures some of the parts and writes a
+tables. Takes about five minutes on two cores. ``--only`` measures some of the parts and writes a
 file without the others.
 
 ``methods`` measures times as multiples of the float32 matrix product S T' on two threads, in the
-same run. ``threads`` compares one thread, two threads, and two threads on one core. ``calls`` are
-``import protobandit`` and a first ``select`` in a new process, before anything is compiled and
-after. Each part records how many cores other processes kept busy; a ratio of times is reliable only
-if that was close to zero. ``--data`` is described in benchmarks/common/data.py.
+same run. ``passes`` measures those of local search on clusters of 64 columns, as multiples of one
+product with as many multiply-adds. ``threads`` compares one thread, two threads, and two threads on
+one core, for lazybandit on MNIST and for the plain call on the clusters. ``calls`` are ``import
+protobandit`` and a first ``select`` in a new process, before anything is compiled and after, on
+rows that are computed in full and on rows for local search. Each part records how many cores other
+processes kept busy; a ratio of times is reliable only if that was close to zero. ``--data`` is
+described in benchmarks/common/data.py.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -34,10 +38,13 @@ import protobandit as pb
 from benchmarks.common.data import paper_problem
 from benchmarks.common.machine import OtherLoad
 from benchmarks.common.records import RESULTS, write_measurement
+from benchmarks.comparison.large.problems import clusters
+from protobandit.search.drivers.localsearch.local_search import LocalSearch
 
 FILE = RESULTS / "timing.json"
 
 _K = 100
+_N_CLUSTERED, _D_CLUSTERED, _K_CLUSTERED = 100_000, 64, 1000
 _METHODS: dict[str, Any] = {
     "lazybandit fast": pb.methods.LazyBandit(effort="fast"),
     "lazybandit balanced": pb.methods.LazyBandit(effort="balanced"),
@@ -74,58 +81,87 @@ def compare_methods(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dic
     return ratios
 
 
+def compare_passes(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict[str, float]:
+    """Return the time of the passes of local search as a multiple of a product."""
+    rows = clusters(_N_CLUSTERED, _D_CLUSTERED)
+    seconds, n_evaluations, original = 0.0, 0, LocalSearch.make_pass
+
+    def measured(search: LocalSearch) -> tuple[float, int]:
+        nonlocal seconds, n_evaluations
+        before = search.oracle.evaluations.total()
+        own, result = timed(partial(original, search))
+        seconds, n_evaluations = seconds + own, n_evaluations + search.oracle.evaluations.total()
+        n_evaluations -= before
+        return result
+
+    run = partial(pb.select, rows, k=_K_CLUSTERED, method=pb.methods.LocalSearch())
+    run(random_state=n_seeds)  # compile
+    with patch.object(LocalSearch, "make_pass", measured):
+        for seed in range(n_seeds):
+            run(random_state=seed)
+    some, others = rows, rows[:_K_CLUSTERED]
+    with threadpool_limits(2, "blas"):
+        product = min(timed(lambda: some @ others.T)[0] for _ in range(3 + n_seeds))
+    ratio = seconds / (product * n_evaluations / (len(some) * len(others)))
+    print(f"Clusters {rows.shape}, k = {_K_CLUSTERED}: passes take {ratio:.2f} times a product")
+    return {"passes": ratio}
+
+
 _CALL = """
 from time import perf_counter as now
 started = now()
 import protobandit as pb
 imported = now()
 import numpy as np
-path = __import__("sys").argv[1]
-rows = np.load(path)
+path, n = __import__("sys").argv[1:]
+target = np.load(path)["target"][:int(n)]
 before = now()
-pb.select(rows["source"], rows["target"], k=10, random_state=0)
-print(imported - started, now() - before + imported - started)
+found = pb.select(target, k=10, random_state=0)
+print(imported - started, now() - before + imported - started, found.method)
 """
+_CALLED_ROWS = {"lazybandit": 2_000, "localsearch": 20_000}  # the method that auto uses for them
 
 
 def time_calls(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict[str, float]:
     """Return seconds of the import, and of import and first call without and with compiled code."""
-    with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder) / "rows.npz"
-        np.savez(rows, source=source, target=target[:20_000])
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
-        runs = [_first_call(rows, environment) for _ in range(1 + n_seeds)]
-    (_, first), later = runs[0], np.array(runs[1:])
-    found = {
-        "import": float(np.median(later[:, 0])),
-        "compiling call": first,
-        "first call": float(np.median(later[:, 1])),
-    }
+    found: dict[str, float] = {}
+    for method, n_rows in _CALLED_ROWS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            rows = Path(folder) / "rows.npz"
+            np.savez(rows, target=target[:n_rows])
+            environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+            runs = [_first_call(rows, n_rows, method, environment) for _ in range(1 + n_seeds)]
+        (_, first), later = runs[0], np.array(runs[1:])
+        found.setdefault("import", float(np.median(later[:, 0])))
+        found[f"{method} compiling call"] = first
+        found[f"{method} first call"] = float(np.median(later[:, 1]))
     for name, seconds in found.items():
-        print(f"    {name:22} {seconds:7.3f} s")
+        print(f"    {name:28} {seconds:7.3f} s")
     return found
 
 
-def _first_call(rows: Path, environment: dict[str, str]) -> tuple[float, float]:
-    command = [sys.executable, "-c", _CALL, str(rows)]
+def _first_call(
+    rows: Path, n_rows: int, method: str, environment: dict[str, str]
+) -> tuple[float, float]:
+    command = [sys.executable, "-c", _CALL, str(rows), str(n_rows)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
-    imported, called = map(float, done.stdout.split())
-    return imported, called
+    imported, called, used = done.stdout.split()
+    assert used == method, f"auto used {used} for {n_rows} rows"
+    return float(imported), float(called)
 
 
 # The number of threads is fixed when a process starts, so each configuration has its own process.
 _CHILD = """
 import json, os, sys
-path, k, seed, n_jobs, is_pinned = sys.argv[1], *map(int, sys.argv[2:])
+path, method, k, seed, n_jobs, is_pinned = *sys.argv[1:3], *map(int, sys.argv[3:])
 if is_pinned:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np
 import protobandit as pb
 from benchmarks.timing import timed
 rows = np.load(path)
-source, target = rows["source"], rows["target"]
 def run():
-    return pb.select(source, target, k=k, random_state=seed, n_jobs=n_jobs)
+    return pb.select(*rows.values(), k=k, method=method, random_state=seed, n_jobs=n_jobs)
 run()
 runs = [timed(run) for _ in range(3)]
 indices = runs[0][1].indices.tolist()
@@ -139,9 +175,20 @@ _CONFIGURATIONS = {
 }
 
 
-def compare_threads(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict[str, float]:
-    """Print the times of lazybandit balanced; return ratios to the time of one thread."""
-    print(f"MNIST, S {source.shape}, T {target.shape}, k = {_K}, balanced, best of 3 per seed")
+def compare_threads(
+    source: np.ndarray, target: np.ndarray, n_seeds: int
+) -> dict[str, dict[str, float]]:
+    """Return for lazybandit and for local search the ratios of times to that of one thread."""
+    rows = clusters(_N_CLUSTERED, _D_CLUSTERED)
+    return {
+        "lazybandit": _compare_threads("lazybandit", _K, n_seeds, source=source, target=target),
+        "localsearch": _compare_threads("localsearch", _K_CLUSTERED, n_seeds, source=rows),
+    }
+
+
+def _compare_threads(method: str, k: int, n_seeds: int, **sides: np.ndarray) -> dict[str, float]:
+    shapes = ", ".join(f"{name} {rows.shape}" for name, rows in sides.items())
+    print(f"{method}, {shapes}, k = {k}, best of 3 per seed")
     names = [
         name
         for name, (_, is_pinned) in _CONFIGURATIONS.items()
@@ -149,10 +196,10 @@ def compare_threads(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dic
     ]
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.npz"
-        np.savez(rows, source=source, target=target)
+        np.savez(rows, **sides)
         # Interleaved, so that a change in the load of the machine affects all configurations.
         rounds = [
-            {name: _child(rows, seed, *_CONFIGURATIONS[name]) for name in names}
+            {name: _child(rows, method, k, seed, *_CONFIGURATIONS[name]) for name in names}
             for seed in range(n_seeds)
         ]
     seconds = {name: float(np.mean([each[name]["seconds"] for each in rounds])) for name in names}
@@ -164,14 +211,21 @@ def compare_threads(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dic
     return ratios
 
 
-def _child(rows: Path, seed: int, n_jobs: int, is_pinned: bool) -> dict[str, Any]:
-    command = [sys.executable, "-c", _CHILD, rows, _K, seed, n_jobs, int(is_pinned)]
+def _child(
+    rows: Path, method: str, k: int, seed: int, n_jobs: int, is_pinned: bool
+) -> dict[str, Any]:
+    command = [sys.executable, "-c", _CHILD, rows, method, k, seed, n_jobs, int(is_pinned)]
     done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, text=True, check=True)
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 
 
-PARTS = {"methods": compare_methods, "threads": compare_threads, "calls": time_calls}
+PARTS = {
+    "methods": compare_methods,
+    "passes": compare_passes,
+    "threads": compare_threads,
+    "calls": time_calls,
+}
 
 
 def main() -> None:

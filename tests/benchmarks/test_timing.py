@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def rows(monkeypatch):
     monkeypatch.setattr(timing, "_K", 3)
+    monkeypatch.setattr(timing, "_N_CLUSTERED", 600)
+    monkeypatch.setattr(timing, "_K_CLUSTERED", 5)
     random = np.random.default_rng(0)
     return tuple(random.normal(size=(n, 6)).astype(np.float32) for n in (120, 400))
 
@@ -41,19 +43,42 @@ def test_methods_are_compared_with_the_product(rows, capsys, monkeypatch):
 
 
 def test_first_call_compiles_and_later_ones_do_not(rows, monkeypatch):
-    runs = iter([(0.2, 9.0), (0.1, 2.0), (0.3, 1.0), (0.2, 3.0)])
-    monkeypatch.setattr(timing, "_first_call", lambda rows, environment: next(runs))
+    runs = iter(2 * [(0.2, 9.0), (0.1, 2.0), (0.3, 1.0), (0.2, 3.0)])
+    monkeypatch.setattr(timing, "_first_call", lambda *arguments: next(runs))
     calls = timing.time_calls(*rows, 3)
-    assert calls == {"import": 0.2, "compiling call": 9.0, "first call": 2.0}
+    assert calls == {
+        "import": 0.2,
+        "lazybandit compiling call": 9.0,
+        "lazybandit first call": 2.0,
+        "localsearch compiling call": 9.0,
+        "localsearch first call": 2.0,
+    }
+
+
+def test_a_first_call_says_which_method_it_used(tmp_path):
+    rows = tmp_path / "rows.npz"
+    np.savez(rows, target=np.random.default_rng(0).normal(size=(50, 3)))
+    imported, called = timing._first_call(rows, 50, "lazybandit", {**os.environ})
+    assert 0 < imported < called
+    with pytest.raises(AssertionError, match="auto used lazybandit for 50 rows"):
+        timing._first_call(rows, 50, "localsearch", {**os.environ})
+
+
+def test_passes_are_compared_with_a_product(rows, capsys):
+    assert timing.compare_passes(*rows, 1)["passes"] > 0
+    assert "Clusters (600, 64), k = 5: passes take" in capsys.readouterr().out
 
 
 def test_threads_give_the_same_indices(rows, capsys, monkeypatch, children):
     two = {"one thread": (1, False), "two threads": (2, False)}
     monkeypatch.setattr(timing, "_CONFIGURATIONS", two)
-    ratios = timing.compare_threads(*rows, 1)
-    assert ratios["one thread"] == 1
-    assert ratios["two threads"] > 0
-    assert "the same indices in all configurations: 1 of 1 seeds" in capsys.readouterr().out
+    found = timing.compare_threads(*rows, 1)
+    assert found.keys() == {"lazybandit", "localsearch"}
+    for ratios in found.values():
+        assert ratios["one thread"] == 1
+        assert ratios["two threads"] > 0
+    printed = capsys.readouterr().out
+    assert printed.count("the same indices in all configurations: 1 of 1 seeds") == 2
 
 
 def test_timed_returns_the_result():

@@ -76,7 +76,8 @@ _FINE, _COARSE, _MANY = 0.05, 0.15, 1000
 _WINDOW = 10  # the gains of the last tenth of the prototypes are averaged
 _CLEARLY = 2.0  # a gain that is this many times as large as the one asked for
 _SAME, _CLOSE = 0.05, 0.125  # differences of numbers of prototypes, as shares, that do not matter
-_TABLE_ENTRIES = 1 << 26  # of the distances by which prototypes are ordered
+_FEWEST_ROWS = 64  # on which other prototypes than those found are measured
+_MOST_KEPT = 1 << 25  # distances by which prototypes are ordered
 _GRID = 256  # numbers of prototypes at which costs are measured
 
 
@@ -158,16 +159,24 @@ def draw_sample(
 
 
 def judge_of(
-    oracle: Oracle, sample: GoalSample, most_k: int, random: np.random.Generator, most: int | None
+    oracle: Oracle,
+    sample: GoalSample,
+    most_k: int,
+    random: np.random.Generator,
+    most: int | None,
+    most_kept: int,
 ) -> Judge:
-    """Return the judge of the goal of a problem; ``most`` limits its evaluations."""
+    """Return the judge of the goal of a problem.
+
+    ``most`` limits its evaluations, ``most_kept`` how many distances it may keep.
+    """
     goal = oracle.problem.goal
     if isinstance(goal, Knee):
         return KneeJudge(oracle, sample)
     n = _n_fresh(oracle.problem, len(sample.candidates), most)
     rows, weights = _drawn_rows(oracle.problem, n, random)
     if isinstance(goal, MinGain):
-        return GainJudge(oracle, goal, sample, most_k, rows, weights)
+        return GainJudge(oracle, goal, sample, most_k, rows, weights, most_kept)
     assert isinstance(goal, Coverage)
     judge = CoverageJudge(oracle, goal, sample, most_k, rows, weights)
     if oracle.problem.k == oracle.problem.feasibility.capacity:
@@ -307,6 +316,8 @@ class CoverageJudge(_BoundedJudge):
             found = math.ceil(k * max(1.5, wanted / max(covered, 1e-9)))
         found = max(found, k // 2, low)
         if is_met:
+            if found == low > self._least:  # one more than a number that was not enough
+                found = (low + high) // 2
             return found if found <= min(high, (1 - 2 * accuracy) * k) else None
         # The last rows to be covered may need far more prototypes than the curve says.
         found = max(found, k + 1, math.ceil(k * (1 + accuracy * 2.0**self._n_missed)))
@@ -390,11 +401,13 @@ class GainJudge(_BoundedJudge):
         most: int,
         rows: Ids,
         weights: Doubles,
+        most_kept: int,
     ) -> None:
         super().__init__(oracle, most)
         self._goal = goal
+        self._most_kept = min(most_kept, _MOST_KEPT)
         self._candidates = sample.candidates
-        self._too_few, self._too_many = self._least, math.inf
+        self._too_few, self._too_many = self._least - 1, math.inf
         self._costs: dict[int, float] = {}  # by number of prototypes
         counts = _grid(len(sample.candidates))
         nearest = _nearest_at(oracle, sample.candidates, rows, counts)
@@ -403,12 +416,14 @@ class GainJudge(_BoundedJudge):
 
     def judge(self, prototypes: Ids, random: np.random.Generator, most: int | None) -> Verdict:
         k, oracle = len(prototypes), self._oracle
-        # Fewer others if the table can have all target rows then.
-        n_others = _TABLE_ENTRIES // oracle.problem.n_target - k
-        others = self._candidates[: k if n_others < 0 else min(n_others, k)]
+        most_kept = self._most_kept if most is None else min(self._most_kept, most)
+        # Fewer others if all target rows can be read then, or if few evaluations are left.
+        n_others = most_kept // oracle.problem.n_target - k
+        n_others = min(k, n_others if n_others >= 0 else most_kept // _FEWEST_ROWS - k)
+        others = self._candidates[: max(0, n_others)]
         every = np.append(prototypes, np.setdiff1d(others, prototypes))
         n = _n_fresh(oracle.problem, len(every), most, is_whole=True)
-        n = min(n, max(1, _TABLE_ENTRIES // len(every)))
+        n = min(n, max(1, most_kept // len(every)))
         rows, weights = _drawn_rows(oracle.problem, n, random)
         if k <= self._least:
             return Verdict(math.inf, math.inf, len(rows), True, None)
@@ -446,8 +461,10 @@ class GainJudge(_BoundedJudge):
             is_near = found >= k or (was_bounded and found >= (1 - _SAME) * k)
         if is_near:
             return None
-        middle = round(math.sqrt(low * high))
-        return found if found is not None and found > low else middle
+        if found is not None and found > low:
+            return found
+        middle = round(math.sqrt(max(low, 1) * high))
+        return middle if low < middle < high else None
 
     def _gains(
         self, prototypes: Ids, matrix: Floats, weights: Doubles
@@ -461,12 +478,12 @@ class GainJudge(_BoundedJudge):
         k, counts = len(prototypes), _grid(len(prototypes))
         ordering = measuring = slice(None)
         is_exact = len(weights) == self._oracle.problem.n_target
-        if not is_exact:
+        if not is_exact and len(weights) > 1:
             ordering, measuring = slice(0, None, 2), slice(1, None, 2)
         own = np.ascontiguousarray(matrix[:, ordering])
         curve = self._curve_of(prototypes, own, weights[ordering])
         worthy = self._worthy(curve.counts, curve.costs)
-        nearest = np.minimum.accumulate(matrix[curve.order, measuring], axis=0)[counts - 1]
+        nearest = _running_least(matrix[curve.order, measuring])[counts - 1]
         shares = weights[measuring] / weights[measuring].sum()
 
         def drops_after(count: int) -> Doubles:
@@ -482,12 +499,13 @@ class GainJudge(_BoundedJudge):
         return gain, error, float(drops_after(worthy) @ shares) <= _CLEARLY * self._goal.gain
 
     def _curve_of(self, prototypes: Ids, matrix: Floats, weights: Doubles) -> _Curve:
-        """Return a greedy order and its costs; fixed prototypes are and stay the first ones."""
+        """Return a greedy order, in which fixed prototypes come first, and its costs."""
         every, counts = np.arange(len(prototypes)), _grid(len(prototypes))
+        fixed = np.flatnonzero(np.isin(prototypes, self._oracle.problem.feasibility.fixed))
         table = FullTable(oracle=self._oracle, arms=prototypes, matrix=matrix)
-        first, _ = order_on_table(table, weights, every[: _n_fixed(self._oracle.problem)])
+        first, _ = order_on_table(table, weights, fixed)
         order = np.append(first, np.setdiff1d(every, first))
-        nearest = np.minimum.accumulate(matrix[order], axis=0)[counts - 1]
+        nearest = _running_least(matrix[order])[counts - 1]
         return _Curve(order, counts, nearest.astype(np.float64) @ weights / weights.sum())
 
     def _worthy(self, counts: Ids, costs: Doubles) -> int:
@@ -595,6 +613,11 @@ def _nearest_at(oracle: Oracle, prototypes: Ids, rows: Ids, counts: Ids) -> Floa
     is_whole = len(rows) == oracle.problem.n_target
     oracle.each_chunk(prototypes, visit, None if is_whole else rows)
     return nearest
+
+
+def _running_least(distances: Floats) -> Floats:
+    """Replace distances to single prototypes by those to the nearest of the first ones."""
+    return np.minimum.accumulate(distances, axis=0, out=distances)
 
 
 def _grid(k: int) -> Ids:

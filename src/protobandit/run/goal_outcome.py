@@ -75,6 +75,8 @@ class GoalOutcome:
         The largest number of prototypes that was allowed.
     is_most_given
         Whether the user passed it.
+    is_most_possible
+        Whether rows and quotas allow no more.
     n_curve
         The number of prototypes of the curve in which a knee was searched.
     confidence
@@ -92,6 +94,7 @@ class GoalOutcome:
     end: GoalEnd
     most: int
     is_most_given: bool
+    is_most_possible: bool = False
     n_curve: int = 0
     confidence: float = 0.95
     reason: StopReason | None = None
@@ -107,15 +110,19 @@ class GoalOutcome:
         return self.attempts[self.chosen]
 
     def __str__(self) -> str:
+        if self.result.n_rows == 0:
+            return f"{self.origin} No target rows confirm it: {self.reason} ended the attempts."
+        return f"{self.origin} {self.statement}"
+
+    @property
+    def origin(self) -> str:
+        """Return how k was determined, as a sentence."""
         n = len(self.attempts)
         attempts = "" if n == 1 else f" and corrected in {n} attempts"
-        where = (
+        return (
             f"k was determined on a sample of {self.n_sources:,} source rows and "
             f"{self.n_rows:,} target rows{attempts}."
         )
-        if self.result.n_rows == 0:
-            return f"{where} No target rows confirm it: {self.reason} ended the attempts."
-        return f"{where} {self.statement}"
 
     @property
     def statement(self) -> str:
@@ -148,6 +155,8 @@ class GoalOutcome:
             return f"{asked} after {len(self.attempts)} attempts. Pass a larger k without until."
         if self.is_most_given:
             return f"{asked}: k is too small."
+        if self.is_most_possible:
+            return f"{asked}, and no more than {self.most:,} prototypes are possible."
         return (
             f"{asked}: {self.most:,} prototypes, the most that are tried if k is not passed, are "
             f"too few. Pass k for more, or a larger radius."

@@ -165,8 +165,8 @@ class _GoalRun:
                 break
             assert verdict is not None
             k = verdict.next_k
-            if k is None and isinstance(self.goal, Knee) and not verdict.is_met:
-                end = GoalEnd.UNCLEAR
+        if end is GoalEnd.MISSED and isinstance(self.goal, Knee):
+            end = GoalEnd.UNCLEAR
         if any(attempt.is_met for attempt in self.attempts):
             end = GoalEnd.MET
         return self._result(judge, sizes, end, reason)
@@ -191,7 +191,9 @@ class _GoalRun:
             sample = draw_sample(oracle, size, self.most, random)
             most = None if limits.evaluations is None else limits.evaluations // _SAMPLE_SHARE
             with oracle.during("assign"):
-                judge = judge_of(oracle, sample, self.most, random, most)
+                n_bytes = limits.memory_budget // _MEMORY_SHARE
+                n_kept = n_bytes // self.problem.distance_dtype.itemsize
+                judge = judge_of(oracle, sample, self.most, random, most, n_kept)
         return judge, (sample.n_sources, sample.n_rows)
 
     def _measured(self, judge: Judge, oracle: Oracle, prototypes: Ids) -> Verdict | None:
@@ -362,6 +364,7 @@ class _GoalRun:
             end=end,
             most=self.most,
             is_most_given=self.most == problem.k < problem.feasibility.capacity,
+            is_most_possible=self.most == problem.feasibility.capacity,
             n_curve=0 if judge.curve is None else len(judge.curve),
             reason=reason,
         )
@@ -369,8 +372,9 @@ class _GoalRun:
             self.settings.file.complete()
         if self.progress is not None:
             self.progress.finish(is_complete=reason is None)
-        warnings, remarks = best.warnings, best.remarks
+        warnings, remarks = best.warnings, (*best.remarks, str(outcome))
         if end is GoalEnd.MISSED:
+            remarks = (*best.remarks, outcome.origin)  # the warning says the rest
             message = f"until={self.goal} was not reached. {outcome.statement}"
             warnings = (*warnings, RunWarning(WarningKind.GOAL_MISSED, message))
         own = Counter(self.counts.by_phase())
@@ -380,7 +384,7 @@ class _GoalRun:
             evaluations_by_phase={phase: own[phase] for phase in best.evaluations_by_phase},
             lookups=self.lookups + self.counts.lookups.total(),
             pulls=self.pulls,
-            remarks=(*remarks, str(outcome)),
+            remarks=remarks,
             warnings=warnings,
             curve=judge.curve,
             goal_outcome=outcome,
