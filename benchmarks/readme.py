@@ -180,7 +180,9 @@ def large(folder: str) -> Iterator[str]:
     yield ""
     conditions = comparison_page.read_conditions(RESULTS / "large")
     assert conditions is not None
-    remark = " Some constants of `lazybandit` were chosen on MNIST, none on the other rows."
+    remark = " Some constants were chosen on MNIST and on clusters, with other seeds."
+    if len(conditions.sessions) > 1:
+        remark = f" Other problems: earlier sessions, listed with the results.{remark}"
     yield _data_line(folder, "large/comparison.csv", conditions.sessions[-1], remark)
 
 
@@ -245,18 +247,34 @@ def timing(folder: str) -> Iterator[str]:
     yield "|---|---|"
     for name, ratio in figures["methods"].items():
         yield f"| `{name}` | {ratio:.2g} times the float32 product S·Tᵀ on two threads |"
-    for name, ratio in figures["threads"].items():
-        if ratio != 1:
-            yield f"| `lazybandit balanced`, {name} | {ratio:.2g} times one thread |"
+    yield from _threads("lazybandit", figures["threads"]["lazybandit"])
+    yield ""
+    yield "| clusters, 100,000 rows of 64 columns, k = 1,000 | time |"
+    yield "|---|---|"
+    ratio = figures["passes"]["passes"]
+    yield f"| passes of `localsearch` | {ratio:.2g} times a product of as many multiply-adds |"
+    yield from _threads("localsearch", figures["threads"]["localsearch"])
+    yield ""
+    yield "| new process, MNIST, k = 10 | time |"
+    yield "|---|---|"
     calls = figures["calls"]
     yield f"| `import protobandit` | {calls['import']:.2f} s |"
-    yield (
-        f"| import and first `select()` (k = 10) | {calls['first call']:.1f} s; "
-        f"{calls['compiling call']:.1f} s if code has to be compiled |"
-    )
+    for method, rows in (("lazybandit", "2,000"), ("localsearch", "20,000")):
+        yield (
+            f"| import and first `select()` of {rows} rows (`{method}`) | "
+            f"{calls[f'{method} first call']:.1f} s; "
+            f"{calls[f'{method} compiling call']:.1f} s if code has to be compiled |"
+        )
     yield ""
-    loads = [figures[f"{name}_others_cores"] or 0.0 for name in ("methods", "threads", "calls")]
+    parts = ("methods", "passes", "threads", "calls")
+    loads = [figures[f"{name}_others_cores"] or 0.0 for name in parts]
     yield _data_line(folder, "timing.json", measurement.session, _load(max(loads)))
+
+
+def _threads(method: str, ratios: dict[str, float]) -> Iterator[str]:
+    for name, ratio in ratios.items():
+        if ratio != 1:
+            yield f"| `{method}`, {name} | {ratio:.2g} times one thread |"
 
 
 def sizes(folder: str) -> Iterator[str]:
