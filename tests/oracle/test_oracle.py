@@ -192,6 +192,25 @@ def test_chunks_cover_any_rows(n_sources):
     assert oracle.evaluations["build"] == n_sources * len(rows)
 
 
+@pytest.mark.parametrize("is_sample", [False, True])
+def test_parts_are_few_and_each_is_visited_in_order(monkeypatch, is_sample):
+    """Sums of k numbers are kept per part, so there must not be many."""
+    monkeypatch.setattr("protobandit.oracle.oracle._BLOCK_CELLS", 20)
+    oracle = oracle_of(normal(10, 1), normal(5000, 1, seed=1))
+    rows = np.random.default_rng(0).integers(5000, size=4500) if is_sample else None
+    out, ends = np.full((10, 4500 if is_sample else 5000), np.nan), {}
+
+    def visit(block, cut, part):
+        assert cut.start == ends.get(part, cut.start)
+        out[:, cut], ends[part] = block, cut.stop
+
+    n_parts = oracle.each_part(np.arange(10), visit, rows)
+    assert sorted(ends) == list(range(n_parts))
+    assert 1 < n_parts <= 64
+    targets = normal(5000, 1, seed=1)[np.arange(5000) if rows is None else rows, 0]
+    np.testing.assert_allclose(out, abs(normal(10, 1) - targets), rtol=1e-12)
+
+
 def test_a_source_too_large_to_be_held_twice_gives_the_same(monkeypatch):
     whole = scanned(oracle_of(SOURCE, TARGET, metric="euclidean"), SOME)
     monkeypatch.setattr("protobandit.oracle.oracle._CACHED_CELLS", 1)

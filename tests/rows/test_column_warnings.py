@@ -11,7 +11,7 @@ from protobandit.rows.column_warnings import MOST_ROWS, column_warnings, some_ro
 from protobandit.rows.columns import Columns
 
 N = 200
-RANDOM = np.random.default_rng(0)
+RANDOM, OTHER = np.random.default_rng(0), np.random.default_rng(1)
 
 
 def warnings_of(columns=None, categories=None, *, is_scaled=False, **numbers):
@@ -58,7 +58,7 @@ def test_ids_are_found_among_missing_values_but_not_in_few_rows_or_alone():
 @pytest.mark.parametrize("name", ["label", "Class", " target "])
 def test_few_whole_numbers_under_a_usual_name_look_like_labels(name):
     classes = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) % 3)
-    (warning,) = warnings_of(**{name: classes, "x": RANDOM.normal(size=N)})
+    (warning,) = warnings_of(**{name: classes, "x": OTHER.normal(size=N)})
     assert warning.kind is WarningKind.LABEL_COLUMN
     assert f"{name!r} seems to hold class labels" in warning.message
 
@@ -66,7 +66,7 @@ def test_few_whole_numbers_under_a_usual_name_look_like_labels(name):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("label", RANDOM.normal(size=N)),
+        ("label", OTHER.normal(size=N)),
         ("label", np.arange(N) % 150),
         ("label", np.ones(N)),
         ("rooms", np.arange(N) % 3),
@@ -74,11 +74,17 @@ def test_few_whole_numbers_under_a_usual_name_look_like_labels(name):
     ids=["measurements", "many numbers", "one number", "another name"],
 )
 def test_other_columns_do_not_look_like_labels(name, values):
-    assert warnings_of(**{name: values, "x": 50 * RANDOM.normal(size=N)}) == ()
+    assert warnings_of(**{name: values, "x": 50 * OTHER.normal(size=N)}) == ()
 
 
-def test_labels_alone_cause_no_warning():
+def test_labels_alone_or_in_few_rows_cause_no_warning():
     assert warnings_of(label=np.arange(N) % 3) == ()
+    assert warnings_of(label=np.arange(9) % 3, x=OTHER.normal(size=9)) == ()
+
+
+def test_a_column_looks_like_ids_or_like_labels_and_not_like_both():
+    (warning,) = warnings_of(label=np.arange(30), x=OTHER.normal(size=30))
+    assert warning.kind is WarningKind.ID_COLUMN
 
 
 def test_very_unequal_scales():

@@ -38,6 +38,15 @@ def test_all_rows_give_the_exact_costs_and_mass(weights, n_rows):
     assert metric.pairs.total() == N_TARGET * 4
 
 
+def test_many_chunks_give_the_same_as_few(monkeypatch):
+    few, *_ = assessed(WEIGHTS["uneven"], N_TARGET)
+    monkeypatch.setattr("protobandit.oracle.oracle._BLOCK_CELLS", 1)
+    monkeypatch.setattr("protobandit.oracle.oracle._PARTS", 7)
+    many, *_ = assessed(WEIGHTS["uneven"], N_TARGET)
+    np.testing.assert_allclose(many.costs, few.costs, rtol=1e-12)
+    np.testing.assert_allclose(many.mass, few.mass, rtol=1e-12)
+
+
 @weighted
 @pytest.mark.parametrize("n_rows", [2, 17, N_TARGET - 1])
 def test_a_sample_is_judged_by_its_own_rows(weights, n_rows):

@@ -224,6 +224,15 @@ def test_small_clusters_that_the_sample_lacks_get_prototypes(monkeypatch, n_pair
         assert least <= found.k <= most
 
 
+def test_a_limit_that_ends_the_attempts_is_stated():
+    rows, limits = brute.normal(2000, 6), pb.Limits(evaluations=3_000_000)
+    found = pb.select(
+        rows, until=pb.MinGain(0.001), method="localsearch", random_state=0, limits=limits
+    )
+    assert found.goal_outcome.end is GoalEnd.STOPPED
+    assert "The limit of 3,000,000 evaluations ended the attempts." in found.status
+
+
 def test_exactly_as_many_prototypes_as_clusters_are_worth_it():
     rows = clusters(n_clusters=20)
     found = pb.select(rows, until=pb.MinGain(0.3), random_state=0)

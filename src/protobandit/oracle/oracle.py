@@ -63,7 +63,7 @@ _LOOKUP_RUN = 64  # kept rows of one task
 _SMALL_WORK = 4_000_000  # multiplications below which a second thread does not pay
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 19
-_PARTS = 64  # of the target
+_PARTS = 64  # of target rows, at most
 _NARROW = 32  # target rows, below which a block has more source rows
 _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a user's own function
@@ -427,13 +427,18 @@ class Oracle:
         size = max(1, min(CHUNK, _BLOCK_CELLS // len(sources)))
         self._run(fill, cuts(n_rows, size), n)
 
-    def each_part(self, sources: Ids, visit: Callable[[Floats, slice, int], None]) -> int:
-        """Do as `each_chunk` for the whole target, in parts; return the number of parts.
+    def each_part(
+        self,
+        sources: Ids,
+        visit: Callable[[Floats, slice, int], None],
+        rows: Ids | None = None,
+    ) -> int:
+        """Do as `each_chunk`, in parts of the rows; return the number of parts, at most 64.
 
         ``visit`` also gets the number of the part. The chunks of a part are visited in order, so
         sums over a part have the same bits on any number of threads.
         """
-        n_rows = len(self.problem.target)
+        n_rows = len(self.problem.target) if rows is None else len(rows)
         n = self._count(len(sources) * n_rows)
         prepared = self.sources(as_slice(sources))
         size = max(1, min(CHUNK, _BLOCK_CELLS // len(sources)))
@@ -441,7 +446,7 @@ class Oracle:
 
         def fill(part: int) -> None:
             for cut in cuts_of(parts[part], size):
-                targets = self.targets(cut)
+                targets = self.targets(cut if rows is None else rows[cut])
                 block = np.empty((len(sources), len(targets)), dtype=self.dtype)
                 self._fill(prepared, targets, block)
                 visit(block, cut, part)

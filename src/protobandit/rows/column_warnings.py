@@ -74,6 +74,8 @@ def _ids(sample: Columns, columns: Sequence[str], options: OptionNames) -> Itera
 
 def _labels(sample: Columns, columns: Sequence[str], options: OptionNames) -> Iterator[RunWarning]:
     """Warn of classes that are written as numbers."""
+    if len(sample) < _LEAST_ROWS:
+        return
     wanted = set(columns)
     found = [
         name
@@ -95,8 +97,9 @@ def _labels(sample: Columns, columns: Sequence[str], options: OptionNames) -> It
 
 def _are_classes(values: Any) -> bool:
     numbers = np.asarray(values, dtype=np.float64)
-    numbers = np.unique(numbers[~np.isnan(numbers)])
-    return 2 <= len(numbers) <= _MOST_LEVELS and not (numbers % 1).any()
+    numbers = numbers[~np.isnan(numbers)]
+    levels = np.unique(numbers)
+    return 2 <= len(levels) <= min(_MOST_LEVELS, len(numbers) // 2) and not (levels % 1).any()
 
 
 def _are_distinct_integers(values: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,22 +144,24 @@ def assess(
     else:
         ids = np.arange(len(problem.target))
     weights = weights_or_ones(None if is_sample else problem.weights, len(ids))
-    parts: dict[int, tuple[Doubles, Doubles]] = {}
+    k = len(prototypes)
+    parts = defaultdict[int, Doubles](lambda: np.zeros((2, k)))  # sums of costs, and masses
     nearest = np.empty(len(ids))
     viewed: list[Floats] = []
 
-    def visit(block: Floats, cut: slice) -> None:
+    def visit(block: Floats, cut: slice, part: int) -> None:
         labels = block.argmin(axis=0)
-        mass = np.bincount(labels, weights[cut], len(prototypes)).astype(np.float64)
         running = np.minimum.accumulate(block, axis=0).astype(np.float64)
         nearest[cut] = running[-1]
         if cut.start == 0:
             viewed.append(block[:, :_VIEWED_ROWS].copy())
-        parts[cut.start] = running @ weights[cut], mass
+        sums, mass = parts[part]
+        sums += running @ weights[cut]
+        np.add.at(mass, labels, weights[cut])
 
     with oracle.during("assign"):
-        oracle.each_chunk(prototypes, visit, ids if is_sample else None)
-    sums, mass = (np.sum([parts[at][i] for at in sorted(parts)], axis=0) for i in (0, 1))
+        n_parts = oracle.each_part(prototypes, visit, ids if is_sample else None)
+    sums, mass = np.sum([parts[part] for part in range(n_parts)], axis=0)
     costs = np.minimum.accumulate(sums / weights.sum())  # equal sums may round differently
     far = FarRows.among(nearest, weights)
     if scanned is not None and (is_sample or is_endless):

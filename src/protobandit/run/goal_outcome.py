@@ -173,8 +173,17 @@ class GoalOutcome:
             f"On {rows} target rows, each of the last prototypes lowers the cost by "
             f"{found.measured:.4g}"
         )
-        if self.is_met:
+        if self.reason is not None:
+            return (
+                f"{said}; {goal.gain:g} was asked for. {self.reason.at_start} ended the attempts."
+            )
+        if self.is_met and found.measured >= goal.gain:
             return f"{said}; {goal.gain:g} was asked for."
+        if self.is_met:
+            return (
+                f"{said}; {goal.gain:g} was asked for. In a greedy order of these and other "
+                f"prototypes, gains become too small near this number."
+            )
         if found.measured < goal.gain:
             return f"{said}, less than {goal.gain:g}: k is too large."
         return f"{said}, more than {goal.gain:g}: more prototypes would lower it too."
