@@ -5,7 +5,7 @@ They are computed from some rows as they are before any preparation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,15 +53,8 @@ def column_warnings(
 
 def _ids(sample: Columns, columns: Sequence[str], options: OptionNames) -> Iterator[RunWarning]:
     """Warn of whole numbers that are all distinct."""
-    if len(sample) < _LEAST_ROWS:
-        return
-    wanted = set(columns)
-    found = [
-        name
-        for at, name in enumerate(sample.names)
-        if name in wanted and _are_distinct_integers(sample.numbers[:, at])
-    ]
-    if found and len(found) < len(columns):
+    found = _some_columns(sample, columns, lambda name, values: _are_distinct_integers(values))
+    if found:
         have = "holds" if len(found) == 1 else "hold"
         yield RunWarning(
             WarningKind.ID_COLUMN,
@@ -74,17 +67,12 @@ def _ids(sample: Columns, columns: Sequence[str], options: OptionNames) -> Itera
 
 def _labels(sample: Columns, columns: Sequence[str], options: OptionNames) -> Iterator[RunWarning]:
     """Warn of classes that are written as numbers."""
-    if len(sample) < _LEAST_ROWS:
-        return
-    wanted = set(columns)
-    found = [
-        name
-        for at, name in enumerate(sample.names)
-        if name in wanted
-        and name.strip().lower() in _LABEL_NAMES
-        and _are_classes(sample.numbers[:, at])
-    ]
-    if found and len(found) < len(columns):
+
+    def are_labels(name: str, values: Any) -> bool:
+        return name.strip().lower() in _LABEL_NAMES and _are_classes(values)
+
+    found = _some_columns(sample, columns, are_labels)
+    if found:
         is_one = len(found) == 1
         yield RunWarning(
             WarningKind.LABEL_COLUMN,
@@ -93,6 +81,17 @@ def _labels(sample: Columns, columns: Sequence[str], options: OptionNames) -> It
             f"and {'is' if is_one else 'are'} compared. If rows should not be close because their "
             f"labels are, pass {options.choose('exclude', found[:_MOST_NAMED])}.",
         )
+
+
+def _some_columns(
+    sample: Columns, columns: Sequence[str], is_such: Callable[[str, Any], bool]
+) -> list[str]:
+    """Return the compared columns of a kind; none if all are, or if there are few rows."""
+    if len(sample) < _LEAST_ROWS:
+        return []
+    wanted, names = set(columns), enumerate(sample.names)
+    found = [n for at, n in names if n in wanted and is_such(n, sample.numbers[:, at])]
+    return found if len(found) < len(columns) else []
 
 
 def _are_classes(values: Any) -> bool:
