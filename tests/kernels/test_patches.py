@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from kernels.instances import both_ways, every_type
 from protobandit.kernels import patches
-from protobandit.kernels.distances import GUARD
+from protobandit.kernels.distances import FEW_COLUMNS, GUARD
 
 
 def filled(way, rows, candidates, *, is_root, most=np.inf, n_patches=3, seed=0):
@@ -19,7 +19,8 @@ def filled(way, rows, candidates, *, is_root, most=np.inf, n_patches=3, seed=0):
     at = np.cumsum([0, *sizes])[:-1]
     out = np.full(sum(sizes) + 1, -1, dtype=rows.dtype)
     norms = [np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in (rows, candidates)]
-    way(patches.squares_of_patches)(
+    is_narrow = rows.shape[1] <= FEW_COLUMNS
+    way(patches.squares_of_narrow_patches if is_narrow else patches.squares_of_patches)(
         rows,
         norms[0],
         np.concatenate(some).astype(np.int32),

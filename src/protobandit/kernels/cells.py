@@ -39,22 +39,25 @@ def insert_block_reference(block: Floats, slots: Slots, gaps: Floats) -> None:
     gaps[:] = np.take_along_axis(block, order, axis=0).T
 
 
-@kernel(insert_block_reference)
-def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
+def _insert_block_scratch(block: Floats, slots: Slots, gaps: Floats) -> tuple[Floats, ...]:
+    """Return the least distances of each run, the smallest of them so far, and one line."""
+    n_runs, n_rows = -(-len(block) // _AT_ONCE), block.shape[1]
+    shapes = (n_runs, n_rows), (slots.shape[1], n_rows)
+    least, smallest = (np.full(shape, np.inf, block.dtype) for shape in shapes)
+    return least, smallest, np.empty(n_rows, block.dtype)
+
+
+@kernel(insert_block_reference, _insert_block_scratch)
+def insert_block(block, slots, gaps, least, smallest, line):  # type: ignore[no-untyped-def]
     n, n_rows, k = slots.shape[1], block.shape[1], block.shape[0]
-    n_runs = (k + _AT_ONCE - 1) // _AT_ONCE
-    least = np.empty((n_runs, n_rows), block.dtype)
-    for g in range(n_runs):
+    for h in range(k):
+        g = h // _AT_ONCE
         for j in range(n_rows):
-            least[g, j] = block[g * _AT_ONCE, j]
-        for h in range(g * _AT_ONCE + 1, min((g + 1) * _AT_ONCE, k)):
-            for j in range(n_rows):
-                value = block[h, j]
-                least[g, j] = value if value < least[g, j] else least[g, j]
+            value = block[h, j]
+            least[g, j] = value if value < least[g, j] else least[g, j]
     # The n-th smallest of the least distances of runs: no row of a list is farther. All rows are
     # compared at the same time and without branches, as SIMD requires.
-    line, smallest = np.empty(n_rows, block.dtype), np.full((n, n_rows), np.inf, block.dtype)
-    for g in range(n_runs):
+    for g in range(len(least)):
         for j in range(n_rows):
             line[j] = least[g, j]
         for q in range(n):
@@ -66,12 +69,14 @@ def insert_block(block, slots, gaps):  # type: ignore[no-untyped-def]
         for q in range(n):
             slots[j, q] = -1
             gaps[j, q] = np.inf
-    for g in range(n_runs):
+    for g in range(len(least)):
+        first = g * _AT_ONCE
+        last = first + _AT_ONCE if first + _AT_ONCE < k else k
         for j in range(n_rows):
             limit = smallest[n - 1, j]
             if least[g, j] > limit:
                 continue
-            for h in range(g * _AT_ONCE, min((g + 1) * _AT_ONCE, k)):
+            for h in range(first, last):
                 value = block[h, j]
                 if value <= limit and value < gaps[j, n - 1]:
                     q = n - 1
@@ -94,8 +99,13 @@ def group_by_slot_reference(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) 
     n_own[:] = np.bincount(slots[:, 0][slots[:, 0] >= 0], minlength=k)
 
 
-@kernel(group_by_slot_reference)
-def group_by_slot(slots, starts, rows, n_own):  # type: ignore[no-untyped-def]
+def _group_by_slot_scratch(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> tuple[Ids]:
+    """Return room for the ends of the groups so far."""
+    return (np.empty(len(n_own), np.int64),)
+
+
+@kernel(group_by_slot_reference, _group_by_slot_scratch)
+def group_by_slot(slots, starts, rows, n_own, ends):  # type: ignore[no-untyped-def]
     n, m = slots.shape
     k = len(n_own)
     for c in range(k):
@@ -110,8 +120,8 @@ def group_by_slot(slots, starts, rows, n_own):  # type: ignore[no-untyped-def]
                 if q == 0:
                     n_own[c] += 1
     for c in range(k):
+        ends[c] = starts[c]
         starts[c + 1] += starts[c]
-    ends = starts[:-1].copy()
     for q in range(m):
         for j in range(n):
             c = slots[j, q]
@@ -175,7 +185,7 @@ def common_slots(starts, rows, n_own, slots, first, counts, found, out):  # type
                 q -= 1
             if q < width:
                 out[c, q] = s
-                n_out = min(n_out + 1, width)
+                n_out += n_out < width
         for f in range(n_found):
             counts[found[f]] = 0
         for q in range(n_out, width):
@@ -218,13 +228,17 @@ def candidates_reference(
         out[c, len(near) : len(near) + len(drawn)] = drawn
 
 
-@kernel(candidates_reference)
+def _candidates_scratch(*arrays: Any) -> tuple[Ids]:
+    """Return room for the drawn rows of a cell; the last three arrays are shares, is_drawn, out."""
+    return (np.empty(arrays[-3].shape[1], np.int64),)
+
+
+@kernel(candidates_reference, _candidates_scratch)
 def candidates(  # type: ignore[no-untyped-def]
-    starts, rows, n_own, gaps, worth, is_open, shares, is_drawn, out
+    starts, rows, n_own, gaps, worth, is_open, shares, is_drawn, out, drawn
 ):
     width, n_drawn = out.shape[1], shares.shape[1]
     n_near = width - n_drawn
-    drawn = np.empty(n_drawn, np.int64)
     for c in range(len(n_own)):
         begin, end = starts[c], starts[c] + n_own[c]
         n_open, total = 0, 0.0
@@ -266,7 +280,7 @@ def candidates(  # type: ignore[no-untyped-def]
                     out[c, q] = out[c, q - 1]
                     q -= 1
                 out[c, q] = j
-                n = min(n + 1, n_near)
+                n += n < n_near
         for f in range(n_found):
             out[c, n + f] = drawn[f]
             is_drawn[drawn[f]] = False
@@ -334,7 +348,8 @@ def screen(cells, starts, rows, D, weights, most, shares, at, ends, out, factors
             j = rows[i]
             chance = even + scale * (weights[j] * np.float64(D[j]))
             so_far += chance
-            now = min(max(np.ceil(so_far - shares[c]), 0.0), np.float64(most))
+            now = np.ceil(so_far - shares[c])
+            now = now if now < most else np.float64(most)
             if now > passed:
                 out[end] = j
                 factors[end] = weights[j] * (now - passed) / chance
@@ -377,15 +392,33 @@ def judge_reference(
         gains[p, :n] = w @ np.maximum(near[:, None] - d, 0)
 
 
-@kernel(judge_reference)
+def _judge_scratch(values: Floats, *arrays: Any) -> tuple[Floats, Floats]:
+    """Return room for the sums of some rows; the last arrays are changes and gains."""
+    width = arrays[-1].shape[1]
+    return np.empty(width, values.dtype), np.empty(width, values.dtype)
+
+
+@kernel(judge_reference, _judge_scratch)
 def judge(  # type: ignore[no-untyped-def]
-    values, at, first, last, cells, rows, weights, served, D, E, n_candidates, changes, gains
+    values,
+    at,
+    first,
+    last,
+    cells,
+    rows,
+    weights,
+    served,
+    D,
+    E,
+    n_candidates,
+    changes,
+    gains,
+    change,
+    gain,
 ):
-    zero, most = D.dtype.type(0), 0
-    for p in range(len(cells)):
-        most = max(most, n_candidates[p])
-    # Sums of a few rows in the precision of the distances, which SIMD computes at full width.
-    change, gain = np.empty(most, D.dtype), np.empty(most, D.dtype)
+    # `change` and `gain` are sums of a few rows in the precision of the distances, which SIMD
+    # computes at full width.
+    zero = D.dtype.type(0)
     for p in range(len(cells)):
         n = n_candidates[p]
         for h in range(n):
@@ -395,7 +428,7 @@ def judge(  # type: ignore[no-untyped-def]
             for h in range(n):
                 change[h] = zero
                 gain[h] = zero
-            stop = min(start + _SUMMED, last[p])
+            stop = start + _SUMMED if start + _SUMMED < last[p] else last[p]
             for i in range(start, stop):
                 j = rows[i]
                 near = D[j]
@@ -696,17 +729,16 @@ def make_moves(  # type: ignore[no-untyped-def]
                     change += weights[j] * (second - np.float64(gaps[j, 0]))
         if change == np.inf:
             continue
-        for i in range(starts[c], starts[c + 1]):
+        first, last, own_values = starts[c], starts[c + 1], values[at[e] :]
+        for i in range(first, last):
             j = rows[i]
             if weights[j] > 0:
-                value = np.float64(values[at[e] + i - starts[c]])
-                served = np.float64(gaps[j, 0])
+                near, value = np.float64(gaps[j, 0]), np.float64(own_values[i - first])
+                served = near
                 if slots[j, 0] == slot:
                     served = np.float64(gaps[j, 1] if m > 1 else np.inf)
-                if slot == c:
-                    change += weights[j] * (min(value, served) - np.float64(gaps[j, 0]))
-                elif value < served:
-                    change -= weights[j] * (served - value)
+                before = near if slot == c else served
+                change += weights[j] * ((value if value < served else served) - before)
         if not change < -least:
             continue
         for i in range(starts[slot], starts[slot + 1]):
@@ -720,9 +752,9 @@ def make_moves(  # type: ignore[no-untyped-def]
             for q in range(n, m):
                 slots[j, q] = -1
                 gaps[j, q] = np.inf
-        for i in range(starts[c], starts[c + 1]):
+        for i in range(first, last):
             j = rows[i]
-            value = values[at[e] + i - starts[c]]
+            value = own_values[i - first]
             if value < gaps[j, m - 1]:
                 q = m - 1
                 while q > 0 and gaps[j, q - 1] > value:

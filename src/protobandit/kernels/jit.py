@@ -22,6 +22,14 @@ from protobandit.kernels.compilation_remarks import add_remark
 
 # Sums may be re-associated, which SIMD lanes require, but NaN and infinity keep their meaning.
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+# No kernel is called from C or has array expressions to fuse: without them numba compiles faster.
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "no_rewrites": True,
+}
 _LOCK = Lock()
 
 Scratch: TypeAlias = Callable[..., tuple[Any, ...]] | None
@@ -76,9 +84,8 @@ def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     if getattr(numba.config, "DISABLE_JIT", False):  # the reference is faster than a loop in Python
         return None
-    options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
-    compiled: Any = numba.jit(fastmath=_FASTMATH, **options)(loops)
-    _keep_on_disk(compiled, {**options, "fastmath": sorted(_FASTMATH)})
+    compiled: Any = numba.jit(fastmath=_FASTMATH, **_OPTIONS)(loops)
+    _keep_on_disk(compiled, {**_OPTIONS, "fastmath": sorted(_FASTMATH)})
     _defer_signals(compiled)
     return compiled  # type: ignore[no-any-return]
 

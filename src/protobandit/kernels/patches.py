@@ -5,7 +5,8 @@ Patch p compares the rows ``row_ids[first[p] : last[p]]`` with the candidates
 row. Rows and candidates are C-contiguous arrays of the same float type, with their squared norms.
 
 A block of a patch stays in cache. A product that is not precise enough (see `distances`) is
-replaced by the sum of squared differences; with few columns all are.
+replaced by the sum of squared differences. *Narrow* rows have at most `distances.FEW_COLUMNS`
+columns: no product is computed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.kernels.distances import FEW_COLUMNS
 from protobandit.kernels.jit import kernel
 
 Positions = NDArray[np.int32]
@@ -58,7 +58,29 @@ def squares_of_patches_reference(
         out[at[p] : at[p] + values.size] = values.ravel()
 
 
-@kernel(squares_of_patches_reference)
+def _scratch(
+    rows: Floats,
+    row_norms: Doubles,
+    row_ids: Positions,
+    first: Ids,
+    last: Ids,
+    candidates: Floats,
+    candidate_norms: Doubles,
+    candidate_ids: Positions,
+    begin: Ids,
+    end: Ids,
+    *others: object,
+) -> tuple[Floats, Floats, Floats]:
+    """Return room for the rows of a product, and for candidates and their norms."""
+    n_columns, n_candidates = rows.shape[1], int((end - begin).max(initial=0))
+    return (
+        np.empty((_ROWS, n_columns), rows.dtype),
+        np.empty(n_candidates * n_columns, rows.dtype),
+        np.empty(n_candidates, rows.dtype),
+    )
+
+
+@kernel(squares_of_patches_reference, _scratch)
 def squares_of_patches(  # type: ignore[no-untyped-def]
     rows,
     row_norms,
@@ -75,17 +97,12 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     is_root,
     most,
     out,
+    left,
+    room,
+    norms,
 ):
-    tolerance, floor = guard
     n_columns = rows.shape[1]
-    n_rows, n_candidates = 0, 0
-    for p in range(len(at)):
-        n_rows = max(n_rows, min(last[p] - first[p], _ROWS))
-        n_candidates = max(n_candidates, end[p] - begin[p])
-    left = np.empty((n_rows, n_columns), rows.dtype)
-    room = np.empty(n_candidates * n_columns, rows.dtype)
-    norms = np.empty(n_candidates, rows.dtype)
-    share, small = rows.dtype.type(tolerance), rows.dtype.type(floor)
+    share, small = rows.dtype.type(guard[0]), rows.dtype.type(guard[1])
     two, three, limit = rows.dtype.type(2), rows.dtype.type(3), rows.dtype.type(most)
     for p in range(len(at)):
         k = end[p] - begin[p]
@@ -97,24 +114,18 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
             norms[h] = candidate_norms[c]
             for q in range(n_columns):
                 right[q, h] = candidates[c, q]
-        step_rows = min(_ROWS, max(_FEWEST_ROWS, _SMALL_PRODUCT // max(1, k * n_columns)))
+        step_rows = _SMALL_PRODUCT // (k * n_columns)
+        step_rows = _FEWEST_ROWS if step_rows < _FEWEST_ROWS else step_rows
+        step_rows = _ROWS if step_rows > _ROWS else step_rows
         for start in range(first[p], last[p], step_rows):
-            n = min(step_rows, last[p] - start)
+            n = last[p] - start
+            n = step_rows if step_rows < n else n
             for i in range(n):
                 j = row_ids[start + i]
                 for q in range(n_columns):
                     left[i, q] = rows[j, q]
             there = at[p] + (start - first[p]) * k
             block = out[there : there + n * k].reshape(n, k)
-            if n_columns <= FEW_COLUMNS:
-                for i in range(n):
-                    for h in range(k):
-                        square = 0.0
-                        for q in range(n_columns):
-                            step = np.float64(left[i, q]) - np.float64(right[q, h])
-                            square += step * step
-                        block[i, h] = min(np.sqrt(square) if is_root else square, most)
-                continue
             np.dot(left[:n], right, block)
             for i in range(n):
                 # In the precision of the rows, which the guard allows for.
@@ -124,8 +135,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
                 for h in range(k):
                     total = norm + norms[h]
                     value = total - two * line[h]
-                    is_safe = (value >= share * total + small) & (value <= three * total)
-                    n_safe += is_safe
+                    n_safe += (value >= share * total + small) & (value <= three * total)
                     line[h] = value
                 if n_safe < k:
                     for h in range(k):
@@ -143,3 +153,36 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
                 if limit < np.inf:
                     for h in range(k):
                         line[h] = line[h] if line[h] < limit else limit
+
+
+@kernel(squares_of_patches_reference)
+def squares_of_narrow_patches(  # type: ignore[no-untyped-def]
+    rows,
+    row_norms,
+    row_ids,
+    first,
+    last,
+    candidates,
+    candidate_norms,
+    candidate_ids,
+    begin,
+    end,
+    at,
+    guard,
+    is_root,
+    most,
+    out,
+):
+    for p in range(len(at)):
+        there = at[p]
+        for i in range(first[p], last[p]):
+            row = rows[row_ids[i]]
+            for h in range(begin[p], end[p]):
+                candidate = candidates[candidate_ids[h]]
+                square = 0.0
+                for q in range(len(row)):
+                    step = np.float64(row[q]) - np.float64(candidate[q])
+                    square += step * step
+                value = np.sqrt(square) if is_root else square
+                out[there] = value if value < most else most
+                there += 1

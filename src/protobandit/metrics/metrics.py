@@ -31,7 +31,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
-from protobandit.kernels.patches import squares_of_patches
+from protobandit.kernels.patches import squares_of_narrow_patches, squares_of_patches
 from protobandit.metrics.operands import Operand
 from protobandit.rows.messages import suggestion
 
@@ -156,7 +156,9 @@ def _fill_squares_of_patches(
     most: float = math.inf,
 ) -> None:
     left, right = (side.given if side.near is None else side.near for side in (rows, candidates))
-    squares_of_patches(
+    is_narrow = left.shape[1] <= distances.FEW_COLUMNS
+    fill = squares_of_narrow_patches if is_narrow else squares_of_patches
+    fill(
         left,
         rows.norms,
         patches.row_ids,
