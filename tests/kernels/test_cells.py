@@ -276,6 +276,7 @@ class Moves:
         rise = self.weights * (self.gaps[:, 1].astype(np.float64) - self.gaps[:, 0])
         losses = np.bincount(near, rise, minlength=K)
         before = self.cost()
+        near = self.near()
         change = self.way(cells.make_moves)(
             self.cells,
             leaving,
@@ -296,6 +297,7 @@ class Moves:
             self.slot_groups,
             np.bincount(self.slot_groups, minlength=2),
             self.is_taken,
+            *near,
             self.slots,
             self.gaps,
             self.moved,
@@ -304,7 +306,15 @@ class Moves:
             if e >= 0:
                 self.full[slot] = self.arms[e]
         assert self.cost() == pytest.approx(before + change)
+        for copy, now in zip(near, self.near(), strict=True):
+            np.testing.assert_array_equal(copy, now)
         return change
+
+    def near(self):
+        second = (
+            self.gaps[:, 1] if self.gaps.shape[1] > 1 else np.full_like(self.gaps[:, 0], np.inf)
+        )
+        return self.slots[:, 0].copy(), self.gaps[:, 0].copy(), second.copy()
 
     def cost(self):
         return float(self.weights @ self.gaps[:, 0].astype(np.float64))

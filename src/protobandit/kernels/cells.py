@@ -590,6 +590,9 @@ def make_moves_reference(
     slot_groups: Ids,
     counts: Ids,
     is_taken: Any,
+    served: Slots,
+    D: Floats,
+    E: Floats,
     slots: Slots,
     gaps: Floats,
     moved: Ids,
@@ -604,10 +607,10 @@ def make_moves_reference(
 
     A move is made if it lowers the cost by more than ``least`` as the lists then are, and if every
     group keeps ``fewest`` to ``largest`` prototypes. A slot is moved once: ``moved`` becomes the
-    number of its move. Lists, ``slot_groups``, ``counts`` and ``is_taken`` are updated.
+    number of its move. Lists, ``slot_groups``, ``counts`` and ``is_taken`` are updated, and so are
+    the copies of the first places of lists that `judge` reads: ``served``, ``D`` and ``E``.
     """
     total, position = 0.0, 0
-    second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf)
     for e, c in enumerate(cells):
         if is_taken[sources[e]]:
             continue
@@ -635,15 +638,15 @@ def make_moves_reference(
         after = rows[starts[c] : starts[c + 1]]
         own_values = values[at[e] : at[e] + len(after)]
         d = own_values.astype(np.float64)
-        served = np.where(slots[after, 0] == slot, second[after], gaps[after, 0]).astype(np.float64)
+        limit = np.where(served[after] == slot, E[after], D[after]).astype(np.float64)
         counted = weights[after] > 0
         if slot == c:
-            kept = np.minimum(d, served) - gaps[after, 0]
+            kept = np.minimum(d, limit) - D[after]
             change = float(weights[after][counted] @ kept[counted])
         else:
-            lost = before[(slots[before, 0] == slot) & (weights[before] > 0)]
-            saved = np.maximum(served - d, 0)[counted]
-            change = float(weights[lost] @ (second[lost].astype(np.float64) - gaps[lost, 0]))
+            lost = before[(served[before] == slot) & (weights[before] > 0)]
+            saved = np.maximum(limit - d, 0)[counted]
+            change = float(weights[lost] @ (E[lost].astype(np.float64) - D[lost]))
             change -= float(weights[after][counted] @ saved) if np.isfinite(change) else 0.0
         if not change < -least:
             continue
@@ -657,6 +660,9 @@ def make_moves_reference(
                 q = int(np.searchsorted(gaps[j], value, side="right"))
                 slots[j, q + 1 :], gaps[j, q + 1 :] = slots[j, q:-1].copy(), gaps[j, q:-1].copy()
                 slots[j, q], gaps[j, q] = slot, value
+        served[:], D[:] = slots[:, 0], gaps[:, 0]
+        if gaps.shape[1] > 1:
+            E[:] = gaps[:, 1]
         counts[slot_groups[slot]] -= 1
         counts[group] += 1
         slot_groups[slot] = group
@@ -687,11 +693,14 @@ def make_moves(  # type: ignore[no-untyped-def]
     slot_groups,
     counts,
     is_taken,
+    served,
+    D,
+    E,
     slots,
     gaps,
     moved,
 ):
-    m = slots.shape[1]
+    m, infinity = slots.shape[1], gaps.dtype.type(np.inf)
     total, position = 0.0, 0
     for e in range(len(cells)):
         if is_taken[sources[e]]:
@@ -724,45 +733,48 @@ def make_moves(  # type: ignore[no-untyped-def]
         if slot != c:
             for i in range(starts[slot], starts[slot + 1]):
                 j = rows[i]
-                if slots[j, 0] == slot and weights[j] > 0:
-                    second = np.float64(gaps[j, 1] if m > 1 else np.inf)
-                    change += weights[j] * (second - np.float64(gaps[j, 0]))
+                if served[j] == slot and weights[j] > 0:
+                    change += weights[j] * (np.float64(E[j]) - np.float64(D[j]))
         if change == np.inf:
             continue
         first, last, own_values = starts[c], starts[c + 1], values[at[e] :]
         for i in range(first, last):
             j = rows[i]
             if weights[j] > 0:
-                near, value = np.float64(gaps[j, 0]), np.float64(own_values[i - first])
-                served = near
-                if slots[j, 0] == slot:
-                    served = np.float64(gaps[j, 1] if m > 1 else np.inf)
-                before = near if slot == c else served
-                change += weights[j] * ((value if value < served else served) - before)
+                near, value = np.float64(D[j]), np.float64(own_values[i - first])
+                limit = np.float64(E[j]) if served[j] == slot else near
+                before = near if slot == c else limit
+                change += weights[j] * ((value if value < limit else limit) - before)
         if not change < -least:
             continue
-        for i in range(starts[slot], starts[slot + 1]):
-            j = rows[i]
-            n = 0
-            for q in range(m):
-                if slots[j, q] != slot:
-                    slots[j, n] = slots[j, q]
-                    gaps[j, n] = gaps[j, q]
-                    n += 1
-            for q in range(n, m):
-                slots[j, q] = -1
-                gaps[j, q] = np.inf
-        for i in range(first, last):
-            j = rows[i]
-            value = own_values[i - first]
-            if value < gaps[j, m - 1]:
-                q = m - 1
+        # The slot leaves its lists, as if its distance were infinite, and joins those of its cell.
+        # If both are the same, it changes its place in them.
+        for is_joining in range(1 if slot == c else 0, 2):
+            here = c if is_joining else slot
+            for i in range(starts[here], starts[here + 1]):
+                j = rows[i]
+                value = own_values[i - first] if is_joining else infinity
+                q = 0
+                while q < m and slots[j, q] != slot:
+                    q += 1
+                if q == m:
+                    if not value < gaps[j, m - 1]:
+                        continue
+                    q = m - 1
                 while q > 0 and gaps[j, q - 1] > value:
                     gaps[j, q] = gaps[j, q - 1]
                     slots[j, q] = slots[j, q - 1]
                     q -= 1
+                while q < m - 1 and gaps[j, q + 1] <= value:
+                    gaps[j, q] = gaps[j, q + 1]
+                    slots[j, q] = slots[j, q + 1]
+                    q += 1
                 gaps[j, q] = value
-                slots[j, q] = slot
+                slots[j, q] = slot if value < infinity else -1
+                served[j] = slots[j, 0]
+                D[j] = gaps[j, 0]
+                if m > 1:
+                    E[j] = gaps[j, 1]
         counts[slot_groups[slot]] -= 1
         counts[group] += 1
         slot_groups[slot] = group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from protobandit.search.drivers.localsearch.prototype_index import (
 )
 
 _CELLS = 256  # cells of one task
+
+# The first slots of lists, and the distances to the first and second ones.
+Near: TypeAlias = tuple[Positions, Floats, Floats]
 
 
 @dataclass(eq=False)
@@ -81,7 +85,7 @@ class JudgedRows:
         return cls(oracle, ids[order], weights[order], targets, slots[order], gaps[order])
 
     @property
-    def near(self) -> tuple[Positions, Floats, Floats]:
+    def near(self) -> Near:
         """Return the first slots of the lists, and the distances to the first and second ones.
 
         They are copies that lie together in memory: kernels read them in any order.

@@ -34,7 +34,7 @@ from protobandit.foundation.slices import cuts
 from protobandit.kernels import cells as kernels
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
-from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
+from protobandit.search.drivers.localsearch.judged_rows import JudgedRows, Near
 from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot, row_patches
 from protobandit.search.drivers.localsearch.pools import Pool
 from protobandit.search.drivers.localsearch.schedule import Width
@@ -105,8 +105,9 @@ class LocalSearch:
         self.update_pool()
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
-        by_slot, served = RowsBySlot.of(judged.slots, k), judged.slots[:, 0].copy()
-        moved, relocated = self._make_moves(by_slot, self.proposals(by_slot))
+        by_slot, near = RowsBySlot.of(judged.slots, k), judged.near
+        served = near[0].copy()
+        moved, relocated = self._make_moves(by_slot, near, self.proposals(by_slot, near))
         n_moves = int(moved.sum())
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
@@ -206,7 +207,7 @@ class LocalSearch:
         at = np.searchsorted(ends, begin + self._random.random(size) * (end - begin), side="right")
         return np.ravel(there.rows[np.clip(at - 1, first[:, None], last[:, None] - 1)])
 
-    def proposals(self, by_slot: RowsBySlot) -> Proposals:
+    def proposals(self, by_slot: RowsBySlot, near: Near) -> Proposals:
         """Return for each cell the best candidate to replace its prototype and the best to add.
 
         They are judged on some of the rows that have the prototype in their list.
@@ -223,12 +224,11 @@ class LocalSearch:
         )
         if len(cells) == 0:
             return proposals
-        rows, weights, ranges = self._screened(by_slot, cells)
+        rows, weights, ranges = self._screened(by_slot, near, cells)
         operand, positions = self.pool.operand(drawn[drawn >= 0])
         patches, which = row_patches(rows, ranges, positions, n_drawn[cells])
         shape = len(patches), width.n_candidates
         changes, gains = np.zeros(shape), np.zeros(shape)
-        near = judged.near
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
             kernels.judge(
@@ -262,11 +262,11 @@ class LocalSearch:
         return proposals
 
     def _screened(
-        self, by_slot: RowsBySlot, cells: Ids
+        self, by_slot: RowsBySlot, near: Near, cells: Ids
     ) -> tuple[Positions, Floats, tuple[Ids, Ids]]:
         """Return the rows on which candidates of cells are judged, their weights and ranges."""
         judged, most = self.judged, self.width.n_screened
-        _, D, _ = judged.near
+        _, D, _ = near
         n_kept = np.minimum(np.diff(by_slot.starts)[cells], most)
         ends = np.cumsum(n_kept)
         first, last = ends - n_kept, ends.copy()
@@ -301,7 +301,7 @@ class LocalSearch:
         groups = feasibility.groups[self.pool.ids[drawn[cells]]]
         return allowed[groups, cells[:, None]]
 
-    def _measured(self, by_slot: RowsBySlot, cells: Ids, candidates: Ids) -> Measured:
+    def _measured(self, by_slot: RowsBySlot, near: Near, cells: Ids, candidates: Ids) -> Measured:
         """Measure candidates on all rows that know their cell; a cell has one or two of them."""
         judged = self.judged
         order = np.argsort(cells, kind="stable")  # the rows of a cell are read once
@@ -313,7 +313,6 @@ class LocalSearch:
         patches, which = row_patches(by_slot.rows, by_slot.ranges(some), positions, n_here)
         to = starts[which] + patches.first - by_slot.starts[some][which]
         changes, gains = np.zeros((len(patches), 2)), np.zeros((len(patches), 2))
-        near = judged.near
 
         def visit(found: Floats, at: Ids, run: slice) -> None:
             kernels.measure(
@@ -345,9 +344,9 @@ class LocalSearch:
         return measured
 
     def _make_moves(
-        self, by_slot: RowsBySlot, proposals: Proposals
+        self, by_slot: RowsBySlot, near: Near, proposals: Proposals
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Move prototypes to the candidates that lower the cost.
+        """Move prototypes to the candidates that lower the cost; update ``near``.
 
         Return which slots have moved, and which of these to another cell.
         """
@@ -371,7 +370,7 @@ class LocalSearch:
         replaced = worth_replacing(np.where(self._is_fixed, np.inf, proposals.changes))
         cells = np.concatenate([added, replaced])
         candidates = np.concatenate([proposals.additions[added], proposals.replacements[replaced]])
-        measured = self._measured(by_slot, cells, candidates)
+        measured = self._measured(by_slot, near, cells, candidates)
         n = len(added)
         added, replaced = worth_adding(measured.gains[:n]), worth_replacing(measured.changes[n:])
         made = np.concatenate([added, n + replaced])
@@ -399,6 +398,7 @@ class LocalSearch:
             feasibility.groups[self.prototypes],
             feasibility.counts(self.prototypes),
             is_taken,
+            *near,
             judged.slots,
             judged.gaps,
             moved,
