@@ -219,6 +219,31 @@ def test_a_source_too_large_to_be_held_twice_gives_the_same(monkeypatch):
     np.testing.assert_array_equal(scanned(oracle, SOME), whole)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "jaccard", "manhattan", manhattan])
+@pytest.mark.parametrize("kind", ["in memory", "on disk", "cached", "sparse"])
+def test_many_rows_are_prepared_as_few_are(monkeypatch, tmp_path, metric, kind):
+    rows = 5 + normal(9000, 14).astype(np.float32)
+    if kind == "on disk":
+        np.save(tmp_path / "rows.npy", rows)
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    elif kind == "sparse" and metric not in ("jaccard", manhattan):
+        rows = sp.csr_array(rows)
+    if kind != "cached":
+        monkeypatch.setattr("protobandit.oracle.oracle._CACHED_CELLS", 0)
+    oracle = oracle_of(rows, metric=metric, n_jobs=2)
+    ids = np.random.default_rng(0).permutation(9000)[:8500]
+    few, many = oracle.targets(ids), oracle.many_targets(ids)
+    assert len(many) == len(ids)
+    for name in ("rows", "norms", "near", "at"):
+        one, other = getattr(few, name), getattr(many, name)
+        if one is None:
+            assert other is None
+        elif sp.issparse(one):
+            assert (one != other).nnz == 0
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean", manhattan])
 def test_nearest_since_compares_with_later_sources_only(metric):
     oracle = oracle_of(SOURCE, TARGET, metric=metric)

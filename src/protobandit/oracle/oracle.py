@@ -64,6 +64,7 @@ _SMALL_WORK = 4_000_000  # multiplications below which a second thread does not 
 _CACHED_CELLS = 1 << 24
 _BLOCK_CELLS = 1 << 19
 _PARTS = 64  # of target rows, at most
+_GATHERED = 1 << 12  # rows of one task that gathers them
 _NARROW = 32  # target rows, below which a block has more source rows
 _CENTRE_ROWS = 2048
 _OWN_EFFORT = 1e5  # multiplications in the time of one call of a user's own function
@@ -206,6 +207,29 @@ class Oracle:
         if self.problem.target is self.problem.source:
             return self.sources(where)
         return self._metric.prepare(self.problem.target.take(where), self._centre)
+
+    def many_targets(self, ids: Ids) -> Operand:
+        """Return what `targets` returns, prepared in parallel if the rows are in memory."""
+        first = self.targets(ids[:1])
+        if first.at is not None or not self.problem.target.is_in_memory:
+            return self.targets(ids)
+        whole = Operand(
+            *(
+                None if part is None else np.empty((len(ids), *part.shape[1:]), part.dtype)
+                for part in (first.given, first.norms, first.near)
+            )
+        )
+
+        def fill(cut: slice) -> None:
+            part = self.targets(ids[cut])
+            whole.given[cut] = part.given
+            if whole.norms is not None:
+                whole.norms[cut] = part.norms
+            if whole.near is not None:
+                whole.near[cut] = part.near
+
+        self.share(fill, cuts(len(ids), _GATHERED), self.problem.target.n_cells)
+        return whole
 
     def operand(self, rows: Rows) -> Operand:
         """Return the operand of rows that a stream has delivered; costs no evaluation."""
@@ -393,7 +417,9 @@ class Oracle:
         n: int,
         may_halt: bool = False,
     ) -> None:
-        """Run ``function`` on every task; on this thread alone if there are few numbers, ``n``.
+        """Run ``function`` on every task; on this thread alone if the work ``n`` is small.
+
+        The unit of work is a multiplication.
 
         An interruption ends it between two tasks only if ``may_halt``.
         """

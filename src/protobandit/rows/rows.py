@@ -22,7 +22,7 @@ import numpy as np
 from protobandit.foundation.array_types import Ids, Where
 from protobandit.foundation.errors import InvalidInput
 from protobandit.rows.magnitudes import is_ordinary, largest_of
-from protobandit.rows.memory_maps import gather, rows_at
+from protobandit.rows.memory_maps import gather, is_mapped, rows_at
 from protobandit.rows.messages import MISSING_ADVICE
 from protobandit.rows.sparse_format import checked_csr
 
@@ -52,6 +52,11 @@ class Rows(ABC):
     def subset(self, ids: Ids, columns: Ids | None = None) -> Rows:
         """Return the rows ``ids``, and of arrays only some columns if ``columns`` is given."""
         return DenseRows(self.take(ids), name=self.name, dtype=self.dtype)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Return whether the rows are an array in memory, which is read in any order."""
+        return False
 
     @property
     def held(self) -> Rows:
@@ -115,6 +120,10 @@ class DenseRows(Rows):
 
     def __len__(self) -> int:
         return int(self.array.shape[0])
+
+    @property
+    def is_in_memory(self) -> bool:
+        return not is_mapped(self.array)
 
     def take(self, where: Where) -> Any:
         block = np.asarray(rows_at(self.array, where), dtype=self.dtype)

@@ -14,8 +14,10 @@ from protobandit.kernels import cells as kernels
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
 from protobandit.search.drivers.localsearch.lists import (
+    READ_WORK,
     Positions,
     RowsBySlot,
+    in_order,
     insert,
     nearest_lists,
     row_patches,
@@ -81,8 +83,9 @@ class JudgedRows:
         else:
             slots, gaps = nearest_lists(oracle, ids, prototypes, n_near)
             order = RowsBySlot.of(slots[:, :1], len(prototypes)).rows.astype(np.int64)
-            targets = oracle.targets(ids[order])
-        return cls(oracle, ids[order], weights[order], targets, slots[order], gaps[order])
+            targets = oracle.many_targets(ids[order])
+        ids, weights, slots, gaps = in_order(oracle, order, ids, weights, slots, gaps)
+        return cls(oracle, ids, weights, targets, slots, gaps)
 
     @property
     def near(self) -> Near:
@@ -175,6 +178,7 @@ class JudgedRows:
                 out[cut],
             )
 
-        self.oracle.share(fill, cuts(k, max(_CELLS, -(-k // 64))), self.slots.size)
+        n_cells = max(_CELLS, -(-k // 64))
+        self.oracle.share(fill, cuts(k, n_cells), READ_WORK * self.slots.size)
         self.common = out
         return own

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.slices import cuts
 from protobandit.kernels import cells as kernels
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.patches import Patches
 
 _ROWS = 1 << 13  # of one patch
+READ_WORK = 32  # multiplications in the time of one number that is read in any order
 
 Positions: TypeAlias = NDArray[np.int32]
 
@@ -66,6 +68,19 @@ def nearest_lists(
     is_whole = len(ids) == len(oracle.problem.target) and bool((np.diff(ids) == 1).all())
     oracle.each_chunk(prototypes, visit, None if is_whole else ids)
     return slots, gaps
+
+
+def in_order(oracle: Oracle, order: Ids, *arrays: Any) -> list[Any]:
+    """Return the rows ``order`` of each array, gathered in parallel."""
+    found = [np.empty_like(array) for array in arrays]
+
+    def fill(cut: slice) -> None:
+        for array, out in zip(arrays, found, strict=True):
+            np.take(array, order[cut], axis=0, out=out[cut], mode="clip")
+
+    n_numbers = sum(array.size for array in arrays)
+    oracle.share(fill, cuts(len(order), _ROWS), READ_WORK * n_numbers)
+    return found
 
 
 def insert(

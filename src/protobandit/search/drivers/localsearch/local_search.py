@@ -35,7 +35,12 @@ from protobandit.kernels import cells as kernels
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows, Near
-from protobandit.search.drivers.localsearch.lists import Positions, RowsBySlot, row_patches
+from protobandit.search.drivers.localsearch.lists import (
+    READ_WORK,
+    Positions,
+    RowsBySlot,
+    row_patches,
+)
 from protobandit.search.drivers.localsearch.pools import Pool
 from protobandit.search.drivers.localsearch.schedule import Width
 
@@ -185,9 +190,9 @@ class LocalSearch:
         def visit(values: Floats, at: Ids, run: slice) -> None:
             sums = values.reshape(-1, n_probes).sum(axis=1)
             n_rows = patches.last[run] - patches.first[run]
-            ends = np.cumsum(n_rows)
-            for begin, end, first in zip(ends - n_rows, ends, patches.first[run], strict=True):
-                scores[block[own.rows[first : first + end - begin]]] = sums[begin:end]
+            skipped = patches.first[run] - (np.cumsum(n_rows) - n_rows)
+            rows = own.rows[np.repeat(skipped, n_rows) + np.arange(len(sums))]
+            scores[block[rows]] = sums
 
         self.oracle.visit_patches(patches, operand, self.judged.targets, visit, are_targets=False)
 
@@ -289,7 +294,7 @@ class LocalSearch:
                 weights,
             )
 
-        self.oracle.share(fill, cuts(len(cells), _CELLS), len(by_slot.rows))
+        self.oracle.share(fill, cuts(len(cells), _CELLS), READ_WORK * len(by_slot.rows))
         return rows, weights, (first, last)
 
     def _may_replace(self, drawn: Positions, cells: Ids) -> NDArray[np.bool_] | None:
