@@ -141,40 +141,6 @@ def test_a_candidate_is_never_worse_than_judged(dtype, way, c):
         assert exact - cost <= changes[h] + 1e-4
 
 
-@every_type
-@both_ways
-def test_measured_candidates_keep_their_distances(dtype, way):
-    slots, gaps = lists_of(table(K, N_ROWS, dtype=dtype, seed=1))
-    starts, rows, _ = grouped(way, slots)
-    weights, c = weighted(N_ROWS), 3
-    values = table(2, N_ROWS, dtype=dtype, seed=2).T.copy()
-    expected = judged(way, slots, gaps, weights, values, c)
-    n = len(expected[2])
-    half = n // 2
-    out = np.full(2 * n + 5, -1, dtype=dtype)
-    changes, gains = np.empty((2, 2)), np.empty((2, 2))
-    way(cells.measure)(
-        values[expected[2]].ravel(),
-        np.array([0, 2 * half]),
-        starts[c] + np.array([0, half]),
-        starts[c] + np.array([half, n]),
-        np.array([c, c]),
-        rows,
-        weights,
-        *near(slots, gaps),
-        np.array([2, 2]),
-        np.array([5, 5 + half]),
-        np.array([n, n]),
-        out,
-        changes,
-        gains,
-    )
-    np.testing.assert_array_equal(out[5:].reshape(2, n), values[expected[2]].T)
-    assert (out[:5] == -1).all()
-    np.testing.assert_allclose(changes.sum(axis=0), expected[0], atol=1e-4)
-    np.testing.assert_allclose(gains.sum(axis=0), expected[1], atol=1e-4)
-
-
 def screened(way, D, weights, most, share, sizes=(60, 5)):
     """Return the rows drawn from two cells, and the weights that estimate sums over all."""
     starts = np.cumsum([0, *sizes])
@@ -270,21 +236,23 @@ class Moves:
 
     def make(self, leaving):
         some = [self.rows[self.starts[c] : self.starts[c + 1]] for c in self.cells]
-        values = [arm[rows] for arm, rows in zip(self.arms, some, strict=True)]
-        at = np.cumsum([0, *map(len, values)])[:-1]
-        near = self.slots[:, 0]
+        steps = 1 + np.arange(len(some)) % 3
+        places = np.cumsum([0, *(step * len(rows) for step, rows in zip(steps, some, strict=True))])
+        values = np.full(places[-1], np.nan, dtype=self.full.dtype)
+        for arm, rows, place, step in zip(self.arms, some, places, steps, strict=False):
+            values[place : place + step * len(rows) : step] = arm[rows]
         rise = self.weights * (self.gaps[:, 1].astype(np.float64) - self.gaps[:, 0])
-        losses = np.bincount(near, rise, minlength=K)
-        before = self.cost()
-        near = self.near()
+        losses = np.bincount(self.slots[:, 0], rise, minlength=K)
+        before, copies = self.cost(), near(self.slots, self.gaps)
         change = self.way(cells.make_moves)(
             self.cells,
             leaving,
             np.full(len(self.cells), np.inf),
             K + np.arange(len(self.cells)),
             self.groups,
-            np.concatenate(values),
-            at,
+            values,
+            places[:-1],
+            steps,
             np.argsort(losses),
             losses,
             self.starts,
@@ -297,7 +265,7 @@ class Moves:
             self.slot_groups,
             np.bincount(self.slot_groups, minlength=2),
             self.is_taken,
-            *near,
+            *copies,
             self.slots,
             self.gaps,
             self.moved,
@@ -306,15 +274,9 @@ class Moves:
             if e >= 0:
                 self.full[slot] = self.arms[e]
         assert self.cost() == pytest.approx(before + change)
-        for copy, now in zip(near, self.near(), strict=True):
+        for copy, now in zip(copies, near(self.slots, self.gaps), strict=True):
             np.testing.assert_array_equal(copy, now)
         return change
-
-    def near(self):
-        second = (
-            self.gaps[:, 1] if self.gaps.shape[1] > 1 else np.full_like(self.gaps[:, 0], np.inf)
-        )
-        return self.slots[:, 0].copy(), self.gaps[:, 0].copy(), second.copy()
 
     def cost(self):
         return float(self.weights @ self.gaps[:, 0].astype(np.float64))

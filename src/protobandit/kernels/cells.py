@@ -444,76 +444,6 @@ def judge(  # type: ignore[no-untyped-def]
                 gains[p, h] += gain[h]
 
 
-def measure_reference(
-    values: Floats,
-    at: Ids,
-    first: Ids,
-    last: Ids,
-    cells: Ids,
-    rows: Slots,
-    weights: Doubles,
-    served: Slots,
-    D: Floats,
-    E: Floats,
-    n_candidates: Ids,
-    to: Ids,
-    steps: Ids,
-    out: Floats,
-    changes: Doubles,
-    gains: Doubles,
-) -> None:
-    """Judge candidates as `judge` does, and keep their distances; ``weights`` are those of rows.
-
-    The distances of candidate h of patch p are written to ``out`` from ``to[p] + h * steps[p]`` on.
-    """
-    judge_reference(
-        *(values, at, first, last, cells, rows, weights[rows], served, D, E, n_candidates),
-        *(changes, gains),
-    )
-    for p in range(len(at)):
-        n, n_rows = n_candidates[p], last[p] - first[p]
-        block = values[at[p] : at[p] + n * n_rows].reshape(n_rows, n)
-        for h in range(n):
-            here = to[p] + h * steps[p]
-            out[here : here + n_rows] = block[:, h]
-
-
-@kernel(measure_reference)
-def measure(  # type: ignore[no-untyped-def]
-    values,
-    at,
-    first,
-    last,
-    cells,
-    rows,
-    weights,
-    served,
-    D,
-    E,
-    n_candidates,
-    to,
-    steps,
-    out,
-    changes,
-    gains,
-):
-    for p in range(len(at)):
-        n = n_candidates[p]
-        for h in range(n):
-            changes[p, h] = 0.0
-            gains[p, h] = 0.0
-        for i in range(last[p] - first[p]):
-            j = rows[first[p] + i]
-            near, weight = np.float64(D[j]), weights[j]
-            least = near - np.float64(E[j]) if served[j] == cells[p] else 0.0
-            for h in range(n):
-                value = values[at[p] + i * n + h]
-                saved = near - np.float64(value)
-                changes[p, h] -= weight * (saved if saved > least else least)
-                gains[p, h] += weight * (saved if saved > 0.0 else 0.0)
-                out[to[p] + h * steps[p] + i] = value
-
-
 def insert_patches_reference(
     values: Floats,
     at: Ids,
@@ -578,6 +508,7 @@ def make_moves_reference(
     groups: Ids,
     values: Floats,
     at: Ids,
+    steps: Ids,
     order: Ids,
     losses: Doubles,
     starts: Ids,
@@ -600,7 +531,7 @@ def make_moves_reference(
     """Make the moves that lower the summed cost, one after the other; return the change of cost.
 
     Move e brings the source row ``sources[e]`` of group ``groups[e]`` to cell ``cells[e]``. Its
-    distances to all rows that have this slot in their list are ``values[at[e] :]``; other
+    distances to all rows that have this slot in their list are ``values[at[e] :: steps[e]]``; other
     rows are taken not to notice it, so a move is never worse than judged here. ``leaving[e]`` is
     the slot whose prototype it replaces. -1 is the next slot of ``order``, which costs ``losses``,
     as long as that is less than ``gains[e]``.
@@ -636,7 +567,7 @@ def make_moves_reference(
             continue
         before = rows[starts[slot] : starts[slot + 1]]
         after = rows[starts[c] : starts[c + 1]]
-        own_values = values[at[e] : at[e] + len(after)]
+        own_values = values[at[e] :: steps[e]][: len(after)]
         d = own_values.astype(np.float64)
         limit = np.where(served[after] == slot, E[after], D[after]).astype(np.float64)
         counted = weights[after] > 0
@@ -681,6 +612,7 @@ def make_moves(  # type: ignore[no-untyped-def]
     groups,
     values,
     at,
+    steps,
     order,
     losses,
     starts,
@@ -737,11 +669,11 @@ def make_moves(  # type: ignore[no-untyped-def]
                     change += weights[j] * (np.float64(E[j]) - np.float64(D[j]))
         if change == np.inf:
             continue
-        first, last, own_values = starts[c], starts[c + 1], values[at[e] :]
+        first, last, place, step = starts[c], starts[c + 1], at[e], steps[e]
         for i in range(first, last):
             j = rows[i]
             if weights[j] > 0:
-                near, value = np.float64(D[j]), np.float64(own_values[i - first])
+                near, value = np.float64(D[j]), np.float64(values[place + (i - first) * step])
                 limit = np.float64(E[j]) if served[j] == slot else near
                 before = near if slot == c else limit
                 change += weights[j] * ((value if value < limit else limit) - before)
@@ -753,7 +685,7 @@ def make_moves(  # type: ignore[no-untyped-def]
             here = c if is_joining else slot
             for i in range(starts[here], starts[here + 1]):
                 j = rows[i]
-                value = own_values[i - first] if is_joining else infinity
+                value = values[place + (i - first) * step] if is_joining else infinity
                 q = 0
                 while q < m and slots[j, q] != slot:
                     q += 1

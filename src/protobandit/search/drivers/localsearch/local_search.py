@@ -217,10 +217,9 @@ class LocalSearch:
 
         They are judged on some of the rows that have the prototype in their list.
         """
-        judged, k, width = self.judged, len(self.prototypes), self.width
+        k = len(self.prototypes)
         drawn = self._candidates()
-        n_drawn = (drawn >= 0).sum(axis=1)
-        cells = np.flatnonzero(n_drawn)
+        cells = np.flatnonzero(drawn[:, 0] >= 0)
         proposals = Proposals(
             additions=np.full(k, -1),
             gains=np.zeros(k),
@@ -229,15 +228,47 @@ class LocalSearch:
         )
         if len(cells) == 0:
             return proposals
-        rows, weights, ranges = self._screened(by_slot, near, cells)
-        operand, positions = self.pool.operand(drawn[drawn >= 0])
-        patches, which = row_patches(rows, ranges, positions, n_drawn[cells])
-        shape = len(patches), width.n_candidates
-        changes, gains = np.zeros(shape), np.zeros(shape)
+        judged = self._judge(by_slot, near, cells, drawn[cells], self.width.n_screened)
+        changes, gains = judged.changes, judged.gains
+        is_open = self._may_replace(drawn, cells)
+        if is_open is not None:
+            changes[~is_open] = np.inf
+        is_padding = drawn[cells] < 0
+        changes[is_padding], gains[is_padding] = np.inf, -np.inf
+        add, replace, every = gains.argmax(axis=1), changes.argmin(axis=1), np.arange(len(cells))
+        proposals.additions[cells] = drawn[cells, add]
+        proposals.replacements[cells] = drawn[cells, replace]
+        proposals.gains[cells] = gains[every, add]
+        proposals.changes[cells] = changes[every, replace]
+        return proposals
 
-        def visit(values: Floats, at: Ids, run: slice) -> None:
+    def _judge(
+        self,
+        by_slot: RowsBySlot,
+        near: Near,
+        cells: Ids,
+        candidates: Positions,
+        most: int | None,
+        *,
+        are_kept: bool = False,
+    ) -> Judgements:
+        """Judge candidates of cells on at most ``most`` rows that know the cell (None: on all).
+
+        Each cell has a row of ``candidates``, positions in the pool, then -1. Their distances are
+        kept if ``are_kept``.
+        """
+        rows, weights, ranges = self._screened(by_slot, near, cells, most)
+        is_there = candidates >= 0
+        n_candidates = is_there.sum(axis=1)
+        operand, positions = self.pool.operand(candidates[is_there])
+        patches, which = row_patches(rows, ranges, positions, n_candidates)
+        shape = len(patches), candidates.shape[1]
+        changes, gains = np.zeros(shape), np.zeros(shape)
+        values = np.empty(patches.n_entries if are_kept else 0, dtype=self.oracle.dtype)
+
+        def visit(found: Floats, at: Ids, run: slice) -> None:
             kernels.judge(
-                values,
+                found,
                 at[:-1],
                 patches.first[run],
                 patches.last[run],
@@ -245,39 +276,35 @@ class LocalSearch:
                 rows,
                 weights,
                 *near,
-                patches.end[run] - patches.begin[run],
+                n_candidates[which[run]],
                 changes[run],
                 gains[run],
             )
+            if are_kept:
+                values[patches.at[run.start] : patches.at[run.stop]] = found
 
-        self.oracle.visit_patches(patches, judged.targets, operand, visit)
-        firsts, every = np.searchsorted(which, np.arange(len(cells))), np.arange(len(cells))
-        changes = np.add.reduceat(changes, firsts, axis=0)
-        gains = np.add.reduceat(gains, firsts, axis=0)
-        is_open = self._may_replace(drawn, cells)
-        if is_open is not None:
-            changes[~is_open] = np.inf
-        is_padding = np.arange(shape[1]) >= n_drawn[cells][:, None]
-        changes[is_padding], gains[is_padding] = np.inf, -np.inf
-        add, replace = gains.argmax(axis=1), changes.argmin(axis=1)
-        proposals.additions[cells] = drawn[cells, add]
-        proposals.replacements[cells] = drawn[cells, replace]
-        proposals.gains[cells] = gains[every, add]
-        proposals.changes[cells] = changes[every, replace]
-        return proposals
+        self.oracle.visit_patches(patches, self.judged.targets, operand, visit)
+        firsts = np.searchsorted(which, np.arange(len(cells)))
+        return Judgements(
+            changes=np.add.reduceat(changes, firsts, axis=0),
+            gains=np.add.reduceat(gains, firsts, axis=0),
+            values=values,
+            starts=patches.at[firsts],
+        )
 
     def _screened(
-        self, by_slot: RowsBySlot, near: Near, cells: Ids
+        self, by_slot: RowsBySlot, near: Near, cells: Ids, most: int | None
     ) -> tuple[Positions, Floats, tuple[Ids, Ids]]:
         """Return the rows on which candidates of cells are judged, their weights and ranges."""
-        judged, most = self.judged, self.width.n_screened
+        judged, n_rows = self.judged, np.diff(by_slot.starts)[cells]
+        shares = np.zeros(len(cells)) if most is None else self._random.random(len(cells))
+        most = int(n_rows.max(initial=0)) if most is None else most
         _, D, _ = near
-        n_kept = np.minimum(np.diff(by_slot.starts)[cells], most)
+        n_kept = np.minimum(n_rows, most)
         ends = np.cumsum(n_kept)
         first, last = ends - n_kept, ends.copy()
         rows = np.empty(int(ends[-1]), dtype=np.int32)
         weights = np.empty(len(rows), dtype=self.oracle.dtype)
-        shares = self._random.random(len(cells))
 
         def fill(cut: slice) -> None:
             kernels.screen(
@@ -307,46 +334,20 @@ class LocalSearch:
         return allowed[groups, cells[:, None]]
 
     def _measured(self, by_slot: RowsBySlot, near: Near, cells: Ids, candidates: Ids) -> Measured:
-        """Measure candidates on all rows that know their cell; a cell has one or two of them."""
-        judged = self.judged
-        order = np.argsort(cells, kind="stable")  # the rows of a cell are read once
-        some, n_here = np.unique(cells, return_counts=True)
-        n_rows = np.diff(by_slot.starts)[some]
-        starts = np.cumsum(n_rows * n_here) - n_rows * n_here
-        values = np.empty(int((n_rows * n_here).sum()), dtype=self.oracle.dtype)
-        operand, positions = self.pool.operand(candidates[order].astype(np.int32))
-        patches, which = row_patches(by_slot.rows, by_slot.ranges(some), positions, n_here)
-        to = starts[which] + patches.first - by_slot.starts[some][which]
-        changes, gains = np.zeros((len(patches), 2)), np.zeros((len(patches), 2))
-
-        def visit(found: Floats, at: Ids, run: slice) -> None:
-            kernels.measure(
-                found,
-                at[:-1],
-                patches.first[run],
-                patches.last[run],
-                some[which[run]],
-                by_slot.rows,
-                judged.weights,
-                *near,
-                patches.end[run] - patches.begin[run],
-                to[run],
-                n_rows[which[run]],
-                values,
-                changes[run],
-                gains[run],
-            )
-
-        self.oracle.visit_patches(patches, judged.targets, operand, visit)
-        number = np.arange(len(cells)) - np.repeat(np.cumsum(n_here) - n_here, n_here)
-        of = np.repeat(np.arange(len(some)), n_here)
-        measured = Measured(values, *(np.empty(len(cells), dtype) for dtype in "qdd"))
-        measured.places[order] = starts[of] + number * n_rows[of]
-        for sums, out in ((changes, measured.changes), (gains, measured.gains)):
-            by_cell = np.zeros((len(some), 2))
-            np.add.at(by_cell, which, sums)
-            out[order] = by_cell[of, number]
-        return measured
+        """Judge candidates on all rows that know their cell; a cell has one or two of them."""
+        some, where, n_here = np.unique(cells, return_inverse=True, return_counts=True)
+        column = np.empty(len(cells), dtype=np.int64)
+        column[np.argsort(cells, kind="stable")] = np.concatenate([np.arange(n) for n in n_here])
+        pairs = np.full((len(some), 2), -1, dtype=np.int32)
+        pairs[where, column] = candidates
+        judged = self._judge(by_slot, near, some, pairs, None, are_kept=True)
+        return Measured(
+            values=judged.values,
+            places=judged.starts[where] + column,
+            steps=n_here[where],
+            changes=judged.changes[where, column],
+            gains=judged.gains[where, column],
+        )
 
     def _make_moves(
         self, by_slot: RowsBySlot, near: Near, proposals: Proposals
@@ -375,6 +376,8 @@ class LocalSearch:
         replaced = worth_replacing(np.where(self._is_fixed, np.inf, proposals.changes))
         cells = np.concatenate([added, replaced])
         candidates = np.concatenate([proposals.additions[added], proposals.replacements[replaced]])
+        if len(cells) == 0:
+            return moved >= 0, moved >= 0
         measured = self._measured(by_slot, near, cells, candidates)
         n = len(added)
         added, replaced = worth_adding(measured.gains[:n]), worth_replacing(measured.changes[n:])
@@ -391,6 +394,7 @@ class LocalSearch:
             feasibility.groups[sources],
             measured.values,
             measured.places[made],
+            measured.steps[made],
             order,
             losses,
             by_slot.starts,
@@ -426,15 +430,31 @@ class Proposals:
     changes: Doubles
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Candidates measured on all rows that know their cell.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judgements:
+    """Candidates of cells, judged on rows: one row of ``changes`` and ``gains`` per cell.
 
-    ``values`` are distances; those of candidate i begin at ``places[i]``. ``changes`` and ``gains``
-    are those of the cost if it replaces the prototype of its cell, or if it is added.
+    ``values`` are the distances, if they are kept. Those of a cell begin at ``starts``, one line
+    per row that judges.
+    """
+
+    changes: Doubles
+    gains: Doubles
+    values: Floats
+    starts: Ids
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """Candidates judged on all rows that know their cell.
+
+    ``values`` are distances; those of candidate i are at ``places[i]``, then ``steps[i]`` places
+    further, and so on. ``changes`` and ``gains`` are those of the cost if it replaces the prototype
+    of its cell, or if it is added.
     """
 
     values: Floats
     places: Ids
+    steps: Ids
     changes: Doubles
     gains: Doubles
