@@ -96,13 +96,14 @@ def compare_passes(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict
 
     run = partial(pb.select, rows, k=_K_CLUSTERED, method=pb.methods.LocalSearch())
     run(random_state=n_seeds)  # compile
-    with patch.object(LocalSearch, "make_pass", measured):
-        for seed in range(n_seeds):
+    others, products = rows[:_K_CLUSTERED], []
+    for seed in range(n_seeds):
+        with patch.object(LocalSearch, "make_pass", measured):
             run(random_state=seed)
-    some, others = rows, rows[:_K_CLUSTERED]
-    with threadpool_limits(2, "blas"):
-        product = min(timed(lambda: some @ others.T)[0] for _ in range(3 + n_seeds))
-    ratio = seconds / (product * n_evaluations / (len(some) * len(others)))
+        with threadpool_limits(2, "blas"):
+            products += [timed(lambda: rows @ others.T)[0] for _ in range(3)]
+    product = float(np.median(products))
+    ratio = seconds / (product * n_evaluations / (len(rows) * len(others)))
     print(f"Clusters {rows.shape}, k = {_K_CLUSTERED}: passes take {ratio:.2f} times a product")
     return {"passes": ratio}
 
