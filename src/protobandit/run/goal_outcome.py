@@ -134,6 +134,12 @@ class GoalOutcome:
         assert isinstance(self.goal, Knee)
         return self._knee()
 
+    @property
+    def _rows(self) -> str:
+        """Return on which rows the result was measured, as words."""
+        n = self.result.n_rows
+        return f"{n:,} fresh target rows" if n < self.n_target else f"all {n:,} target rows"
+
     def _covered(self, goal: Coverage) -> str:
         found, within = self.result, f"within {goal.radius:g} of a prototype"
         if found.n_rows == self.n_target:
@@ -166,12 +172,8 @@ class GoalOutcome:
         found = self.result
         if math.isinf(found.measured):
             return "Fewer prototypes are not possible, whatever they gain."
-        rows = (
-            f"{found.n_rows:,} fresh" if found.n_rows < self.n_target else f"all {found.n_rows:,}"
-        )
         said = (
-            f"On {rows} target rows, each of the last prototypes lowers the cost by "
-            f"{found.measured:.4g}"
+            f"On {self._rows}, each of the last prototypes lowers the cost by {found.measured:.4g}"
         )
         if self.reason is not None:
             return (
@@ -189,8 +191,8 @@ class GoalOutcome:
         return f"{said}, more than {goal.gain:g}: more prototypes would lower it too."
 
     def _knee(self) -> str:
-        found, rows = self.result, f"{self.result.n_rows:,} fresh target rows"
-        curve = f"curve of costs of 1 to {self.n_curve} prototypes on {rows}"
+        found = self.result
+        curve = f"curve of costs of 1 to {self.n_curve} prototypes on {self._rows}"
         if self.is_met:
             return f"The knee of the {curve} is there."
         if found.measured == found.k:

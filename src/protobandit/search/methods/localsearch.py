@@ -166,7 +166,8 @@ class LocalSearch(Method):
 
 
 def _remark(found: Found, control: SearchControl, n_rows: int, n_target: int) -> str:
-    moves = f"{found.n_moves:,} moves in {found.n_passes} passes"
+    moves = f"{found.n_moves:,} move{'' if found.n_moves == 1 else 's'}"
+    moves += f" in {found.n_passes:,} pass{'' if found.n_passes == 1 else 'es'}"
     parts = [f"The search made {moves}, judged on {found.n_rows:,} target rows."]
     if control.stopped is not None:
         parts = [f"The search was stopped by {control.stopped} after {moves}."]
