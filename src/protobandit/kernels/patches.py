@@ -5,8 +5,8 @@ Patch p compares the rows ``row_ids[first[p] : last[p]]`` with the candidates
 row. Rows and candidates are C-contiguous arrays of the same float type, with their squared norms.
 
 A block of a patch stays in cache. A product that is not precise enough (see `distances`) is
-replaced by the sum of squared differences. *Narrow* rows have at most `distances.FEW_COLUMNS`
-columns: no product is computed.
+replaced by the sum of squared differences. Where rows have few columns, or patches few candidates,
+sums of squared differences are faster than products.
 """
 
 from __future__ import annotations
@@ -70,11 +70,12 @@ def _scratch(
     begin: Ids,
     end: Ids,
     *others: object,
-) -> tuple[Floats, Floats, Floats]:
-    """Return room for the rows of a product, and for candidates and their norms."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return room for the rows of a product and for candidates, both with their norms."""
     n_columns, n_candidates = rows.shape[1], int((end - begin).max(initial=0))
     return (
         np.empty((_ROWS, n_columns), rows.dtype),
+        np.empty(_ROWS, rows.dtype),
         np.empty(n_candidates * n_columns, rows.dtype),
         np.empty(n_candidates, rows.dtype),
     )
@@ -98,6 +99,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     most,
     out,
     left,
+    left_norms,
     room,
     norms,
 ):
@@ -122,6 +124,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
             n = step_rows if step_rows < n else n
             for i in range(n):
                 j = row_ids[start + i]
+                left_norms[i] = row_norms[j]
                 for q in range(n_columns):
                     left[i, q] = rows[j, q]
             there = at[p] + (start - first[p]) * k
@@ -129,9 +132,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
             np.dot(left[:n], right, block)
             for i in range(n):
                 # In the precision of the rows, which the guard allows for.
-                norm = rows.dtype.type(row_norms[row_ids[start + i]])
-                line = block[i]
-                n_safe = 0
+                norm, line, n_safe = left_norms[i], block[i], 0
                 for h in range(k):
                     total = norm + norms[h]
                     value = total - two * line[h]
@@ -156,7 +157,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
 
 
 @kernel(squares_of_patches_reference)
-def squares_of_narrow_patches(  # type: ignore[no-untyped-def]
+def squares_by_differences(  # type: ignore[no-untyped-def]
     rows,
     row_norms,
     row_ids,
@@ -173,16 +174,18 @@ def squares_of_narrow_patches(  # type: ignore[no-untyped-def]
     most,
     out,
 ):
+    zero, limit = rows.dtype.type(0), rows.dtype.type(most)
     for p in range(len(at)):
-        there = at[p]
-        for i in range(first[p], last[p]):
-            row = rows[row_ids[i]]
-            for h in range(begin[p], end[p]):
-                candidate = candidates[candidate_ids[h]]
-                square = 0.0
+        n_candidates = end[p] - begin[p]
+        for h in range(n_candidates):
+            candidate = candidates[candidate_ids[begin[p] + h]]
+            there = at[p] + h
+            for i in range(first[p], last[p]):
+                row = rows[row_ids[i]]
+                square = zero
                 for q in range(len(row)):
-                    step = np.float64(row[q]) - np.float64(candidate[q])
+                    step = row[q] - candidate[q]
                     square += step * step
                 value = np.sqrt(square) if is_root else square
-                out[there] = value if value < most else most
-                there += 1
+                out[there] = value if value < limit else limit
+                there += n_candidates

@@ -31,7 +31,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
-from protobandit.kernels.patches import squares_of_narrow_patches, squares_of_patches
+from protobandit.kernels.patches import squares_by_differences, squares_of_patches
 from protobandit.metrics.operands import Operand
 from protobandit.rows.messages import suggestion
 
@@ -156,8 +156,9 @@ def _fill_squares_of_patches(
     most: float = math.inf,
 ) -> None:
     left, right = (side.given if side.near is None else side.near for side in (rows, candidates))
-    is_narrow = left.shape[1] <= distances.FEW_COLUMNS
-    fill = squares_of_narrow_patches if is_narrow else squares_of_patches
+    n_candidates = (patches.end[run] - patches.begin[run]).max(initial=0)
+    is_small = left.shape[1] <= distances.FEW_COLUMNS or n_candidates <= _FEW_CANDIDATES
+    fill = squares_by_differences if is_small else squares_of_patches
     fill(
         left,
         rows.norms,
@@ -330,6 +331,7 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     )
 
 
+_FEW_CANDIDATES = 3  # of patches for which products are slower than sums of differences
 _SQUARES = 1e-145, 1e145
 _SUMS = 0.0, 1e250
 
