@@ -72,6 +72,7 @@ MAY_USE = {
     "kernels": {"numba", "scipy", "sklearn"},
     "rows": {"dask", "fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},
+    "search.drivers": {"scipy"},
     "run": {"dask", "distributed"},
     "result.report": {"matplotlib", "umap"},
     "result": {"matplotlib", "scipy", "pandas", "polars", "pyarrow"},

@@ -35,8 +35,8 @@ _RACE_SECONDS = 1.85e-8
 _OTHER_TARGET = 0.65  # share of these seconds if the target is not the source (40 problems)
 _ON_ONE_CORE = 0.5  # share of a race: 0.3 to 0.8 for 20,000 source rows, less for more
 _READ_SECONDS = 1.2e-9  # per entry of a full table that restarts read
-_LOCAL_SEARCH_SECONDS = 4.25e-9  # per evaluation of a local search, beside its products
-_LIST_SECONDS = 70e-9  # per entry of a list and pass
+_LOCAL_SEARCH_SECONDS = 2.9e-9  # per evaluation of a local search, beside its products
+_LIST_SECONDS = 40e-9  # per entry of a list and pass
 _READING_SECONDS = 1e-9  # per cell of the source
 
 
@@ -247,8 +247,8 @@ def _seconds_of_stages(
     n = schedule.evaluations
     if schedule.stages[-1].n_rows == problem.n_target:
         n += problem.k * problem.n_target
-    # About a third of it runs on one core.
+    # About a quarter of it runs on one core.
     spent = n * (per_evaluation + _LOCAL_SEARCH_SECONDS)
     spent += n_list_entries(schedule.stages, problem.k) * _LIST_SECONDS
     reading = problem.source.n_cells * _READING_SECONDS
-    return _LEAST_SECONDS + spent * (1 / 3 + 2 / 3 / workers) + reading
+    return _LEAST_SECONDS + spent * (1 / 4 + 3 / 4 / workers) + reading

@@ -19,10 +19,14 @@ def lists_of(full, n_near=N_NEAR):
 
 
 def grouped(way, slots, k=K):
-    starts, n_own = np.empty(k + 1, dtype=np.int64), np.empty(k, dtype=np.int64)
-    rows = np.empty(slots.size, dtype=np.int32)
-    way(cells.group_by_slot)(slots, starts, rows, n_own)
-    return starts, rows, n_own
+    counts, rows = np.zeros((2, k), dtype=np.int64), np.empty(slots.size, dtype=np.int32)
+    way(cells.group_by_slot)(slots, 0, counts, rows, False)
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    ends = np.stack([starts[:-1], starts[:-1] + counts[0]])
+    for first, some in ((0, slots[:20]), (20, slots[20:])):
+        way(cells.group_by_slot)(np.ascontiguousarray(some), first, ends, rows, True)
+    np.testing.assert_array_equal(ends, [starts[:-1] + counts[0], starts[1:]])
+    return starts, rows, counts[0]
 
 
 @every_type
@@ -45,8 +49,8 @@ def test_rows_are_grouped_by_all_slots_of_their_lists(way):
     assert starts[-1] == (slots >= 0).sum()
     for c in range(K):
         some = rows[starts[c] : starts[c + 1]].tolist()
-        assert sorted(some) == np.flatnonzero((slots == c).any(axis=1)).tolist()
         assert some[: n_own[c]] == np.flatnonzero(slots[:, 0] == c).tolist()
+        assert some[n_own[c] :] == np.flatnonzero((slots[:, 1:] == c).any(axis=1)).tolist()
 
 
 @both_ways
@@ -62,6 +66,18 @@ def test_common_slots_are_the_most_frequent_ones(way, width):
         others = [s for s in np.lexsort((np.arange(K), -counts)) if counts[s] and s != c]
         expected = [c, *others][:width]
         assert found.tolist() == expected + [-1] * (width - len(expected))
+
+
+@both_ways
+def test_some_rows_of_large_cells_are_counted(way):
+    n = 2 * cells._COUNTED
+    slots = np.stack([np.zeros(n), np.tile([1, 2, 2], n)[:n]], axis=1).astype(np.int32)
+    slots[::3, 1] = 3  # the rows that are counted
+    starts, rows, n_own = grouped(way, np.ascontiguousarray(slots[:, :1]), 4)
+    out = np.empty((1, 3), dtype=np.int32)
+    scratch = np.zeros(4, dtype=np.int32), np.empty(4, dtype=np.int32)
+    way(cells.common_slots)(starts[:2], rows, n_own[:1], slots, 0, *scratch, out)
+    assert out.tolist() == [[0, 3, -1]]
 
 
 @every_type
@@ -94,9 +110,16 @@ def test_candidates_are_the_nearest_rows_and_drawn_ones(dtype, way, width):
 
 
 def near(slots, gaps):
-    """Return the slot that serves each row, and its distances to the two nearest prototypes."""
-    second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf, gaps.dtype)
-    return slots[:, 0].copy(), gaps[:, 0].copy(), second.copy()
+    """Return the two nearest slots of each row, and its distances to them."""
+    if slots.shape[1] == 1:
+        slots = np.hstack([slots, np.full_like(slots, -1)])
+        gaps = np.hstack([gaps, np.full_like(gaps, np.inf)])
+    return slots[:, 0].copy(), slots[:, 1].copy(), gaps[:, 0].copy(), gaps[:, 1].copy()
+
+
+def to_judge(slots, gaps):
+    served, _, D, E = near(slots, gaps)
+    return served, D, E
 
 
 def judged(way, slots, gaps, weights, values, c):
@@ -113,7 +136,7 @@ def judged(way, slots, gaps, weights, values, c):
         np.array([c]),
         rows,
         weights[rows].astype(gaps.dtype),
-        *near(slots, gaps),
+        *to_judge(slots, gaps),
         np.array([n]),
         changes,
         gains,
@@ -196,20 +219,22 @@ def test_draws_are_those_of_the_reference():
 @every_type
 @both_ways
 @tied
-def test_slots_are_inserted_into_lists_once(dtype, way, is_tied):
-    full = table(K, N_ROWS, dtype=dtype, seed=4, is_tied=is_tied)
-    slots = np.full((N_ROWS, N_NEAR), -1, dtype=np.int32)
-    gaps = np.full((N_ROWS, N_NEAR), np.inf, dtype=dtype)
-    rows = np.arange(N_ROWS, dtype=np.int32)
-    for some in ([0, 3, 4], [3, 5, 8, 0], [1, 2, 6, 7]):
+@pytest.mark.parametrize("groups", [([0, 3, 4], [3, 5, 8, 0], [1, 2, 6, 7]), (range(K), [4, 8])])
+def test_slots_are_inserted_into_lists_once(dtype, way, is_tied, groups):
+    n = 200  # more than are changed together
+    full = table(K, n, dtype=dtype, seed=4, is_tied=is_tied)
+    slots = np.full((n, N_NEAR), -1, dtype=np.int32)
+    gaps = np.full((n, N_NEAR), np.inf, dtype=dtype)
+    rows = np.arange(n, dtype=np.int32)
+    for some in groups:
         which = np.array(some, dtype=np.int32)
         begin, end = np.zeros(2, dtype=np.int64), np.full(2, len(some))
-        first, last = np.array([0, 20]), np.array([20, N_ROWS])
+        first, last = np.array([0, 20]), np.array([20, n])
         at = first * len(some)
         values = full[which].T.copy().ravel()
         way(cells.insert_patches)(values, at, first, last, rows, which, begin, end, slots, gaps)
     np.testing.assert_array_equal(gaps, np.sort(full, axis=0)[:N_NEAR].T)
-    for j in range(N_ROWS):
+    for j in range(n):
         assert len(set(slots[j].tolist())) == N_NEAR
         np.testing.assert_array_equal(full[slots[j], j], gaps[j])
 
@@ -273,13 +298,32 @@ class Moves:
         for slot, e in enumerate(self.moved):
             if e >= 0:
                 self.full[slot] = self.arms[e]
+        n_relocations = int((leaving < 0).sum())
+        assert (leaving[:n_relocations] < 0).all(), "relocations come first"
+        kept = self.slots.copy()
+        self.way(cells.settle_lists)(self.moved, n_relocations, *copies, self.slots, self.gaps)
         assert self.cost() == pytest.approx(before + change)
         for copy, now in zip(copies, near(self.slots, self.gaps), strict=True):
             np.testing.assert_array_equal(copy, now)
+        self.require_stale_slots(kept, n_relocations)
         return change
 
+    def require_stale_slots(self, kept, n_relocations):
+        """Assert that lists keep slots that moved within their cell, at an unknown distance."""
+        for j in range(N_ROWS):
+            is_stale = (self.slots[j] >= 0) & np.isinf(self.gaps[j])
+            assert (self.moved[self.slots[j, is_stale]] >= n_relocations).all()
+            near_ones = self.slots[j, :2].tolist()
+            stays = [s for s in kept[j] if s not in near_ones and self.moved[s] < 0]
+            follow = [s for s in kept[j] if s not in near_ones and self.moved[s] >= n_relocations]
+            n_near = sum(s >= 0 for s in near_ones)
+            expected = [*near_ones[:n_near], *stays, *follow][: self.slots.shape[1]]
+            assert self.slots[j, self.slots[j] >= 0].tolist() == expected
+        self.slots[np.isinf(self.gaps)] = -1
+
     def cost(self):
-        return float(self.weights @ self.gaps[:, 0].astype(np.float64))
+        counts = self.weights > 0  # the list of a row without weight may become empty
+        return float(self.weights[counts] @ self.gaps[counts, 0].astype(np.float64))
 
     def require_true_lists(self):
         """Assert that all distances in lists are those of the current prototypes."""
@@ -316,7 +360,7 @@ def test_compiled_moves_are_those_of_the_reference(seed):
         moves.fewest, moves.largest = np.array([2, 1]), np.array([5, 7])
         moves.is_fixed[[1, 4]] = True
         leaving = moves.cells.copy()
-        leaving[::2] = -1
+        leaving[:15] = -1
         moves.make(leaving)
         made.append((moves.moved.tolist(), moves.slots.tolist(), moves.cost()))
     assert made[0] == made[1]
@@ -331,7 +375,7 @@ def test_moves_satisfy_quotas_and_spare_fixed_rows(way, seed):
     moves.fewest = moves.largest = counts  # a row is replaced by one of its group
     moves.is_fixed[[0, 5]] = True
     leaving = moves.cells.copy()
-    leaving[::2] = -1
+    leaving[:15] = -1
     moves.make(leaving)
     assert (moves.moved[[0, 5]] == -1).all()
     np.testing.assert_array_equal(np.bincount(moves.slot_groups, minlength=2), counts)
@@ -350,6 +394,6 @@ def test_a_single_prototype_has_no_second(way):
     changes, gains = np.empty((1, 2)), np.empty((1, 2))
     way(cells.judge)(
         values.ravel(), np.array([0]), starts[[0]], starts[[1]], np.array([0]), rows, weights,
-        *near(slots, gaps), np.array([2]), changes, gains,
+        *to_judge(slots, gaps), np.array([2]), changes, gains,
     )  # fmt: skip
     np.testing.assert_allclose(changes[0], (values - gaps).sum(axis=0))

@@ -6,10 +6,12 @@ A *slot* is the number of a prototype, 0 to k - 1. Every judged row j has a list
 ``slots[j]``, with its distances to their prototypes, ``gaps[j]``, ascending; an empty place is slot
 -1 at an infinite distance. The first entry is the prototype that serves the row: its rows are the
 *cell* of the slot. The distances in a list are always those of the current prototypes, so a sum of
-``gaps[:, 0]`` is never less than the cost.
+``gaps[:, 0]`` is never less than the cost. ``served`` and ``second`` are the first two slots of
+lists, at the distances ``D`` and ``E``.
 
 ``starts`` and ``rows`` group rows by slot: ``rows[starts[c] : starts[c + 1]]`` are the rows that
-have slot c in their list, those of its cell first; ``n_own[c]`` is the number of these.
+have slot c in their list, those of its cell first; ``n_own[c]`` is the number of these. Both parts
+are ascending.
 
 *Patches* are many small blocks of distances. Patch p has the rows ``rows[first[p] : last[p]]`` and
 some candidates; its distances are ``values[at[p] :]``, one line per row.
@@ -28,6 +30,7 @@ from protobandit.kernels.jit import kernel
 Slots = NDArray[np.int32]
 
 _AT_ONCE = 8  # slots of one run, whose least distance is found first
+_COUNTED = 256  # rows of a cell whose slots are counted: from half of them to as many
 _SUMMED = 64  # rows whose sums are computed in the precision of the distances
 
 
@@ -88,46 +91,33 @@ def insert_block(block, slots, gaps, least, smallest, line):  # type: ignore[no-
                     slots[j, q] = h
 
 
-def group_by_slot_reference(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> None:
-    """Fill in ``starts``, ``rows`` and ``n_own``; rows of equal place in the list are ascending."""
-    k = len(n_own)
-    flat = slots.T.ravel()
-    order = np.argsort(flat, kind="stable")
-    order = order[np.searchsorted(flat[order], 0) :]
-    rows[: len(order)] = order % len(slots)
-    starts[:] = np.concatenate([[0], np.cumsum(np.bincount(flat[order], minlength=k))])
-    n_own[:] = np.bincount(slots[:, 0][slots[:, 0] >= 0], minlength=k)
+def group_by_slot_reference(
+    slots: Slots, first: int, ends: Ids, rows: Slots, is_placing: bool
+) -> None:
+    """Count the rows that have each slot, or write them to ``rows`` from ``ends`` on.
+
+    ``ends[0]`` are for rows that have the slot first in their list, ``ends[1]`` for other rows.
+    Both advance by one per row. The lists are those of the rows from ``first`` on.
+    """
+    for kind, some in enumerate((slots[:, :1], slots[:, 1:])):
+        j, q = np.nonzero(some >= 0)
+        for row, c in zip(j, some[j, q], strict=True):
+            if is_placing:
+                rows[ends[kind, c]] = first + row
+            ends[kind, c] += 1
 
 
-def _group_by_slot_scratch(slots: Slots, starts: Ids, rows: Slots, n_own: Ids) -> tuple[Ids]:
-    """Return room for the ends of the groups so far."""
-    return (np.empty(len(n_own), np.int64),)
-
-
-@kernel(group_by_slot_reference, _group_by_slot_scratch)
-def group_by_slot(slots, starts, rows, n_own, ends):  # type: ignore[no-untyped-def]
+@kernel(group_by_slot_reference)
+def group_by_slot(slots, first, ends, rows, is_placing):  # type: ignore[no-untyped-def]
     n, m = slots.shape
-    k = len(n_own)
-    for c in range(k):
-        n_own[c] = 0
-        starts[c] = 0
-    starts[k] = 0
     for j in range(n):
         for q in range(m):
             c = slots[j, q]
             if c >= 0:
-                starts[c + 1] += 1
-                if q == 0:
-                    n_own[c] += 1
-    for c in range(k):
-        ends[c] = starts[c]
-        starts[c + 1] += starts[c]
-    for q in range(m):
-        for j in range(n):
-            c = slots[j, q]
-            if c >= 0:
-                rows[ends[c]] = j
-                ends[c] += 1
+                kind = 0 if q == 0 else 1
+                if is_placing:
+                    rows[ends[kind, c]] = first + j
+                ends[kind, c] += 1
 
 
 def common_slots_reference(
@@ -142,12 +132,13 @@ def common_slots_reference(
 ) -> None:
     """Fill ``out[c]`` with its slot and those most frequent in the lists of its cell; then -1.
 
-    The cells are those of the slots from ``first`` on.
+    The cells are those of the slots from ``first`` on. Of large cells, some rows are counted, at
+    equal steps.
 
     ``counts`` and ``found`` are scratch space, with one number per slot; ``counts`` are zeros.
     """
     for c in range(len(n_own)):
-        own = rows[starts[c] : starts[c] + n_own[c]]
+        own = rows[starts[c] : starts[c] + n_own[c] : 1 + n_own[c] // _COUNTED]
         seen = slots[own].ravel()
         some, n = np.unique(seen[seen >= 0], return_counts=True)
         is_other = some != first + c
@@ -162,7 +153,7 @@ def common_slots(starts, rows, n_own, slots, first, counts, found, out):  # type
     m, width = slots.shape[1], out.shape[1]
     for c in range(len(n_own)):
         n_found = 0
-        for i in range(starts[c], starts[c] + n_own[c]):
+        for i in range(starts[c], starts[c] + n_own[c], 1 + n_own[c] // _COUNTED):
             for q in range(m):
                 s = slots[rows[i], q]
                 if s >= 0 and s != first + c:
@@ -522,6 +513,7 @@ def make_moves_reference(
     counts: Ids,
     is_taken: Any,
     served: Slots,
+    second: Slots,
     D: Floats,
     E: Floats,
     slots: Slots,
@@ -536,10 +528,12 @@ def make_moves_reference(
     the slot whose prototype it replaces. -1 is the next slot of ``order``, which costs ``losses``,
     as long as that is less than ``gains[e]``.
 
-    A move is made if it lowers the cost by more than ``least`` as the lists then are, and if every
+    A move is made if it lowers the cost by more than ``least`` as things then are, and if every
     group keeps ``fewest`` to ``largest`` prototypes. A slot is moved once: ``moved`` becomes the
-    number of its move. Lists, ``slot_groups``, ``counts`` and ``is_taken`` are updated, and so are
-    the copies of the first places of lists that `judge` reads: ``served``, ``D`` and ``E``.
+    number of its move. ``slot_groups``, ``counts`` and ``is_taken`` are updated, and so are the two
+    nearest slots of rows, ``served`` and ``second``, at the distances ``D`` and ``E``. Lists stay
+    as they are: a row that loses one of its two nearest slots finds the next one there, among the
+    slots that have not moved. See `settle_lists`.
     """
     total, position = 0.0, 0
     for e, c in enumerate(cells):
@@ -581,24 +575,23 @@ def make_moves_reference(
             change -= float(weights[after][counted] @ saved) if np.isfinite(change) else 0.0
         if not change < -least:
             continue
-        for j in before:
-            kept = slots[j] != slot
-            n = int(kept.sum())
-            slots[j, :n], gaps[j, :n] = slots[j, kept], gaps[j, kept]
-            slots[j, n:], gaps[j, n:] = -1, np.inf
+        moved[slot] = e
+        for j in before[(served[before] == slot) | (second[before] == slot)]:
+            if served[j] == slot:
+                served[j], D[j] = second[j], E[j]
+            known = slots[j][slots[j] >= 0]
+            others = np.flatnonzero((moved[known] < 0) & (known != served[j]))[:1]
+            second[j] = known[others[0]] if len(others) else -1
+            E[j] = gaps[j, others[0]] if len(others) else np.inf
         for j, value in zip(after, own_values, strict=True):
-            if value < gaps[j, -1]:
-                q = int(np.searchsorted(gaps[j], value, side="right"))
-                slots[j, q + 1 :], gaps[j, q + 1 :] = slots[j, q:-1].copy(), gaps[j, q:-1].copy()
-                slots[j, q], gaps[j, q] = slot, value
-        served[:], D[:] = slots[:, 0], gaps[:, 0]
-        if gaps.shape[1] > 1:
-            E[:] = gaps[:, 1]
+            if value < D[j]:
+                served[j], D[j], second[j], E[j] = slot, value, served[j], D[j]
+            elif value < E[j]:
+                second[j], E[j] = slot, value
         counts[slot_groups[slot]] -= 1
         counts[group] += 1
         slot_groups[slot] = group
         is_taken[sources[e]] = True
-        moved[slot] = e
         total += change
     return total
 
@@ -626,6 +619,7 @@ def make_moves(  # type: ignore[no-untyped-def]
     counts,
     is_taken,
     served,
+    second,
     D,
     E,
     slots,
@@ -679,38 +673,98 @@ def make_moves(  # type: ignore[no-untyped-def]
                 change += weights[j] * ((value if value < limit else limit) - before)
         if not change < -least:
             continue
-        # The slot leaves its lists, as if its distance were infinite, and joins those of its cell.
-        # If both are the same, it changes its place in them.
-        for is_joining in range(1 if slot == c else 0, 2):
-            here = c if is_joining else slot
-            for i in range(starts[here], starts[here + 1]):
-                j = rows[i]
-                value = values[place + (i - first) * step] if is_joining else infinity
-                q = 0
-                while q < m and slots[j, q] != slot:
-                    q += 1
-                if q == m:
-                    if not value < gaps[j, m - 1]:
-                        continue
-                    q = m - 1
-                while q > 0 and gaps[j, q - 1] > value:
-                    gaps[j, q] = gaps[j, q - 1]
-                    slots[j, q] = slots[j, q - 1]
-                    q -= 1
-                while q < m - 1 and gaps[j, q + 1] <= value:
-                    gaps[j, q] = gaps[j, q + 1]
-                    slots[j, q] = slots[j, q + 1]
-                    q += 1
-                gaps[j, q] = value
-                slots[j, q] = slot if value < infinity else -1
-                served[j] = slots[j, 0]
-                D[j] = gaps[j, 0]
-                if m > 1:
-                    E[j] = gaps[j, 1]
+        moved[slot] = e
+        for i in range(starts[slot], starts[slot + 1]):
+            j = rows[i]
+            if served[j] == slot:
+                served[j] = second[j]
+                D[j] = E[j]
+            elif second[j] != slot:
+                continue
+            q = 0
+            while (
+                q < m and slots[j, q] >= 0 and (moved[slots[j, q]] >= 0 or slots[j, q] == served[j])
+            ):
+                q += 1
+            is_there = q < m and slots[j, q] >= 0
+            second[j] = slots[j, q] if is_there else -1
+            E[j] = gaps[j, q] if is_there else infinity
+        for i in range(first, last):
+            j = rows[i]
+            value = values[place + (i - first) * step]
+            if value < D[j]:
+                second[j] = served[j]
+                E[j] = D[j]
+                served[j] = slot
+                D[j] = value
+            elif value < E[j]:
+                second[j] = slot
+                E[j] = value
         counts[slot_groups[slot]] -= 1
         counts[group] += 1
         slot_groups[slot] = group
         is_taken[sources[e]] = True
-        moved[slot] = e
         total += change
     return total
+
+
+def settle_lists_reference(
+    moved: Ids,
+    n_relocations: int,
+    served: Slots,
+    second: Slots,
+    D: Floats,
+    E: Floats,
+    slots: Slots,
+    gaps: Floats,
+) -> None:
+    """Put the two nearest slots of rows in front of their lists, as they are after `make_moves`.
+
+    Slots that have not moved follow. Then come slots that have moved within their cell, at an
+    infinite distance: it is not known to the row. The first ``n_relocations`` moves were made to
+    other cells, so their slots are removed. A row that has lost all slots has an empty list.
+    """
+    n, m = slots.shape
+    for j in range(n):
+        pair = np.array([served[j], second[j]])
+        front, near = pair[pair >= 0], np.array([D[j], E[j]])[pair >= 0]
+        known = slots[j][(slots[j] >= 0) & ~np.isin(slots[j], pair)]
+        known_gaps = gaps[j][(slots[j] >= 0) & ~np.isin(slots[j], pair)]
+        stays, is_stale = moved[known] < 0, (moved[known] >= n_relocations) & (served[j] >= 0)
+        which = np.concatenate([front, known[stays], known[is_stale]])[:m]
+        every = np.concatenate([near, known_gaps[stays], np.full(is_stale.sum(), np.inf)])[:m]
+        slots[j], gaps[j] = -1, np.inf
+        slots[j, : len(which)], gaps[j, : len(every)] = which, every
+
+
+def _settle_lists_scratch(*arrays: Any) -> tuple[Slots, Floats]:
+    """Return room for one list; the last two arrays are slots and gaps."""
+    slots, gaps = arrays[-2:]
+    return np.empty(slots.shape[1] + 2, slots.dtype), np.empty(slots.shape[1] + 2, gaps.dtype)
+
+
+@kernel(settle_lists_reference, _settle_lists_scratch)
+def settle_lists(  # type: ignore[no-untyped-def]
+    moved, n_relocations, served, second, D, E, slots, gaps, which, every
+):
+    n, m = slots.shape
+    for j in range(n):
+        is_same = slots[j, 0] == served[j] and (m == 1 or slots[j, 1] == second[j])
+        for q in range(m):
+            is_same = is_same and (slots[j, q] < 0 or moved[slots[j, q]] < 0)
+        if is_same:
+            continue
+        which[0], every[0], which[1], every[1] = served[j], D[j], second[j], E[j]
+        end = 0 if served[j] < 0 else 1 if second[j] < 0 else 2
+        for is_stale in range(2 if end > 0 else 0):
+            for q in range(m):
+                s = slots[j, q]
+                if s < 0 or s == served[j] or s == second[j]:
+                    continue
+                if moved[s] >= n_relocations if is_stale else moved[s] < 0:
+                    which[end] = s
+                    every[end] = np.inf if is_stale else gaps[j, q]
+                    end += 1
+        for q in range(m):
+            slots[j, q] = which[q] if q < end else -1
+            gaps[j, q] = every[q] if q < end else np.inf

@@ -100,7 +100,7 @@ def test_a_source_row_is_in_the_cell_of_its_nearest_representative():
         at = np.searchsorted(cells, pool.slots[has_cell])
         nearest = exact.min(axis=0)[has_cell]
         is_near = exact[at, np.flatnonzero(has_cell)] <= nearest + 1e-9
-        assert is_near.mean() > 0.8, "rows are compared with the cells around theirs only"
+        assert is_near.mean() > 0.7, "rows are compared with the cells around theirs only"
         search.make_pass()
 
 

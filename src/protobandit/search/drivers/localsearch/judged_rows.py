@@ -17,6 +17,7 @@ from protobandit.search.drivers.localsearch.lists import (
     READ_WORK,
     Positions,
     RowsBySlot,
+    cell_ranks,
     in_order,
     insert,
     nearest_lists,
@@ -28,10 +29,10 @@ from protobandit.search.drivers.localsearch.prototype_index import (
     indexed_lists,
 )
 
-_CELLS = 256  # cells of one task
+_CELLS, _ROWS = 256, 4096  # of one task
 
-# The first slots of lists, and the distances to the first and second ones.
-Near: TypeAlias = tuple[Positions, Floats, Floats]
+# The first and second slots of lists, and the distances to them.
+Near: TypeAlias = tuple[Positions, Positions, Floats, Floats]
 
 
 @dataclass(eq=False)
@@ -70,33 +71,37 @@ class JudgedRows:
         n_near: int,
         random: np.random.Generator,
     ) -> JudgedRows:
-        """Return rows with lists of ``n_near`` prototypes, ordered by cell.
+        """Return rows with lists of ``n_near`` prototypes.
 
-        The lists are found by an index if there are many prototypes, and are exact otherwise.
+        The lists are found by an index if there are many prototypes, and are exact otherwise. Rows
+        of a cell follow each other, then those of a neighbouring cell: what is read for one cell
+        is still in cache when its neighbours are judged.
         """
-        # Rows of a cell are read together, so they lie together in memory.
-        if len(prototypes) >= LEAST_PROTOTYPES and can_index(oracle.problem.metric):
+        k = len(prototypes)
+        is_indexed = k >= LEAST_PROTOTYPES and can_index(oracle.problem.metric)
+        if is_indexed:
             targets = oracle.targets(ids)
             slots, gaps = indexed_lists(oracle, targets, prototypes, n_near, random)
-            order = RowsBySlot.of(slots[:, :1], len(prototypes)).rows.astype(np.int64)
-            targets = targets.take(order)
         else:
             slots, gaps = nearest_lists(oracle, ids, prototypes, n_near)
-            order = RowsBySlot.of(slots[:, :1], len(prototypes)).rows.astype(np.int64)
-            targets = oracle.many_targets(ids[order])
+        order = RowsBySlot.of(oracle, cell_ranks(slots, k)[slots[:, :1]], k).rows.astype(np.int64)
+        targets = targets.take(order) if is_indexed else oracle.many_targets(ids[order])
         ids, weights, slots, gaps = in_order(oracle, order, ids, weights, slots, gaps)
         return cls(oracle, ids, weights, targets, slots, gaps)
 
     @property
     def near(self) -> Near:
-        """Return the first slots of the lists, and the distances to the first and second ones.
+        """Return the first and second slots of the lists, and the distances to them.
 
         They are copies that lie together in memory: kernels read them in any order.
         """
-        gaps = self.gaps
-        second = gaps[:, 1] if gaps.shape[1] > 1 else np.full(len(gaps), np.inf, gaps.dtype)
-        slots = np.ascontiguousarray(self.slots[:, 0])
-        return slots, np.ascontiguousarray(gaps[:, 0]), np.ascontiguousarray(second)
+        slots, gaps = self.slots, self.gaps
+        if gaps.shape[1] == 1:
+            nothing, infinity = np.full_like(slots, -1), np.full_like(gaps, np.inf)
+            slots, gaps = np.hstack([slots, nothing]), np.hstack([gaps, infinity])
+        served, second = slots[:, :2].T.copy()
+        D, E = gaps[:, :2].T.copy()
+        return served, second, D, E
 
     @property
     def summed(self) -> float:
@@ -127,6 +132,15 @@ class JudgedRows:
         cells = np.flatnonzero(first >= 0)
         return cells, first[cells]
 
+    def settle(self, near: Near, moved: Ids, n_relocations: int) -> None:
+        """Bring the lists up to date after moves; slots ``near`` come first."""
+
+        def fill(cut: slice) -> None:
+            first_two = (array[cut] for array in near)
+            kernels.settle_lists(moved, n_relocations, *first_two, self.slots[cut], self.gaps[cut])
+
+        self.oracle.share(fill, cuts(len(self.slots), _ROWS), READ_WORK * self.slots.size)
+
     def rehouse(self, sources: Operand, before: Positions) -> None:
         """Let the slots ``before`` serve the rows with empty lists again, wherever they are now.
 
@@ -150,7 +164,8 @@ class JudgedRows:
         is_there = self.common >= 0
         has_moved = is_there & moved[self.common]
         is_short = np.zeros(len(moved), dtype=bool)
-        is_short[self.slots[np.isinf(self.gaps[:, self.gaps.shape[1] // 2]), 0]] = True
+        is_short[self.slots[self.slots[:, self.slots.shape[1] // 2] < 0, 0]] = True
+        self.slots[np.isinf(self.gaps)] = -1  # these slots have moved and are inserted again
         wanted = is_there & (has_moved | (moved | is_short)[:, None])
         wanted[:, 0] = False
         wanted[own.n_own == 0] = False
@@ -163,7 +178,7 @@ class JudgedRows:
 
     def find_common(self, k: int, width: int) -> RowsBySlot:
         """Find the slots most frequent in the lists of each cell; return the rows by cell."""
-        own = RowsBySlot.of(self.slots[:, :1], k)
+        own = RowsBySlot.of(self.oracle, self.slots[:, :1], k)
         out = np.empty((k, min(width, k)), dtype=np.int32)
 
         def fill(cut: slice) -> None:

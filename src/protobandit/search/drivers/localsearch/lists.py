@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.patches import Patches
 
 _ROWS = 1 << 13  # of one patch
+_GROUPED, _PIECES = 1 << 14, 16  # least rows that one task groups, most tasks
 READ_WORK = 32  # multiplications in the time of one number that is read in any order
 
 Positions: TypeAlias = NDArray[np.int32]
@@ -30,12 +32,32 @@ class RowsBySlot:
     n_own: Ids
 
     @classmethod
-    def of(cls, slots: Positions, k: int) -> RowsBySlot:
+    def of(cls, oracle: Oracle, slots: Positions, k: int) -> RowsBySlot:
         """Return the rows with these lists, grouped."""
-        starts, n_own = np.empty(k + 1, dtype=np.int64), np.empty(k, dtype=np.int64)
+        slots = np.ascontiguousarray(slots)
+        pieces = list(cuts(len(slots), max(_GROUPED, -(-len(slots) // _PIECES))))
+        ends = np.zeros((len(pieces), 2, k), dtype=np.int64)
         rows = np.empty(slots.size, dtype=np.int32)
-        kernels.group_by_slot(np.ascontiguousarray(slots), starts, rows, n_own)
-        return cls(starts, rows, n_own)
+
+        def group(number: int, *, is_placing: bool) -> None:
+            piece = pieces[number]
+            kernels.group_by_slot(slots[piece], piece.start, ends[number], rows, is_placing)
+
+        work = READ_WORK * slots.size
+        oracle.share(partial(group, is_placing=False), range(len(pieces)), work)
+        counts = ends.sum(axis=0)
+        starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+        # Where each piece writes: behind the pieces before it.
+        ends[:] = np.cumsum(ends, axis=0) - ends
+        ends += np.stack([starts[:-1], starts[:-1] + counts[0]])
+        oracle.share(partial(group, is_placing=True), range(len(pieces)), work)
+        return cls(starts, rows[: starts[-1]], counts[0])
+
+    def in_sequence(self, cells: Ids) -> Ids:
+        """Return cells in the order of their rows, so that those of neighbours are in cache."""
+        middle = (self.starts[:-1] + self.n_own // 2)[cells]
+        places = self.rows[np.minimum(middle, len(self.rows) - 1)]
+        return cells[np.argsort(places, kind="stable")]
 
     def of_slot(self, slot: int) -> Positions:
         """Return the rows that have this slot in their lists."""
@@ -68,6 +90,31 @@ def nearest_lists(
     is_whole = len(ids) == len(oracle.problem.target) and bool((np.diff(ids) == 1).all())
     oracle.each_chunk(prototypes, visit, None if is_whole else ids)
     return slots, gaps
+
+
+def cell_ranks(slots: Positions, k: int) -> Positions:
+    """Return the place of each slot in a sequence in which neighbours follow each other.
+
+    Two slots are the closer the more rows have one first and the other second in their list. The
+    sequence follows the branches of the tree that joins each slot to a close one.
+    """
+    from scipy.sparse import csr_array  # takes long to import
+    from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
+
+    if slots.shape[1] == 1:
+        return np.arange(k, dtype=np.int32)
+    first, second = (slots[slots[:, 1] >= 0, q].astype(np.int64) for q in (0, 1))
+    pairs, n_rows = np.unique(
+        np.minimum(first, second) * k + np.maximum(first, second), return_counts=True
+    )
+    # The root, a node beside the slots, joins what nothing else does.
+    lengths = np.concatenate([1 / n_rows, np.full(k, 2.0)])
+    ends = np.concatenate([pairs // k, np.full(k, k)]), np.concatenate([pairs % k, np.arange(k)])
+    tree = minimum_spanning_tree(csr_array((lengths, ends), shape=(k + 1, k + 1)))
+    nodes = depth_first_order(tree, k, directed=False, return_predecessors=False)
+    ranks = np.empty(k, dtype=np.int32)
+    ranks[nodes[1:]] = np.arange(k)
+    return ranks
 
 
 def in_order(oracle: Oracle, order: Ids, *arrays: Any) -> list[Any]:

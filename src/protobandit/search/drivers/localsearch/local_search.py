@@ -11,19 +11,23 @@ Every judged row has a list of its nearest prototypes (`JudgedRows`). One pass
 3. measures the best candidates of the cells on all of these rows, if their moves seem to lower the
    cost;
 4. moves prototypes: first those whose removal costs least to the best additions, then the best
-   replacements. Before a move is made it is judged again on the lists as they then are, so every
-   move lowers the cost; rows that do not know the candidate can only lower it further;
-5. compares the rows of the cells around with the prototypes that have moved.
+   replacements. Before a move is made it is judged again on the two nearest prototypes of rows as
+   they then are, so every move lowers the cost; rows that do not know the candidate can only lower
+   it further;
+5. brings the lists up to date: compares the rows of the cells around with the prototypes that have
+   moved.
 
 Nothing of the size |S| x rows is kept: distances are computed in blocks that stay in cache, summed
 and dropped. A pass costs about (candidates) x (rows that judge them) evaluations per cell, and
-about (length of lists) per judged row. Steps 1, 2, 3 and 5 work on fixed blocks of cells in
-parallel; step 4 is serial. So the result has the same bits on any number of threads.
+about (length of lists) per judged row. Rows of neighbouring cells lie together in memory, and
+cells are taken in the order of their rows, so most rows are in cache. Steps 1, 2, 3 and 5 work on
+fixed blocks of cells in parallel; step 4 is serial. So the result has the same bits on any number
+of threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +36,7 @@ from numpy.typing import NDArray
 from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.slices import cuts
 from protobandit.kernels import cells as kernels
+from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows, Near
@@ -110,7 +115,7 @@ class LocalSearch:
         self.update_pool()
         judged, k = self.judged, len(self.prototypes)
         before, common = judged.summed, judged.common
-        by_slot, near = RowsBySlot.of(judged.slots, k), judged.near
+        by_slot, near = RowsBySlot.of(self.oracle, judged.slots, k), judged.near
         served = near[0].copy()
         moved, relocated = self._make_moves(by_slot, near, self.proposals(by_slot, near))
         n_moves = int(moved.sum())
@@ -128,63 +133,75 @@ class LocalSearch:
             self.pool.update(*self._pending)
             self._pending = None
 
-    def _candidates(self) -> Positions:
-        k, width = len(self.prototypes), self.width
-        own = RowsBySlot.of(self.pool.slots[:, None], k)
-        own.n_own[~self._is_active] = 0
+    def _candidates(self, by_slot: RowsBySlot) -> Positions:
+        k, width, pool = len(self.prototypes), self.width, self.pool
+        own = pool.by_cell(by_slot)
+        own = replace(own, n_own=np.where(self._is_active, own.n_own, 0))
         is_open = np.ones(len(self.oracle.problem.source), dtype=bool)
         is_open[self.prototypes] = False
+        is_open = is_open[pool.ids]
         out = np.empty((k, width.n_candidates), dtype=np.int32)
         shares = np.sort(self._random.random((k, width.n_drawn)), axis=1)
-        gaps = np.ascontiguousarray(self.pool.gaps)
-        scores = self._scores(own, gaps)
-        kernels.candidates(
-            own.starts,
-            own.rows,
-            own.n_own,
-            scores,
-            gaps.astype(np.float64) * self.pool.weights,
-            is_open[self.pool.ids],
-            shares,
-            np.zeros(len(self.pool.ids), dtype=bool),
-            out,
-        )
+        gaps = np.ascontiguousarray(pool.gaps)
+        scores, worth = self._scores(by_slot, own, gaps), gaps.astype(np.float64) * pool.weights
+        is_drawn = np.zeros(len(gaps), dtype=bool)
+
+        def fill(cut: slice) -> None:
+            kernels.candidates(
+                own.starts[cut],
+                own.rows,
+                own.n_own[cut],
+                scores,
+                worth,
+                is_open,
+                shares[cut],
+                is_drawn,
+                out[cut],
+            )
+
+        self.oracle.share(fill, cuts(k, _CELLS), 2 * READ_WORK * len(gaps))
         return out
 
-    def _scores(self, own: RowsBySlot, gaps: Floats) -> Floats:
+    def _scores(self, by_slot: RowsBySlot, own: RowsBySlot, gaps: Floats) -> Floats:
         """Return how central each row of the pool is in its cell: smaller is better.
 
         In a cell with more rows than candidates, it is the mean distance to a few judged rows,
         drawn by weight. If the rows of the pool are not in memory, they are read in blocks.
         """
         width, k = self.width, len(self.prototypes)
-        cells = np.flatnonzero(own.n_own > width.n_candidates)
+        cells = np.flatnonzero((own.n_own > width.n_candidates) & (by_slot.n_own > 0))
         scores = gaps.copy()
-        there = RowsBySlot.of(self.judged.slots[:, :1], k)
-        cells = cells[there.n_own[cells] > 0]
         if len(cells) == 0:
             return scores
-        probes = self._probes(there, cells)
+        cells = by_slot.in_sequence(cells)
+        probes = self._probes(by_slot, cells)
         if self.pool.is_held:
-            self._score(own, cells, probes, np.arange(len(gaps), dtype=np.int32), scores)
+            operand, _ = self.pool.operand(own.rows[:0])
+            self._score(own, cells, probes, operand, own.rows, scores)
             return scores
         slots = self.pool.slots
         source = self.oracle.problem.source
         n_rows = max(1, _BLOCK * len(source) // max(1, 4 * source.n_cells))
         for start in range(0, len(slots), n_rows):
             block = np.arange(start, min(start + n_rows, len(slots)), dtype=np.int32)
-            own = RowsBySlot.of(slots[block][:, None], k)
-            self._score(own, cells, probes, block, scores)
+            own = RowsBySlot.of(self.oracle, slots[block][:, None], k)
+            operand, positions = self.pool.operand(block)
+            self._score(own, cells, probes, operand, positions[own.rows], scores[block[0] :])
         return scores
 
     def _score(
-        self, own: RowsBySlot, cells: Ids, probes: Positions, block: Positions, scores: Floats
+        self,
+        own: RowsBySlot,
+        cells: Ids,
+        probes: Positions,
+        operand: Operand,
+        positions: Positions,
+        scores: Floats,
     ) -> None:
-        """Fill in the scores of a block of the pool; ``own`` has positions in the block."""
+        """Fill in the scores of rows of the pool; ``positions`` are those of ``own`` in operand."""
         n_probes = self.width.n_probes
-        operand, positions = self.pool.operand(block)
         patches, _ = row_patches(
-            positions[own.rows], own.own_ranges(cells), probes, np.full(len(cells), n_probes)
+            positions, own.own_ranges(cells), probes, np.full(len(cells), n_probes)
         )
 
         def visit(values: Floats, at: Ids, run: slice) -> None:
@@ -192,7 +209,7 @@ class LocalSearch:
             n_rows = patches.last[run] - patches.first[run]
             skipped = patches.first[run] - (np.cumsum(n_rows) - n_rows)
             rows = own.rows[np.repeat(skipped, n_rows) + np.arange(len(sums))]
-            scores[block[rows]] = sums
+            scores[rows] = sums
 
         self.oracle.visit_patches(patches, operand, self.judged.targets, visit, are_targets=False)
 
@@ -218,8 +235,8 @@ class LocalSearch:
         They are judged on some of the rows that have the prototype in their list.
         """
         k = len(self.prototypes)
-        drawn = self._candidates()
-        cells = np.flatnonzero(drawn[:, 0] >= 0)
+        drawn = self._candidates(by_slot)
+        cells = by_slot.in_sequence(np.flatnonzero(drawn[:, 0] >= 0))
         proposals = Proposals(
             additions=np.full(k, -1),
             gains=np.zeros(k),
@@ -258,6 +275,7 @@ class LocalSearch:
         kept if ``are_kept``.
         """
         rows, weights, ranges = self._screened(by_slot, near, cells, most)
+        served, _, D, E = near
         is_there = candidates >= 0
         n_candidates = is_there.sum(axis=1)
         operand, positions = self.pool.operand(candidates[is_there])
@@ -275,7 +293,9 @@ class LocalSearch:
                 cells[which[run]],
                 rows,
                 weights,
-                *near,
+                served,
+                D,
+                E,
                 n_candidates[which[run]],
                 changes[run],
                 gains[run],
@@ -299,7 +319,7 @@ class LocalSearch:
         judged, n_rows = self.judged, np.diff(by_slot.starts)[cells]
         shares = np.zeros(len(cells)) if most is None else self._random.random(len(cells))
         most = int(n_rows.max(initial=0)) if most is None else most
-        _, D, _ = near
+        _, _, D, _ = near
         n_kept = np.minimum(n_rows, most)
         ends = np.cumsum(n_kept)
         first, last = ends - n_kept, ends.copy()
@@ -335,16 +355,18 @@ class LocalSearch:
 
     def _measured(self, by_slot: RowsBySlot, near: Near, cells: Ids, candidates: Ids) -> Measured:
         """Judge candidates on all rows that know their cell; a cell has one or two of them."""
-        some, where, n_here = np.unique(cells, return_inverse=True, return_counts=True)
-        column = np.empty(len(cells), dtype=np.int64)
-        column[np.argsort(cells, kind="stable")] = np.concatenate([np.arange(n) for n in n_here])
+        unique, first, n_here = np.unique(cells, return_index=True, return_counts=True)
+        some = by_slot.in_sequence(unique)
+        where = np.argsort(some, kind="stable")[np.searchsorted(unique, cells)]
+        column = np.ones(len(cells), dtype=np.int64)
+        column[first] = 0
         pairs = np.full((len(some), 2), -1, dtype=np.int32)
         pairs[where, column] = candidates
         judged = self._judge(by_slot, near, some, pairs, None, are_kept=True)
         return Measured(
             values=judged.values,
             places=judged.starts[where] + column,
-            steps=n_here[where],
+            steps=n_here[np.searchsorted(unique, cells)],
             changes=judged.changes[where, column],
             gains=judged.gains[where, column],
         )
@@ -412,6 +434,7 @@ class LocalSearch:
             judged.gaps,
             moved,
         )
+        judged.settle(near, moved, len(added))
         has_moved = moved >= 0
         self.prototypes[has_moved] = sources[moved[has_moved]]
         return has_moved, has_moved & (moved < len(added))

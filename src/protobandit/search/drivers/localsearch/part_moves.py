@@ -148,7 +148,7 @@ def propose(part: PartRows, judges: Judges, number: int) -> Moves:
     )
     random = np.random.default_rng([judges.seed, number])
     search = LocalSearch(judged, pool, n + np.arange(k), width, random)
-    found = search.proposals(RowsBySlot.of(judged.slots, k), judged.near)
+    found = search.proposals(RowsBySlot.of(judged.oracle, judged.slots, k), judged.near)
     adds, replaces = found.gains > judges.least_gain, found.changes < -judges.least_change
     cells = np.concatenate([np.flatnonzero(adds), np.flatnonzero(replaces)])
     ids = np.concatenate([found.additions[adds], found.replacements[replaces]])

@@ -53,6 +53,10 @@ class Pool(Protocol):
         """Return how much a distance counts where rows are drawn."""
         ...
 
+    def by_cell(self, judged: RowsBySlot) -> RowsBySlot:
+        """Return the rows of each cell; ``judged`` are the judged rows by slot."""
+        ...
+
     def update(
         self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
     ) -> None:
@@ -95,6 +99,9 @@ class JudgedPool:
     @property
     def weights(self) -> Doubles | float:
         return self._judged.weights
+
+    def by_cell(self, judged: RowsBySlot) -> RowsBySlot:
+        return judged
 
     def update(
         self, is_active: NDArray[np.bool_], relocated: NDArray[np.bool_], before: Positions
@@ -153,6 +160,9 @@ class SourcePool:
     def weights(self) -> Doubles | float:
         return 1.0  # only target rows have weights
 
+    def by_cell(self, judged: RowsBySlot) -> RowsBySlot:
+        return RowsBySlot.of(self._judged.oracle, self.slots[:, None], self._k)
+
     def operand(self, positions: Positions) -> tuple[Operand, Positions]:
         if self._held is not None:
             return self._held, positions
@@ -197,7 +207,7 @@ class SourcePool:
             heir = np.where(is_left, before[:, 1], np.arange(self._k))
             self._slots[:, 0] = heir[self._slots[:, 0]]
             is_active = is_active | np.isin(np.arange(self._k), heir[is_left])
-        own = RowsBySlot.of(self._slots, self._k)
+        own = RowsBySlot.of(judged.oracle, self._slots, self._k)
         is_served = (common >= 0) & (representative[common] >= 0)
         wanted = np.asarray(is_served & (is_active & (own.n_own > 0))[:, None])
         active = np.flatnonzero(wanted.any(axis=1))

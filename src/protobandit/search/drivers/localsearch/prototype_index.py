@@ -52,9 +52,9 @@ def indexed_lists(
     pivots = np.sort(random.choice(k, n_pivots, replace=False))
     sources = oracle.sources(prototypes)
     ends = sources.take(pivots)
-    members = RowsBySlot.of(_compared(oracle, sources, ends, 1), n_pivots)
+    members = RowsBySlot.of(oracle, _compared(oracle, sources, ends, 1), n_pivots)
     around = _compared(oracle, ends, ends, min(AROUND, n_pivots))
-    rows = RowsBySlot.of(_compared(oracle, targets, ends, 1), n_pivots)
+    rows = RowsBySlot.of(oracle, _compared(oracle, targets, ends, 1), n_pivots)
     used = np.flatnonzero(rows.n_own)
     candidates = [np.concatenate([members.of_slot(p) for p in around[g]]) for g in used]
     patches, _ = row_patches(

@@ -3,15 +3,20 @@
 Constants were chosen on Gaussian clusters of Zipf sizes (10^5 and 10^6 rows, 64 columns) and on
 MNIST, with other seeds than those of the published comparison. Costs measured there:
 
-- lists of 6, 8, 10 and 12 prototypes: 5.993, 5.989, 5.986, 5.985 (10^6 rows, k = 1,000), in 9, 10,
-  11 and 12 s; on MNIST (k = 1,000) lists of 8 and 11: 5.046 in 5.4 s and 5.043 in 6.8 s;
+- lists of 8, 9 and 11 prototypes, candidates judged on 1,024 rows: 5.1996, 5.1979 and 5.1978 in
+  0.63, 0.64 and 0.69 s of passes (10^5 rows, k = 1,000); at effort 0.25 lists of 3 and 4: 5.268 in
+  0.67 s and 5.252 in 0.72 s, on MNIST (k = 300) 5.608 in 1.0 s and 5.597 in 1.1 s;
 - lists of 8 and 36 candidates per cell, lists of 6 and 24: 5.0724 in 4.7 s and 5.0742 in 4.0 s
   (CIFAR-10 in grey, 50,000 x 1,024, k = 1,000), so long rows have shorter lists and fewer
   candidates; lists of 11 and 36, lists of 6 and 24: 5.193 in 1.4 s and 5.199 in 1.0 s (10^5 rows
   of 64 columns, k = 1,000), so other rows keep them;
 - moves judged on the first half of the lists only: 5.990 instead of 5.983;
-- candidates judged first on 512, 1,024, 2,048, 4,096 or all (12,000) rows of a cell: 5.993, 5.989,
-  5.991, 5.991, 5.993, which is noise; one candidate is then measured on all rows;
+- candidates judged first on 512, 1,024 or 1,536 rows of a cell: 5.2002, 5.1978 and 5.1974 in 0.66,
+  0.69 and 0.75 s of passes (10^5 rows, k = 1,000): worse estimates have more candidates measured on
+  all rows in vain; on 512, 1,024 or 2,048 rows: 5.1366, 5.1353 and 5.1346 in 4.8, 4.1 and 5.2 s
+  (10^6 rows, one seed);
+- 24, 40 or 64 prototypes near a cell: 5.0516, 5.0481 and 5.0477 (MNIST, k = 1,000); 40 or 64:
+  4.1917 and 4.1863 (10^5 rows, k = 10,000); in about the same time;
 - few cells need more rows: from 512 to 2,900 at k = 100: 6.924 -> 6.922 (10^5 rows), 6.045 -> 6.040
   (MNIST); from 512 to 8,192 at k = 20: 8.698 -> 8.671;
 - k = 10,000 of 10^5 rows: up to 10 passes 5.030, up to 16 passes 5.020; lists of 24 5.021;
@@ -37,13 +42,13 @@ _GROWTH = 8  # at most, from one stage to the next
 _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the effort
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
 _BALANCED = 2.5
-_CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 36, 24, 16, 24  # per cell
+_CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 36, 24, 16, 64  # per cell
 _CANDIDATES_OF_LONG_ROWS = 24
-_SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 512, 384, 8192  # rows that judge candidates of a cell
+_SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 1024, 384, 8192  # rows that judge candidates of a cell
 _FEW_CELLS, _MANY_CELLS = 64, 1000
 _SCREENED_POWER = 0.6
-_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 7.0, 4.0, 1024  # of lists at effort 1; bytes
-_SHORTEST_LIST, _LONGEST_LIST = 3, 20
+_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 6.0, 4.0, 1024  # of lists at effort 1; bytes
+_SHORTEST_LIST, _LONGEST_LIST = 4, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
