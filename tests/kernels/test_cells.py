@@ -221,7 +221,7 @@ def test_draws_are_those_of_the_reference():
 @tied
 @pytest.mark.parametrize("groups", [([0, 3, 4], [3, 5, 8, 0], [1, 2, 6, 7]), (range(K), [4, 8])])
 def test_slots_are_inserted_into_lists_once(dtype, way, is_tied, groups):
-    n = 200  # more than are changed together
+    n = 200
     full = table(K, n, dtype=dtype, seed=4, is_tied=is_tied)
     slots = np.full((n, N_NEAR), -1, dtype=np.int32)
     gaps = np.full((n, N_NEAR), np.inf, dtype=dtype)
@@ -350,6 +350,18 @@ def test_every_move_lowers_the_cost_and_lists_stay_true(dtype, way, seed, kind):
     moves.require_true_lists()
     exact = moves.weights @ moves.full.min(axis=0).astype(np.float64)
     assert exact <= moves.cost() + 1e-9
+
+
+@both_ways
+def test_a_row_that_no_slot_serves_has_an_empty_list(way):
+    slots = np.array([[0, 1, -1], [2, 1, 0]], dtype=np.int32)
+    gaps = np.array([[1.0, 2.0, np.inf], [1.0, 2.0, 3.0]])
+    moved = np.array([0, 5, -1])  # slot 0 to another cell, slot 1 within its cell
+    served, second = np.array([-1, 2], dtype=np.int32), np.array([-1, -1], dtype=np.int32)
+    D, E = np.array([np.inf, 1.0]), np.full(2, np.inf)
+    way(cells.settle_lists)(moved, 1, served, second, D, E, slots, gaps)
+    assert slots.tolist() == [[-1, -1, -1], [2, 1, -1]]
+    assert gaps.tolist() == [[np.inf] * 3, [1.0, np.inf, np.inf]]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -28,6 +28,7 @@ from protobandit.kernels.jit import Kernel
 from protobandit.metrics import metrics
 from protobandit.metrics.metrics import METRICS, PARAMETERS, as_metric, block_metric, metric
 from protobandit.metrics.operands import Operand
+from protobandit.oracle.patches import Patches
 
 DTYPES = [np.float32, np.float64]
 TEXTS = {"levenshtein", "levenshtein-normalized"}
@@ -788,3 +789,26 @@ def test_import_loads_nothing_heavy():
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "n_candidates", "kernel"),
+    [
+        (64, 3, "squares_by_differences"),
+        (64, 4, "squares_of_patches"),
+        (12, 30, "squares_by_differences"),
+        (13, 30, "squares_of_patches"),
+    ],
+)
+def test_products_are_computed_where_they_are_faster(monkeypatch, n_columns, n_candidates, kernel):
+    called = []
+    for name in ("squares_by_differences", "squares_of_patches"):
+        monkeypatch.setattr(metrics, name, lambda *arrays, name=name: called.append(name))
+    euclidean = metrics.METRICS["euclidean"]
+    rows = euclidean.prepare(np.zeros((40, n_columns), dtype=np.float32), None)
+    positions = np.arange(40, dtype=np.int32)
+    ends = np.array([n_candidates])
+    patches = Patches(positions, np.array([0]), np.array([9]), positions, 0 * ends, ends)
+    out = np.empty(9 * n_candidates, dtype=np.float32)
+    euclidean.fill_patches(rows, rows, patches, slice(0, 1), np.array([0]), out)
+    assert called == [kernel]

@@ -5,9 +5,9 @@ Notation
 A *slot* is the number of a prototype, 0 to k - 1. Every judged row j has a list of a few slots,
 ``slots[j]``, with its distances to their prototypes, ``gaps[j]``, ascending; an empty place is slot
 -1 at an infinite distance. The first entry is the prototype that serves the row: its rows are the
-*cell* of the slot. The distances in a list are always those of the current prototypes, so a sum of
-``gaps[:, 0]`` is never less than the cost. ``served`` and ``second`` are the first two slots of
-lists, at the distances ``D`` and ``E``.
+*cell* of the slot. Between passes the distances in a list are those of the current prototypes, so a
+sum of ``gaps[:, 0]`` is never less than the cost. ``served`` and ``second`` are the first two slots
+of lists, at the distances ``D`` and ``E``; these two are up to date within a pass too.
 
 ``starts`` and ``rows`` group rows by slot: ``rows[starts[c] : starts[c + 1]]`` are the rows that
 have slot c in their list, those of its cell first; ``n_own[c]`` is the number of these. Both parts
@@ -30,7 +30,7 @@ from protobandit.kernels.jit import kernel
 Slots = NDArray[np.int32]
 
 _AT_ONCE = 8  # slots of one run, whose least distance is found first
-_COUNTED = 256  # rows of a cell whose slots are counted: from half of them to as many
+_COUNTED = 256  # rows of a cell whose slots are counted, at most
 _SUMMED = 64  # rows whose sums are computed in the precision of the distances
 
 
@@ -722,7 +722,7 @@ def settle_lists_reference(
 
     Slots that have not moved follow. Then come slots that have moved within their cell, at an
     infinite distance: it is not known to the row. The first ``n_relocations`` moves were made to
-    other cells, so their slots are removed. A row that has lost all slots has an empty list.
+    other cells, so their slots are removed. A row without ``served`` slot gets an empty list.
     """
     n, m = slots.shape
     for j in range(n):

@@ -6,7 +6,8 @@ row. Rows and candidates are C-contiguous arrays of the same float type, with th
 
 A block of a patch stays in cache. A product that is not precise enough (see `distances`) is
 replaced by the sum of squared differences. Where rows have few columns, or patches few candidates,
-sums of squared differences are faster than products.
+sums of squared differences are faster than products. They are computed in the precision of the
+rows, which suffices: no large numbers are subtracted from each other.
 """
 
 from __future__ import annotations

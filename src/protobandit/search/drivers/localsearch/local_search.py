@@ -21,8 +21,8 @@ Nothing of the size |S| x rows is kept: distances are computed in blocks that st
 and dropped. A pass costs about (candidates) x (rows that judge them) evaluations per cell, and
 about (length of lists) per judged row. Rows of neighbouring cells lie together in memory, and
 cells are taken in the order of their rows, so most rows are in cache. Steps 1, 2, 3 and 5 work on
-fixed blocks of cells in parallel; step 4 is serial. So the result has the same bits on any number
-of threads.
+fixed blocks of cells or rows in parallel; moves are made on one thread. So the result has the same
+bits on any number of threads.
 """
 
 from __future__ import annotations
