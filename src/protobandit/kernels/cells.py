@@ -749,10 +749,10 @@ def settle_lists(  # type: ignore[no-untyped-def]
 ):
     n, m = slots.shape
     for j in range(n):
-        is_same = slots[j, 0] == served[j] and (m == 1 or slots[j, 1] == second[j])
+        n_moved = 0
         for q in range(m):
-            is_same = is_same and (slots[j, q] < 0 or moved[slots[j, q]] < 0)
-        if is_same:
+            n_moved += (slots[j, q] >= 0) & (moved[slots[j, q]] >= 0)
+        if n_moved == 0 and slots[j, 0] == served[j] and (m == 1 or slots[j, 1] == second[j]):
             continue
         which[0], every[0], which[1], every[1] = served[j], D[j], second[j], E[j]
         end = 0 if served[j] < 0 else 1 if second[j] < 0 else 2

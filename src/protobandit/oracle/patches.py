@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Ids
 
-_ENTRIES = 1 << 17  # distances of one task; they stay in cache
+# Distances of one task. The most stay in cache; little work is divided among the threads evenly.
+_MOST_ENTRIES, _FEWEST_ENTRIES, _N_TASKS = 1 << 17, 1 << 13, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,11 @@ class Patches:
         return self.candidate_ids[self.begin[patch] : self.end[patch]].astype(np.int64)
 
     def runs(self) -> Iterator[slice]:
-        """Yield runs of patches with about as many distances as stay in cache."""
+        """Yield runs of patches, each with about as many distances as one task computes."""
+        n_entries = min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, self.n_entries // _N_TASKS))
         start = 0
         while start < len(self):
-            stop = int(np.searchsorted(self.at, self.at[start] + _ENTRIES, side="right")) - 1
+            stop = int(np.searchsorted(self.at, self.at[start] + n_entries, side="right")) - 1
             stop = max(stop, start + 1)
             yield slice(start, stop)
             start = stop

@@ -113,13 +113,13 @@ class JudgedRows:
         """Return the weighted mean of these distances."""
         return self.summed / float(self.weights.sum())
 
-    def losses(self, k: int) -> Doubles:
+    def losses(self, near: Near, k: int) -> Doubles:
         """Return by how much the summed cost rises if each prototype is removed."""
+        served, _, D, E = near
         if self.gaps.shape[1] == 1:
             return np.full(k, np.inf)
-        near, D = self.slots[:, 0], self.gaps[:, 0].astype(np.float64)
-        rise = np.where(self.weights > 0, self.gaps[:, 1] - D, 0.0)
-        return np.bincount(near, self.weights * rise, minlength=k).astype(np.float64)
+        rise = np.where(self.weights > 0, E - D.astype(np.float64), 0.0)
+        return np.bincount(served, self.weights * rise, minlength=k).astype(np.float64)
 
     def representatives(self, k: int) -> tuple[Ids, Positions]:
         """Return the slots whose cells have rows, and the row of each nearest to its prototype."""
@@ -165,16 +165,24 @@ class JudgedRows:
         has_moved = is_there & moved[self.common]
         is_short = np.zeros(len(moved), dtype=bool)
         is_short[self.slots[self.slots[:, self.slots.shape[1] // 2] < 0, 0]] = True
-        self.slots[np.isinf(self.gaps)] = -1  # these slots have moved and are inserted again
+        self._drop_unknown()
         wanted = is_there & (has_moved | (moved | is_short)[:, None])
         wanted[:, 0] = False
         wanted[own.n_own == 0] = False
-        cells = np.flatnonzero(wanted.any(axis=1))
+        cells = own.in_sequence(np.flatnonzero(wanted.any(axis=1)))
         n_wanted = wanted.sum(axis=1)[cells]
-        slots = self.common[wanted]
+        slots = self.common[cells][wanted[cells]]
         patches, _ = row_patches(own.rows, own.own_ranges(cells), slots, n_wanted)
         insert(self.oracle, patches, self.targets, sources, slots, self.slots, self.gaps)
         return np.asarray(has_moved.any(axis=1) | moved)
+
+    def _drop_unknown(self) -> None:
+        """Remove slots at an infinite distance: they have moved, and are inserted again."""
+
+        def fill(cut: slice) -> None:
+            np.copyto(self.slots[cut], -1, where=np.isinf(self.gaps[cut]))
+
+        self.oracle.share(fill, cuts(len(self.slots), _ROWS), READ_WORK * self.slots.size)
 
     def find_common(self, k: int, width: int) -> RowsBySlot:
         """Find the slots most frequent in the lists of each cell; return the rows by cell."""

@@ -166,7 +166,7 @@ class PartSearch:
             prototypes=self._rows,
             width=self._stage.width,
             seed=int(self._random.integers(2**63)),
-            least_gain=float(judged.losses(k).min()) + least,
+            least_gain=float(judged.losses(judged.near, k).min()) + least,
             least_change=least,
         )
 
