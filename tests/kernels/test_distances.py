@@ -36,7 +36,7 @@ def from_products(sources, targets, out, is_root):
     norms = norms_of(sources), norms_of(targets)
     # The rows are stored in reverse order.
     places = np.arange(len(sources))[::-1].copy(), np.arange(len(targets))[::-1].copy()
-    return sources[places[0]], targets[places[1]], *places, *norms, guard, is_root, out
+    return sources[places[0]], targets[places[1]], *places, *norms, *guard, is_root, out
 
 
 def below(sources, targets, out, is_root):

@@ -89,7 +89,7 @@ def _squares(
     places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
     norms = source_norms, target_norms
     _distances_from_products(
-        sources, targets, *places, *norms, GUARD[sources.dtype], is_root, wide(out)
+        sources, targets, *places, *norms, *GUARD[sources.dtype], is_root, wide(out)
     )
 
 
@@ -132,7 +132,7 @@ def _angles(
     places = np.arange(len(sources)), np.arange(len(targets))
     norms = source_norms, target_norms
     _distances_from_products(
-        sources, targets, *places, *norms, GUARD[sources.dtype], False, wide(out)
+        sources, targets, *places, *norms, *GUARD[sources.dtype], False, wide(out)
     )
     np.minimum(out, 2.0, out=out)
 
@@ -144,11 +144,11 @@ def _distances_from_products_reference(
     target_at: Ids,
     source_norms: Doubles,
     target_norms: Doubles,
-    guard: tuple[float, float],
+    tolerance: float,
+    floor: float,
     is_root: bool,
     out: Floats,
 ) -> None:
-    tolerance, floor = guard
     for i, row in enumerate(out[:, : len(target_at)]):
         total = source_norms[i] + target_norms
         value = total - 2.0 * row
@@ -161,11 +161,19 @@ def _distances_from_products_reference(
 
 @kernel(_distances_from_products_reference)
 def _distances_from_products(  # type: ignore[no-untyped-def]
-    sources, targets, source_at, target_at, source_norms, target_norms, guard, is_root, out
+    sources,
+    targets,
+    source_at,
+    target_at,
+    source_norms,
+    target_norms,
+    tolerance,
+    floor,
+    is_root,
+    out,
 ):
     # `out` holds products on entry and distances on return. The first two loops over a row have no
     # branches, which SIMD lanes require.
-    tolerance, floor = guard
     n = len(target_at)
     for i in range(len(source_at)):
         row = out[i]

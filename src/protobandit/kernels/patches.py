@@ -38,13 +38,13 @@ def squares_of_patches_reference(
     begin: Ids,
     end: Ids,
     at: Ids,
-    guard: tuple[float, float],
+    tolerance: float,
+    floor: float,
     is_root: bool,
     most: float,
     out: Floats,
 ) -> None:
     """Fill ``out`` with squared distances, or their roots, of at most ``most``."""
-    tolerance, floor = guard
     for p in range(len(at)):
         some, others = row_ids[first[p] : last[p]], candidate_ids[begin[p] : end[p]]
         left, right = rows[some], candidates[others]
@@ -95,7 +95,8 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     begin,
     end,
     at,
-    guard,
+    tolerance,
+    floor,
     is_root,
     most,
     out,
@@ -105,7 +106,7 @@ def squares_of_patches(  # type: ignore[no-untyped-def]
     norms,
 ):
     n_columns = rows.shape[1]
-    share, small = rows.dtype.type(guard[0]), rows.dtype.type(guard[1])
+    share, small = rows.dtype.type(tolerance), rows.dtype.type(floor)
     two, three, limit = rows.dtype.type(2), rows.dtype.type(3), rows.dtype.type(most)
     for p in range(len(at)):
         k = end[p] - begin[p]
@@ -170,7 +171,8 @@ def squares_by_differences(  # type: ignore[no-untyped-def]
     begin,
     end,
     at,
-    guard,
+    tolerance,
+    floor,
     is_root,
     most,
     out,

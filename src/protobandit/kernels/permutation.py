@@ -14,6 +14,7 @@ from protobandit.foundation.array_types import Ids
 from protobandit.kernels.jit import kernel
 
 N_KEYS = 6
+_FEW = 1 << 15
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xBF58476D1CE4E5B9)
 
@@ -24,7 +25,9 @@ def _half_bits(n: int) -> int:
 
 def permuted(start: int, n: int, keys: np.ndarray[Any, Any], out: Ids) -> None:
     """Fill ``out`` with the images of ``start, start + 1, …`` under the permutation of ``n``."""
-    _permuted(start, n, _half_bits(n), keys, out)
+    # For few numbers NumPy, which gives the same ones, takes less time than loading compiled code.
+    permute = permuted_reference if len(out) <= _FEW else _permuted
+    permute(start, n, _half_bits(n), keys, out)
 
 
 def permuted_reference(start: int, n: int, half: int, keys: np.ndarray[Any, Any], out: Ids) -> None:

@@ -171,7 +171,7 @@ def _fill_squares_of_patches(
         patches.begin[run],
         patches.end[run],
         at,
-        distances.GUARD[left.dtype],
+        *distances.GUARD[left.dtype],
         is_root,
         most,
         out,
