@@ -17,6 +17,12 @@ MNIST, with other seeds than those of the published comparison. Costs measured t
   (10^6 rows, one seed);
 - 24, 40 or 64 prototypes near a cell: 5.0516, 5.0481 and 5.0477 (MNIST, k = 1,000); 40 or 64:
   4.1917 and 4.1863 (10^5 rows, k = 10,000); in about the same time;
+- many source rows compared with 4 sqrt(k) cells and those around, or with all: 5.2107 in 1.6 s and
+  5.2100 in 2.4 s at effort 0.25, 5.312 in 0.9 s and 5.309 in 1.7 s at effort 0.05 (10^6 rows,
+  k = 1,000). Where source and judged rows are as many, it would save less and cost more: 4.746 in
+  6.9 s and 4.738 in 10.1 s (3 x 10^5 source and 2 x 10^5 other target rows, k = 5,000), and 0.2%
+  for nothing on synthetic embeddings. With 2 sqrt(k) cells one row in ten misses its cell and seems
+  far, so that it is drawn more often: 0.6% worse;
 - few cells need more rows: from 512 to 2,900 at k = 100: 6.924 -> 6.922 (10^5 rows), 6.045 -> 6.040
   (MNIST); from 512 to 8,192 at k = 20: 8.698 -> 8.671;
 - k = 10,000 of 10^5 rows: up to 10 passes 5.030, up to 16 passes 5.020; lists of 24 5.021;
@@ -51,6 +57,9 @@ _LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 6.0, 4.0, 1024  # of lists at effort 
 _SHORTEST_LIST, _LONGEST_LIST = 4, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
+_MANY_CELLS_OF_POOL, _MANY_SOURCES = 512, 4  # cells, and source rows per judged row; see `pools`
+MOST_STEPS, _STEPS = 4, 2.2  # of a source row, from one cell to a nearer one: at most, on average
+_FIRST_CELLS = 4.0  # times sqrt(k): with which source rows are compared first
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
 _MOST_EXPECTED_PASSES = 12  # before the gain is small, however many are allowed
 _PASSES = 0.9  # share of the passes that are made before the gain is small
@@ -114,6 +123,16 @@ def start_size(n_source: int, n_target: int, k: int, evaluations: int | None) ->
     most = _START_ENTRIES if evaluations is None else min(_START_ENTRIES, evaluations // 4)
     n_rows = min(n_target, most // n_arms)
     return (n_arms, n_rows) if n_rows >= k else (0, 0)
+
+
+def is_descending(n_sources: int, n_rows: int, k: int, *, is_held: bool) -> bool:
+    """Return whether source rows are compared with some cells only, to find theirs."""
+    return is_held and k >= _MANY_CELLS_OF_POOL and n_sources >= _MANY_SOURCES * n_rows
+
+
+def n_first_cells(k: int) -> int:
+    """Return about how many of k cells source rows are compared with before they go on."""
+    return math.ceil(_FIRST_CELLS * math.sqrt(k))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,15 +230,29 @@ class Size:
             n_passes=1 if effort <= 1 else 2,
         )
 
-    def assignment_evaluations(self, stage: Stage) -> int:
-        """Return the evaluations that assigning the rows of a stage to prototypes has."""
-        own = 0 if stage.are_judged else stage.n_sources * self.k
+    def assignment_evaluations(self, stage: Stage, *, is_most: bool = False) -> int:
+        """Return about how many evaluations assigning the rows of a stage to prototypes has.
+
+        With ``is_most``, source rows take as many as they can.
+        """
+        own = self._pool_evaluations(stage, is_most=is_most)
         if self.k < LEAST_PROTOTYPES or not self.is_indexed:
             return stage.n_rows * self.k + own
         n_pivots = n_pivots_of(self.k)
         around = math.ceil(AROUND * self.k / n_pivots)
         compared = (stage.n_rows + self.k + n_pivots) * n_pivots + stage.n_rows * around
         return compared + own
+
+    def _pool_evaluations(self, stage: Stage, *, is_most: bool) -> int:
+        """Return how many evaluations finding the cells of all source rows has, or at most has."""
+        if stage.are_judged:
+            return 0
+        if not is_descending(stage.n_sources, stage.n_rows, self.k, is_held=stage.is_held):
+            return stage.n_sources * self.k
+        n_first, n_common = n_first_cells(self.k), stage.width.n_common
+        if is_most:  # the first cells are at equal steps, so there may be twice as many
+            return stage.n_sources * (2 * n_first + MOST_STEPS * n_common)
+        return round(stage.n_sources * (n_first + _STEPS * min(n_common, 3 * stage.width.n_near)))
 
     def pass_evaluations(self, stage: Stage) -> int:
         """Return about how many evaluations a pass over all cells has."""
@@ -278,11 +311,11 @@ class Size:
     def least_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return the most that the start and the first pass need."""
         first = stages[0]
-        assignment = self.assignment_evaluations(first)
+        assignment = self.assignment_evaluations(first, is_most=True)
         return self._start_evaluations() + assignment + self.most_pass_evaluations(first)
 
     def _most_assignment(self, stage: Stage) -> int:
-        own = 0 if stage.are_judged else stage.n_sources * self.k
+        own = self._pool_evaluations(stage, is_most=True)
         n_pivots = n_pivots_of(self.k)
         # In the worst case all prototypes belong to a few pivots.
         extra = (stage.n_rows + self.k + n_pivots) * n_pivots if self.k >= LEAST_PROTOTYPES else 0

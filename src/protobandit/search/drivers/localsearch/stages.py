@@ -97,7 +97,8 @@ class StagedSearch:
         if saved is not None and n_made:
             search = self._restored_search(saved, stage)
         else:
-            if found.n_passes and not control.allows(self.size.assignment_evaluations(stage)):
+            most = self.size.assignment_evaluations(stage, is_most=True)
+            if found.n_passes and not control.allows(most):
                 return False
             if number == 0:
                 self._save(number)
