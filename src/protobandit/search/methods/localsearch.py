@@ -32,7 +32,8 @@ from protobandit.search.methods.memory import prepared_bytes, row_bytes
 from protobandit.search.methods.method import Method, Schedule, reductions
 from protobandit.search.objectives.coverage import assigned_coverage
 
-_ORDER_ROWS, _LEAST_ORDER_ROWS = 20, 4096  # on which the order is computed: per prototype; all
+# On which the order is computed: per prototype, times an effort below 1; all.
+_ORDER_ROWS, _LEAST_ORDER_ROWS = 20, 4096
 _ORDER_ENTRIES = 1 << 26  # distances for the order, at most
 _SMALL_BYTES = 8_000_000
 
@@ -83,12 +84,12 @@ class LocalSearch(Method):
         size = _size_of(problem, limits)
         wanted = size.stages(self.level)
         stages = _affordable(size, limits, self.level, wanted)
-        n_order = _n_order_rows(problem) * problem.k
+        n_order = _n_order_rows(problem, self.level) * problem.k
         n = size.evaluations(stages) + n_order
         return Schedule(
             evaluations=n if limits.evaluations is None else min(n, limits.evaluations),
             most_evaluations=size.most_evaluations(stages) + n_order,
-            memory=_memory(size, stages, problem),
+            memory=_memory(size, stages, problem, self.level),
             stages=stages,
             reductions=reductions(
                 target_rows=(stages[-1].n_rows, wanted[-1].n_rows),
@@ -145,7 +146,7 @@ class LocalSearch(Method):
         try:
             if not control.is_interrupted():
                 with oracle.during("swap"):
-                    prototypes, gains, n_rows = _ordered(oracle, found, random, control)
+                    prototypes, gains, n_rows = _ordered(oracle, found, random, control, self.level)
             if is_whole and control.stopped is None and control.limits.evaluations is None:
                 control.report("assigning the target")
                 with oracle.during("assign"):
@@ -211,15 +212,16 @@ def _affordable(
     return size.stages(effort, low)
 
 
-def _memory(size: Size, stages: tuple[Stage, ...], problem: Problem) -> int:
-    order = _n_order_rows(problem) * problem.k * size.itemsize
+def _memory(size: Size, stages: tuple[Stage, ...], problem: Problem, effort: float) -> int:
+    order = _n_order_rows(problem, effort) * problem.k * size.itemsize
     return max(size.memory(stages), 2 * order) + prepared_bytes(problem) + _SMALL_BYTES
 
 
-def _n_order_rows(problem: Problem) -> int:
+def _n_order_rows(problem: Problem, effort: float) -> int:
     """Return the number of target rows on which the order is computed."""
     most = max(1, _ORDER_ENTRIES // problem.k)
-    return min(len(problem.target), max(_ORDER_ROWS * problem.k, _LEAST_ORDER_ROWS), most)
+    wanted = round(_ORDER_ROWS * problem.k * min(1.0, effort))
+    return min(len(problem.target), max(wanted, _LEAST_ORDER_ROWS), most)
 
 
 def _by_mass(oracle: Oracle, found: Found) -> tuple[Ids, Doubles, int]:
@@ -232,14 +234,18 @@ def _by_mass(oracle: Oracle, found: Found) -> tuple[Ids, Doubles, int]:
 
 
 def _ordered(
-    oracle: Oracle, found: Found, random: np.random.Generator, control: SearchControl
+    oracle: Oracle,
+    found: Found,
+    random: np.random.Generator,
+    control: SearchControl,
+    effort: float,
 ) -> tuple[Ids, Doubles, int]:
     """Return the prototypes by greedy gain, their gains, and on how many rows.
 
     Prototypes without a gain on these rows follow by their mass.
     """
     problem, prototypes = oracle.problem, found.prototypes
-    n, n_target = _n_order_rows(problem), len(problem.target)
+    n, n_target = _n_order_rows(problem, effort), len(problem.target)
     if control.limits.evaluations is not None:
         left = control.limits.evaluations - control.counts.total
         n = min(n, left // problem.k)

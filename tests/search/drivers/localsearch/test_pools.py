@@ -10,21 +10,22 @@ from protobandit.problem.posing import pose
 from protobandit.search.drivers.localsearch import pools, schedule
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.pools import SourcePool
-from protobandit.search.drivers.localsearch.schedule import MOST_STEPS, n_first_cells
+from protobandit.search.drivers.localsearch.schedule import MOST_STEPS, Size, n_first_cells
 
 K = 600  # enough cells that rows are not compared with all
 
 
-def pool_of(source, target, k=K, *, metric="euclidean", n_jobs=None):
+def pool_of(source, target, *, is_descending=True, is_held=True, metric="euclidean", n_jobs=None):
     """Return source rows beside judged rows that random prototypes serve."""
     random = np.random.default_rng(0)
-    oracle = Oracle(pose(source, target, k=k, metric=metric), n_jobs=n_jobs)
-    start = random.choice(len(source), k, replace=False)
+    oracle = Oracle(pose(source, target, k=K, metric=metric), n_jobs=n_jobs)
+    start = random.choice(len(source), K, replace=False)
     judged = JudgedRows.assigned(
         oracle, np.arange(len(target)), np.ones(len(target)), start, 6, random
     )
-    judged.find_common(k, 64)
-    return SourcePool(judged, np.arange(len(source)), k, is_held=True)
+    judged.find_common(K, 64)
+    kept = {"is_held": is_held, "is_descending": is_descending}
+    return SourcePool(judged, np.arange(len(source)), K, **kept)
 
 
 def rows_of(n, seed):
@@ -56,11 +57,35 @@ def test_most_rows_find_the_nearest_cell_with_few_evaluations():
     assert pool.gaps.mean() < 1.05 * exact.min(axis=1).mean()
 
 
-def test_rows_are_compared_with_all_of_few_cells():
-    source, target = rows_of(900, 1), rows_of(200, 2)
-    pool = pool_of(source, target, k=100)
+@pytest.mark.parametrize("is_held", [True, False])
+def test_other_rows_are_compared_with_all_cells(is_held):
+    source, target = rows_of(900, 1), rows_of(2000, 2)
+    pool = pool_of(source, target, is_descending=not is_held, is_held=is_held)
     _, exact = exact_gaps(pool, source, target)
     np.testing.assert_allclose(pool.gaps, exact.min(axis=1), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "effort", "is_descending"),
+    [
+        ((100_000, 100_000, 1000), 2.5, False),
+        ((400_000, 100_000, 1000), 2.5, True),
+        ((100_000, 100_000, 1000), 0.25, True),
+        ((400_000, 100_000, 100), 0.25, False),
+    ],
+)
+def test_cells_are_found_faster_where_that_takes_most_of_the_time(sizes, effort, is_descending):
+    n_source, n_target, k = sizes
+    size = Size(
+        n_source=n_source,
+        n_target=n_target,
+        k=k,
+        is_same=False,
+        is_indexed=True,
+        row_bytes=256,
+        itemsize=4,
+    )
+    assert size.stages(effort)[-1].is_descending == is_descending
 
 
 def test_cells_without_rows_get_no_source_rows():
@@ -80,14 +105,6 @@ def test_threads_do_not_change_the_cells(monkeypatch, metric):
     one, two = (pool_of(source, target, metric=metric, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.slots, two.slots)
     np.testing.assert_array_equal(one.gaps, two.gaps)
-
-
-def test_a_pool_that_is_read_again_is_compared_with_all_cells():
-    source, target = rows_of(4000, 1), rows_of(900, 2)
-    pool = pool_of(source, target)
-    pool._held = None
-    _, exact = exact_gaps(pool, source, target)
-    np.testing.assert_allclose(pool.gaps, exact.min(axis=1), rtol=1e-3, atol=1e-3)
 
 
 def test_evaluations_are_the_calls_of_the_metric_and_within_the_bound(monkeypatch):

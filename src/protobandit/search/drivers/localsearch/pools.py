@@ -30,11 +30,7 @@ from protobandit.search.drivers.localsearch.lists import (
     insert,
     row_patches,
 )
-from protobandit.search.drivers.localsearch.schedule import (
-    MOST_STEPS,
-    is_descending,
-    n_first_cells,
-)
+from protobandit.search.drivers.localsearch.schedule import MOST_STEPS, n_first_cells
 
 _ROWS = 1 << 11  # of one patch
 
@@ -140,10 +136,15 @@ class SourcePool:
         The number of slots.
     is_held
         Whether the rows are kept in memory. Otherwise the source is read once per pass.
+    is_descending
+        Whether rows that are in memory find their cells without being compared with all.
     """
 
-    def __init__(self, judged: JudgedRows, ids: Ids, k: int, *, is_held: bool) -> None:
+    def __init__(
+        self, judged: JudgedRows, ids: Ids, k: int, *, is_held: bool, is_descending: bool = False
+    ) -> None:
         self._judged, self._k = judged, k
+        self._is_descending = is_descending and is_held
         self._ids = ids
         self._held = judged.oracle.sources(as_slice(ids)) if is_held else None
         self._slots = np.zeros((len(ids), 1), dtype=np.int32)
@@ -195,8 +196,7 @@ class SourcePool:
     def _assign(self) -> None:
         """Find the cells of all rows of the pool."""
         self._is_stale = False
-        n_sources, n_rows = len(self._ids), len(self._judged.ids)
-        if is_descending(n_sources, n_rows, self._k, is_held=self.is_held):
+        if self._is_descending:
             self._descend()
         else:
             self._compare_all()

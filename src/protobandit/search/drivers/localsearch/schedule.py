@@ -57,7 +57,8 @@ _LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 6.0, 4.0, 1024  # of lists at effort 
 _SHORTEST_LIST, _LONGEST_LIST = 4, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
-_MANY_CELLS_OF_POOL, _MANY_SOURCES = 512, 4  # cells, and source rows per judged row; see `pools`
+_MANY_CELLS_OF_POOL, _MANY_SOURCES = 512, 4  # cells, and source rows per judged row
+_LITTLE_EFFORT = 0.5
 MOST_STEPS, _STEPS = 4, 2.2  # of a source row, from one cell to a nearer one: at most, on average
 _FIRST_CELLS = 4.0  # times sqrt(k): with which source rows are compared first
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
@@ -90,8 +91,9 @@ class Stage:
     """Passes on one set of judged rows.
 
     Moves are judged on ``n_rows`` target rows. ``n_sources`` source rows may become prototypes;
-    ``are_judged`` is whether these are the judged rows, and ``is_held`` whether they are kept in
-    memory (otherwise they are read once per pass). The prototypes are assigned ``n_rounds`` times,
+    ``are_judged`` is whether these are the judged rows, ``is_held`` whether they are kept in memory
+    (otherwise they are read once per pass), and ``is_descending`` whether they find their cells
+    without being compared with all (see `pools`). The prototypes are assigned ``n_rounds`` times,
     each time with up to ``n_passes`` passes; a round ends when a pass lowers the cost by less than
     ``least_gain`` of it.
     """
@@ -104,6 +106,7 @@ class Stage:
     n_rounds: int
     n_passes: int
     least_gain: float
+    is_descending: bool = False
 
     def expected_passes(self, k: int) -> float:
         """Return about how many passes over all cells a round has."""
@@ -123,11 +126,6 @@ def start_size(n_source: int, n_target: int, k: int, evaluations: int | None) ->
     most = _START_ENTRIES if evaluations is None else min(_START_ENTRIES, evaluations // 4)
     n_rows = min(n_target, most // n_arms)
     return (n_arms, n_rows) if n_rows >= k else (0, 0)
-
-
-def is_descending(n_sources: int, n_rows: int, k: int, *, is_held: bool) -> bool:
-    """Return whether source rows are compared with some cells only, to find theirs."""
-    return is_held and k >= _MANY_CELLS_OF_POOL and n_sources >= _MANY_SOURCES * n_rows
 
 
 def n_first_cells(k: int) -> int:
@@ -181,6 +179,7 @@ class Size:
             n_sources=n_sources,
             are_judged=self.is_same,
             is_held=True,
+            is_descending=not self.is_same and self._is_descending(n_sources, n_rows, effort),
             width=self._width(n_near, effort),
             n_rounds=2 if is_last and self.k >= LEAST_PROTOTYPES else 1,
             n_passes=self._n_passes(n_rows, effort) if is_last else 8,
@@ -221,14 +220,20 @@ class Size:
 
     def _reading_stage(self, last: Stage, effort: float) -> Stage:
         """Return the stage in which all source rows take part, where they did not before."""
+        is_held = self.n_source * self.row_bytes <= _HELD_BYTES
         return replace(
             last,
             n_sources=self.n_source,
             are_judged=False,
-            is_held=self.n_source * self.row_bytes <= _HELD_BYTES,
+            is_held=is_held,
+            is_descending=is_held and self._is_descending(self.n_source, last.n_rows, effort),
             n_rounds=1,
             n_passes=1 if effort <= 1 else 2,
         )
+
+    def _is_descending(self, n_sources: int, n_rows: int, effort: float) -> bool:
+        is_long = n_sources >= _MANY_SOURCES * n_rows or effort < _LITTLE_EFFORT
+        return self.k >= _MANY_CELLS_OF_POOL and is_long
 
     def assignment_evaluations(self, stage: Stage, *, is_most: bool = False) -> int:
         """Return about how many evaluations assigning the rows of a stage to prototypes has.
@@ -247,7 +252,7 @@ class Size:
         """Return how many evaluations finding the cells of all source rows has, or at most has."""
         if stage.are_judged:
             return 0
-        if not is_descending(stage.n_sources, stage.n_rows, self.k, is_held=stage.is_held):
+        if not stage.is_descending:
             return stage.n_sources * self.k
         n_first, n_common = n_first_cells(self.k), stage.width.n_common
         if is_most:  # the first cells are at equal steps, so there may be twice as many

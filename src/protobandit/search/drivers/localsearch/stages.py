@@ -173,8 +173,13 @@ class StagedSearch:
             drawn = np.arange(n_source)
             if stage.n_sources < n_source:
                 drawn = np.sort(self.random.choice(n_source, stage.n_sources, replace=False))
-            pool = SourcePool(judged, drawn, self.size.k, is_held=stage.is_held)
+            pool = self._pool(judged, drawn, stage)
         return LocalSearch(judged, pool, prototypes, width, self.random)
+
+    def _pool(self, judged: JudgedRows, ids: Ids, stage: Stage) -> SourcePool:
+        """Return source rows that are not judged rows, as candidates of a stage."""
+        kept = {"is_held": stage.is_held, "is_descending": stage.is_descending}
+        return SourcePool(judged, ids, self.size.k, **kept)
 
     def _judged(self, stage: Stage) -> tuple[Ids, Doubles]:
         """Return the judged rows of a stage and their weights."""
@@ -256,7 +261,7 @@ class StagedSearch:
                 and are_within(own["pool slots"], 0, k),
                 "source rows",
             )
-            pool = SourcePool(judged, own["pool ids"], k, is_held=stage.is_held)
+            pool = self._pool(judged, own["pool ids"], stage)
             pool.restore(own["pool slots"], own["pool gaps"])
         search = LocalSearch(judged, pool, saved.arrays["prototypes"], stage.width, self.random)
         search.restore(own["active"])
