@@ -40,7 +40,8 @@ _FAISS = {"script": "fit_faiss.py", "environment": "faiss"}
 CONTESTANTS = (
     _ours(REFERENCE, "auto", note="the plain call: `select(rows, k=k, random_state=seed)`"),
     _ours(STATED, "auto", "0.5", note="the effort of the goals of k = 100"),
-    _ours("auto 0.25", "auto", "0.25", note="a quarter of the plain call"),
+    _ours("auto 0.25", "auto", "0.25", note="little effort"),
+    _ours("auto 0.05", "auto", "0.05", note="least effort"),
     _ours(BALANCED, "lazybandit", "balanced", applies=_is_small, note=f"k ≤ {SMALL_K} only"),
     *(
         _ours(name, *name.split(), applies=_is_small_mnist, note=f"MNIST, k ≤ {SMALL_K} only")

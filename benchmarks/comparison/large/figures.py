@@ -13,7 +13,7 @@ from benchmarks.comparison.large.ratios import growth_bytes
 from benchmarks.comparison.problems import Problem, data_of
 from benchmarks.comparison.results import Result
 
-_OURS = ("#b3125a", "#e389ac", "#f5c3d6", "#6a0f34", "#f2557a", "#d08700")
+_OURS = ("#b3125a", "#e389ac", "#f5c3d6", "#b59aa6", "#6a0f34", "#f2557a", "#d08700")
 _THEIRS = ("#1f4e79", "#5b9bd5", "#2e7d32", "#7a5195", "#b08cc9", "#00897b")
 _RANDOM = "#9aa0a6"
 _LEAST_MB = 1.0  # of a logarithmic axis

@@ -63,6 +63,7 @@ MOST_STEPS, _STEPS = 4, 2.2  # of a source row, from one cell to a nearer one: a
 _FIRST_CELLS = 4.0  # times sqrt(k): with which source rows are compared first
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
 _MOST_EXPECTED_PASSES = 12  # before the gain is small, however many are allowed
+_FEWEST_PASSES = 3
 _PASSES = 0.9  # share of the passes that are made before the gain is small
 _ACTIVE = 0.7  # share of cells that a pass judges, on average over a stage
 _MEASURED, _REFRESHED = 0.5, 0.5  # candidates measured, prototypes compared, of the most possible
@@ -209,7 +210,7 @@ class Size:
     def _n_passes(self, n_rows: int, effort: float) -> int:
         # Few rows allow more passes, and there a cell matters more.
         most = 20 if n_rows <= _LEAST_ROWS else 10 if self._has_small_cells(n_rows) else 6
-        return round(most * math.sqrt(effort))
+        return max(_FEWEST_PASSES, round(most * math.sqrt(effort)))
 
     def _least_gain(self, n_rows: int, effort: float) -> float:
         return (2.5e-4 if self._has_small_cells(n_rows) else 7.5e-4) / effort
