@@ -182,7 +182,7 @@ def large(folder: str) -> Iterator[str]:
     assert conditions is not None
     remark = " Some constants were chosen on MNIST and on clusters, with other seeds."
     if len(conditions.sessions) > 1:
-        remark = f" Other problems: earlier sessions, listed with the results.{remark}"
+        remark = f" Other fits: other sessions, listed with the results.{remark}"
     yield _data_line(folder, "large/comparison.csv", conditions.sessions[-1], remark)
 
 

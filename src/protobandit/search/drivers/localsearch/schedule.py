@@ -338,8 +338,9 @@ class Size:
         rows = stage.n_rows * (self.row_bytes + 36)
         sources = 0.0 if stage.are_judged else stage.n_sources * (12 + self.itemsize)
         if not stage.are_judged and stage.is_held:
-            sources += stage.n_sources * self.row_bytes
-        cells = self.k * (8 * stage.width.n_candidates * 4 + 3 * self.row_bytes)
+            sources += stage.n_sources * (self.row_bytes + 16 * stage.is_descending)
+        width = stage.width
+        cells = self.k * (32 * width.n_candidates + 8 * width.n_common + 256 + 3 * self.row_bytes)
         return round(2 * lists + grouped + 1.5 * rows + sources + cells + 2 * self.n_source)
 
 
