@@ -188,6 +188,16 @@ def test_a_limit_of_evaluations_holds(most):
     assert len(chosen.indices) == 20
 
 
+@pytest.mark.parametrize(("k", "most"), [(33, 33), (33, 34), (2000, 16_000), (2000, 80_000)])
+def test_a_limit_that_allows_no_pass_holds(k, most):
+    source, target = clusters(2500), clusters(3000, 1)
+    chosen = select(source, target, k=k, limits=pb.Limits(evaluations=most))
+    by_phase = chosen.evaluations_by_phase
+    assert by_phase.get("build", 0) + by_phase.get("swap", 0) <= most
+    assert len(set(chosen.indices.tolist())) == k
+    assert "evaluations" in chosen.status
+
+
 def test_the_plan_is_near_the_evaluations():
     for n, k in ((6000, 20), (20_000, 300), (9000, 2500)):
         rows = clusters(n, 4).astype(np.float32)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -35,6 +37,18 @@ def rows_of(n, seed):
     return rows.astype(np.float32)
 
 
+def size_of(n_source, n_target, k):
+    return Size(
+        n_source=n_source,
+        n_target=n_target,
+        k=k,
+        is_same=False,
+        is_indexed=True,
+        row_bytes=256,
+        itemsize=4,
+    )
+
+
 def exact_gaps(pool, source, target):
     """Return the cells that have rows, and the distances to their representatives."""
     cells, rows = pool._judged.representatives(pool._k)
@@ -50,11 +64,28 @@ def test_most_rows_find_the_nearest_cell_with_few_evaluations():
     spent = pool._judged.oracle.evaluations.total() - before
     assert spent < 0.5 * len(source) * K
     assert spent <= len(source) * (2 * n_first_cells(K) + MOST_STEPS * 64)
+    size = size_of(len(source), len(target), K)
+    stage = replace(size.stages(2.5)[-1], n_sources=len(source))
+    assert stage.is_descending
+    assert spent <= size.assignment_evaluations(stage, is_most=True) - stage.n_rows * K
     at = np.searchsorted(cells, slots)
     np.testing.assert_array_equal(cells[at], slots)
     np.testing.assert_allclose(pool.gaps, exact[np.arange(len(source)), at], rtol=1e-3, atol=1e-3)
     assert (pool.gaps <= exact.min(axis=1) * (1 + 1e-3) + 1e-3).mean() > 0.9
     assert pool.gaps.mean() < 1.05 * exact.min(axis=1).mean()
+
+
+def test_rows_go_on_while_they_find_nearer_cells():
+    source, target = rows_of(20_000, 1), rows_of(5000, 2)
+    pool = pool_of(source, target)
+    cells, exact = exact_gaps(pool, source, target)
+    column = np.full(K, -1)
+    column[cells] = np.arange(len(cells))
+    around = pool._judged.common[pool.slots]
+    is_there = (around >= 0) & (column[around] >= 0)
+    gaps = np.take_along_axis(exact, np.where(is_there, column[around], 0), axis=1)
+    nearest = np.where(is_there, gaps, np.inf).min(axis=1)
+    assert (pool.gaps <= nearest * (1 + 1e-3) + 1e-3).mean() > 0.99
 
 
 @pytest.mark.parametrize("is_held", [True, False])
@@ -75,16 +106,7 @@ def test_other_rows_are_compared_with_all_cells(is_held):
     ],
 )
 def test_cells_are_found_faster_where_that_takes_most_of_the_time(sizes, effort, is_descending):
-    n_source, n_target, k = sizes
-    size = Size(
-        n_source=n_source,
-        n_target=n_target,
-        k=k,
-        is_same=False,
-        is_indexed=True,
-        row_bytes=256,
-        itemsize=4,
-    )
+    size = size_of(*sizes)
     assert size.stages(effort)[-1].is_descending == is_descending
 
 
@@ -105,6 +127,17 @@ def test_threads_do_not_change_the_cells(monkeypatch, metric):
     one, two = (pool_of(source, target, metric=metric, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.slots, two.slots)
     np.testing.assert_array_equal(one.gaps, two.gaps)
+
+
+def test_a_search_with_many_source_rows_does_not_compare_them_with_all_cells(monkeypatch):
+    source, target = rows_of(20_000, 1), rows_of(2000, 2)
+    found = []
+    for n in (40, 10**9):
+        monkeypatch.setattr(schedule, "_MANY_CELLS_OF_POOL", n)
+        found.append(pb.select(source, target, k=300, method="localsearch", random_state=0))
+    fewer, all_cells = found
+    assert fewer.evaluations < all_cells.evaluations - 0.3 * 300 * len(source)
+    assert fewer.cost < 1.02 * all_cells.cost
 
 
 def test_evaluations_are_the_calls_of_the_metric_and_within_the_bound(monkeypatch):

@@ -68,3 +68,8 @@ def test_few_rows_have_few_candidates():
     lists = first.n_rows * (2 * first.width.n_near + first.width.n_common)
     probed = first.n_rows * first.width.n_probes
     assert size.most_pass_evaluations(first) <= 20 * 20 + lists + probed
+
+
+def test_little_effort_makes_some_passes():
+    for n, k in ((60_000, 1000), (1_000_000, 1000), (100_000, 100)):
+        assert size_of(n, k).stages(0.02)[0].n_passes >= 3

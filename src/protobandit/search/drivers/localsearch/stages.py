@@ -98,7 +98,11 @@ class StagedSearch:
             search = self._restored_search(saved, stage)
         else:
             most = self.size.assignment_evaluations(stage, is_most=True)
-            if found.n_passes and not control.allows(most):
+            if not found.n_passes:  # the first pass belongs to it, or nothing would be gained
+                most += self.size.most_pass_evaluations(stage)
+            # Until then only a limit of evaluations ends a search.
+            is_limited = found.n_passes > 0 or control.limits.evaluations is not None
+            if is_limited and not control.allows(most):
                 return False
             if number == 0:
                 self._save(number)
