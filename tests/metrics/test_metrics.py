@@ -791,24 +791,14 @@ def test_import_loads_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "n_candidates", "kernel"),
-    [
-        (64, 3, "squares_by_differences"),
-        (64, 4, "squares_of_patches"),
-        (12, 30, "squares_by_differences"),
-        (13, 30, "squares_of_patches"),
-    ],
-)
-def test_products_are_computed_where_they_are_faster(monkeypatch, n_columns, n_candidates, kernel):
+@pytest.mark.parametrize(("n_columns", "n_for_products"), [(12, None), (13, 4), (64, 4)])
+def test_products_are_computed_where_they_are_faster(monkeypatch, n_columns, n_for_products):
     called = []
-    for name in ("squares_by_differences", "squares_of_patches"):
-        monkeypatch.setattr(metrics, name, lambda *arrays, name=name: called.append(name))
+    monkeypatch.setattr(metrics, "compare_patches", lambda *arrays: called.append(arrays[11]))
     euclidean = metrics.METRICS["euclidean"]
     rows = euclidean.prepare(np.zeros((40, n_columns), dtype=np.float32), None)
     positions = np.arange(40, dtype=np.int32)
-    ends = np.array([n_candidates])
-    patches = Patches(positions, np.array([0]), np.array([9]), positions, 0 * ends, ends)
-    out = np.empty(9 * n_candidates, dtype=np.float32)
-    euclidean.fill_patches(rows, rows, patches, slice(0, 1), np.array([0]), out)
-    assert called == [kernel]
+    patches = Patches(positions, np.array([0]), np.array([9]), positions, *np.array([[0], [3]]))
+    out = np.empty(9 * 3, dtype=np.float32)
+    euclidean.fill_patches(rows, rows, patches, slice(0, 1), np.array([0]), out, None)
+    assert called == [n_for_products or np.iinfo(np.int64).max]

@@ -31,6 +31,7 @@ Slots = NDArray[np.int32]
 
 _AT_ONCE = 8  # slots of one run, whose least distance is found first
 _COUNTED = 256  # rows of a cell whose slots are counted, at most
+_INSERTED = 128  # rows into whose lists candidates are inserted at the same time
 _SUMMED = 64  # rows whose sums are computed in the precision of the distances
 
 
@@ -463,32 +464,56 @@ def insert_patches_reference(
             slots[j], gaps[j] = which[order], every[order]
 
 
-@kernel(insert_patches_reference)
+def _insert_patches_scratch(*arrays: Any) -> tuple[Floats, Slots, Floats]:
+    """Return room for the lists of some rows and their distances to a candidate."""
+    slots, gaps = arrays[-2:]
+    shape = slots.shape[1], _INSERTED
+    values = np.empty(_INSERTED, gaps.dtype)
+    return np.empty(shape, gaps.dtype), np.empty(shape, slots.dtype), values
+
+
+@kernel(insert_patches_reference, _insert_patches_scratch)
 def insert_patches(  # type: ignore[no-untyped-def]
-    values, at, first, last, rows, candidate_slots, begin, end, slots, gaps
+    values, at, first, last, rows, candidate_slots, begin, end, slots, gaps, near, known, line
 ):
-    m = slots.shape[1]
+    # A candidate is inserted into the lists of many rows at the same time, without branches: most
+    # lists are half empty, and where in the list it belongs is hard to predict.
+    m, infinity = slots.shape[1], gaps.dtype.type(np.inf)
     for p in range(len(at)):
         n = end[p] - begin[p]
-        line = at[p]
-        for i in range(first[p], last[p]):
-            j = rows[i]
+        for start in range(first[p], last[p], _INSERTED):
+            size = last[p] - start
+            size = _INSERTED if size > _INSERTED else size
+            there = at[p] + (start - first[p]) * n
+            for i in range(size):
+                j = rows[start + i]
+                for q in range(m):
+                    near[q, i] = gaps[j, q]
+                    known[q, i] = slots[j, q]
             for h in range(n):
-                value = values[line + h]
-                if value < gaps[j, m - 1]:
-                    s = candidate_slots[begin[p] + h]
-                    is_new = True
-                    for q in range(m):
-                        is_new = is_new and slots[j, q] != s
-                    if is_new:
-                        q = m - 1
-                        while q > 0 and gaps[j, q - 1] > value:
-                            gaps[j, q] = gaps[j, q - 1]
-                            slots[j, q] = slots[j, q - 1]
-                            q -= 1
-                        gaps[j, q] = value
-                        slots[j, q] = s
-            line += n
+                s = candidate_slots[begin[p] + h]
+                for i in range(size):
+                    line[i] = values[there + i * n + h]
+                for q in range(m):
+                    for i in range(size):
+                        line[i] = infinity if known[q, i] == s else line[i]
+                for q in range(m - 1, 0, -1):
+                    for i in range(size):
+                        value, gap, before = line[i], near[q, i], near[q - 1, i]
+                        slot, slot_before = known[q, i], known[q - 1, i]
+                        near[q, i] = (before if before > value else value) if gap > value else gap
+                        known[q, i] = (
+                            (slot_before if before > value else s) if gap > value else slot
+                        )
+                for i in range(size):
+                    value, gap, slot = line[i], near[0, i], known[0, i]
+                    near[0, i] = value if gap > value else gap
+                    known[0, i] = s if gap > value else slot
+            for i in range(size):
+                j = rows[start + i]
+                for q in range(m):
+                    gaps[j, q] = near[q, i]
+                    slots[j, q] = known[q, i]
 
 
 def make_moves_reference(

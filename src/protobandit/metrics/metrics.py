@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from protobandit.foundation.array_types import Doubles, Floats, Ids
 from protobandit.foundation.checks import is_number
 from protobandit.foundation.errors import InvalidInput, NotAvailable
 from protobandit.kernels import dense_rows, distances, sparse_distances
-from protobandit.kernels.patches import squares_by_differences, squares_of_patches
+from protobandit.kernels.patches import compare_patches
 from protobandit.metrics.operands import Operand
 from protobandit.rows.messages import suggestion
 
@@ -52,9 +52,11 @@ class Metric:
         ``fill_pairs(sources, targets, i, j, out)``, for dense rows: ``out[n]`` becomes
         d(target j[n], source i[n]). None where single pairs are no cheaper than a block.
     fill_patches
-        ``fill_patches(rows, candidates, patches, run, at, out)``, for dense rows: the distances of
-        a run of `oracle.patches.Patches`, from ``out[at[p]]`` on. None where a loop over the
-        patches is used. The metric is symmetric if there is one.
+        ``fill_patches(rows, candidates, patches, run, at, out, judged)``, for dense rows: the
+        distances of a run of `oracle.patches.Patches`, from ``out[at[p]]`` on. They are not kept if
+        ``out`` is None, and the candidates are judged unless ``judged``, an
+        `oracle.patches.Judged`, is None. None where a loop over the patches is used. The metric is
+        symmetric if there is one.
     parameters
         The parameters that the user set.
     bound
@@ -97,7 +99,7 @@ class Metric:
     sizes: tuple[float, float] | None = None
     obeys_triangle: bool = False
     fill_pairs: Callable[[Operand, Operand, Ids, Ids, Floats], None] | None = None
-    fill_patches: Callable[[Operand, Operand, Any, slice, Ids, Floats], None] | None = None
+    fill_patches: Callable[..., None] | None = None
 
     def __repr__(self) -> str:
         return f"metric({self.name!r}, {dict(self.parameters)})" if self.parameters else self.name
@@ -150,16 +152,15 @@ def _fill_squares_of_patches(
     patches: Any,
     run: slice,
     at: Ids,
-    out: Floats,
+    out: Floats | None,
+    judged: Any,
     *,
     is_root: bool,
     most: float = math.inf,
 ) -> None:
     left, right = (side.given if side.near is None else side.near for side in (rows, candidates))
-    n_candidates = (patches.end[run] - patches.begin[run]).max(initial=0)
-    is_small = left.shape[1] <= distances.FEW_COLUMNS or n_candidates <= _FEW_CANDIDATES
-    fill = squares_by_differences if is_small else squares_of_patches
-    fill(
+    has_few_columns = left.shape[1] <= distances.FEW_COLUMNS
+    compare_patches(
         left,
         rows.norms,
         patches.row_ids,
@@ -171,11 +172,21 @@ def _fill_squares_of_patches(
         patches.begin[run],
         patches.end[run],
         at,
+        _NEVER if has_few_columns else _CANDIDATES_FOR_PRODUCTS,
         *distances.GUARD[left.dtype],
         is_root,
         most,
-        out,
+        out is not None,
+        np.empty(0, left.dtype) if out is None else out,
+        *(_not_judged(left.dtype) if judged is None else judged.arrays(run)),
     )
+
+
+@cache
+def _not_judged(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return empty arrays in place of `oracle.patches.Judged.arrays`."""
+    ids, slots, numbers = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
+    return ids, numbers, slots, numbers, numbers, np.empty((0, 0)), np.empty((0, 0))
 
 
 def _prepare_matrix(block: Any, centre: Doubles | None) -> Operand:
@@ -331,7 +342,8 @@ def _own(function: Callable[..., Any], fill: Callable[..., None]) -> Metric:
     )
 
 
-_FEW_CANDIDATES = 3  # of patches for which products are slower than sums of differences
+_CANDIDATES_FOR_PRODUCTS = 4  # of a patch: with fewer, sums of differences are faster
+_NEVER = np.iinfo(np.int64).max
 _SQUARES = 1e-145, 1e145
 _SUMS = 0.0, 1e250
 

@@ -41,11 +41,12 @@ from protobandit.foundation.threads import (
     run,
     worker_count,
 )
+from protobandit.kernels.cells import judge
 from protobandit.kernels.dense_rows import strided_centre
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.counts import Counts
 from protobandit.oracle.nearest_since import fill_nearest
-from protobandit.oracle.patches import Patches
+from protobandit.oracle.patches import Judged, Patches
 from protobandit.oracle.tasks import (
     CHUNK,
     TILE,
@@ -355,35 +356,84 @@ class Oracle:
         them, and the run. The rows are target rows and the candidates source rows, or the reverse
         if not ``are_targets``.
         """
-        fill_patches = self._metric.fill_patches
-        is_dense = isinstance(rows.given, np.ndarray)
-        if fill_patches is not None and is_dense:
-            load_compiled_blas()
-        buffers = threading.local()
+        fill_patches, room = self._patch_filler(rows), threading.local()
 
         def fill(run: slice) -> None:
             at = patches.at[run.start : run.stop + 1] - patches.at[run.start]
             if at[-1] == 0:  # patches without rows or without candidates
                 return
-            # To ask for memory of this size again and again costs more than to use it.
-            if len(getattr(buffers, "values", ())) < at[-1]:
-                buffers.values = np.empty(at[-1], dtype=self.dtype)
-            values = buffers.values[: at[-1]]
-            if fill_patches is not None and is_dense:
-                fill_patches(rows, candidates, patches, run, at[:-1], values)
+            values = self._room(room, at[-1])
+            if fill_patches is not None:
+                fill_patches(rows, candidates, patches, run, at[:-1], values, None)
             else:
-                for p in range(run.start, run.stop):
-                    self._fill_patch(
-                        patches,
-                        p,
-                        rows,
-                        candidates,
-                        are_targets,
-                        values[at[p - run.start] : at[p - run.start + 1]],
-                    )
+                self._fill_run(patches, run, at, rows, candidates, values, are_targets)
             visit(values, at, run)
 
         self._run(fill, patches.runs(), self._count(patches.n_entries))
+
+    def judge_patches(
+        self,
+        patches: Patches,
+        rows: Operand,
+        candidates: Operand,
+        judged: Judged,
+        out: Floats | None = None,
+    ) -> None:
+        """Judge the candidates of patches, source rows, by what they would change for target rows.
+
+        The distances are written to ``out`` from ``patches.at`` on, if it is passed.
+        """
+        fill_patches, room = self._patch_filler(rows), threading.local()
+
+        def fill(run: slice) -> None:
+            first, last = patches.at[run.start], patches.at[run.stop]
+            at = patches.at[run.start : run.stop + 1] - first
+            if at[-1] == 0:
+                return
+            kept = None if out is None else out[first:last]
+            if fill_patches is not None:
+                fill_patches(rows, candidates, patches, run, at[:-1], kept, judged)
+                return
+            values = self._room(room, at[-1]) if kept is None else kept
+            self._fill_run(patches, run, at, rows, candidates, values, are_targets=True)
+            cells, weights, served, D, E, changes, gains = judged.arrays(run)
+            first, last = patches.first[run], patches.last[run]
+            n = patches.end[run] - patches.begin[run]
+            ids = patches.row_ids
+            judge(
+                values, at[:-1], first, last, cells, ids, weights, served, D, E, n, changes, gains
+            )
+
+        runs = patches.runs(are_kept=out is not None or fill_patches is None)
+        self._run(fill, runs, self._count(patches.n_entries))
+
+    def _patch_filler(self, rows: Operand) -> Callable[..., None] | None:
+        """Return the function of the metric that fills patches with these rows, or None."""
+        if self._metric.fill_patches is None or not isinstance(rows.given, np.ndarray):
+            return None
+        load_compiled_blas()
+        return self._metric.fill_patches
+
+    def _room(self, room: threading.local, n: int) -> Floats:
+        """Return n numbers that a thread uses again: to ask for memory takes longer than that."""
+        if len(getattr(room, "values", ())) < n:
+            room.values = np.empty(n, dtype=self.dtype)
+        values: Floats = room.values[:n]
+        return values
+
+    def _fill_run(
+        self,
+        patches: Patches,
+        run: slice,
+        at: Ids,
+        rows: Operand,
+        candidates: Operand,
+        values: Floats,
+        are_targets: bool,
+    ) -> None:
+        for p in range(run.start, run.stop):
+            own = values[at[p - run.start] : at[p - run.start + 1]]
+            self._fill_patch(patches, p, rows, candidates, are_targets, own)
 
     def _fill_patch(
         self,

@@ -29,7 +29,7 @@ from protobandit.search.drivers.localsearch.prototype_index import (
     indexed_lists,
 )
 
-_CELLS, _ROWS = 256, 4096  # of one task
+_CELLS, _ROWS = 256, 8192  # of one task
 
 # The first and second slots of lists, and the distances to them.
 Near: TypeAlias = tuple[Positions, Positions, Floats, Floats]

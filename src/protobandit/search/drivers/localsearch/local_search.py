@@ -38,6 +38,7 @@ from protobandit.foundation.slices import cuts
 from protobandit.kernels import cells as kernels
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.oracle import Oracle
+from protobandit.oracle.patches import Judged
 from protobandit.problem.feasibility import Feasibility
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows, Near
 from protobandit.search.drivers.localsearch.lists import (
@@ -117,7 +118,8 @@ class LocalSearch:
         before, common = judged.summed, judged.common
         by_slot, near = RowsBySlot.of(self.oracle, judged.slots, k), judged.near
         served = near[0].copy()
-        moved, relocated = self._make_moves(by_slot, near, self.proposals(by_slot, near))
+        proposals, least = self.proposals(by_slot, near), LEAST_GAIN * before
+        moved, relocated = self._make_moves(by_slot, near, proposals, least)
         n_moves = int(moved.sum())
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
@@ -282,33 +284,14 @@ class LocalSearch:
         patches, which = row_patches(rows, ranges, positions, n_candidates)
         shape = len(patches), candidates.shape[1]
         changes, gains = np.zeros(shape), np.zeros(shape)
-        values = np.empty(patches.n_entries if are_kept else 0, dtype=self.oracle.dtype)
-
-        def visit(found: Floats, at: Ids, run: slice) -> None:
-            kernels.judge(
-                found,
-                at[:-1],
-                patches.first[run],
-                patches.last[run],
-                cells[which[run]],
-                rows,
-                weights,
-                served,
-                D,
-                E,
-                n_candidates[which[run]],
-                changes[run],
-                gains[run],
-            )
-            if are_kept:
-                values[patches.at[run.start] : patches.at[run.stop]] = found
-
-        self.oracle.visit_patches(patches, self.judged.targets, operand, visit)
+        values = np.empty(patches.n_entries, dtype=self.oracle.dtype) if are_kept else None
+        judged = Judged(cells[which], weights, served, D, E, changes, gains)
+        self.oracle.judge_patches(patches, self.judged.targets, operand, judged, values)
         firsts = np.searchsorted(which, np.arange(len(cells)))
         return Judgements(
             changes=np.add.reduceat(changes, firsts, axis=0),
             gains=np.add.reduceat(gains, firsts, axis=0),
-            values=values,
+            values=np.empty(0) if values is None else values,
             starts=patches.at[firsts],
         )
 
@@ -372,14 +355,13 @@ class LocalSearch:
         )
 
     def _make_moves(
-        self, by_slot: RowsBySlot, near: Near, proposals: Proposals
+        self, by_slot: RowsBySlot, near: Near, proposals: Proposals, least: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Move prototypes to the candidates that lower the cost; update ``near``.
+        """Move prototypes to the candidates that lower the cost by ``least``; update ``near``.
 
         Return which slots have moved, and which of these to another cell.
         """
         judged, k, feasibility = self.judged, len(self.prototypes), self._feasibility
-        least = LEAST_GAIN * judged.summed
         losses = judged.losses(near, k)
         order = np.argsort(losses, kind="stable")
         order = order[~self._is_fixed[order]]

@@ -6,6 +6,10 @@ MNIST, with other seeds than those of the published comparison. Costs measured t
 - lists of 8, 9 and 11 prototypes, candidates judged on 1,024 rows: 5.1996, 5.1979 and 5.1978 in
   0.63, 0.64 and 0.69 s of passes (10^5 rows, k = 1,000); at effort 0.25 lists of 3 and 4: 5.268 in
   0.67 s and 5.252 in 0.72 s, on MNIST (k = 300) 5.608 in 1.0 s and 5.597 in 1.1 s;
+- lists of 9 and 36 candidates per cell, of 8 and 48, of 7 and 64: 5.1987, 5.1981 and 5.1993 in
+  0.62, 0.64 and 0.64 s of passes (10^5 rows, k = 1,000, 14 seeds), 5.1355, 5.1355 and 5.1358 in
+  3.8, 3.4 and 3.5 s (10^6 rows), 6.1196, 6.1196 and 6.1185 in 0.41, 0.38 and 0.41 s (k = 100),
+  4.1876, 4.1868 and 4.1918 in 3.3, 3.6 and 2.7 s (10^5 rows, k = 10,000);
 - lists of 8 and 36 candidates per cell, lists of 6 and 24: 5.0724 in 4.7 s and 5.0742 in 4.0 s
   (CIFAR-10 in grey, 50,000 x 1,024, k = 1,000), so long rows have shorter lists and fewer
   candidates; lists of 11 and 36, lists of 6 and 24: 5.193 in 1.4 s and 5.199 in 1.0 s (10^5 rows
@@ -48,12 +52,13 @@ _GROWTH = 8  # at most, from one stage to the next
 _MOST_ROWS = 2_000  # judged rows per prototype of the last stage, times the effort
 _MOST_JUDGED = 4_000_000  # judged rows of the last stage at balanced effort
 _BALANCED = 2.5
-_CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 36, 24, 16, 64  # per cell
+_CANDIDATES, _FEWEST_CANDIDATES, _PROBES, _COMMON = 48, 24, 16, 64  # per cell
 _CANDIDATES_OF_LONG_ROWS = 24
+_SMALL_CELL = 36  # rows: of smaller ones, lists are longer and passes more
 _SCREENED, _LEAST_SCREENED, _MOST_SCREENED = 1024, 384, 8192  # rows that judge candidates of a cell
 _FEW_CELLS, _MANY_CELLS = 64, 1000
 _SCREENED_POWER = 0.6
-_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 6.0, 4.0, 1024  # of lists at effort 1; bytes
+_LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 5.0, 4.0, 1024  # of lists at effort 1; bytes
 _SHORTEST_LIST, _LONGEST_LIST = 4, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
 _START_ARMS, _START_ENTRIES = 1000, 1 << 22
@@ -173,7 +178,7 @@ class Size:
         n_sources = n_rows if self.is_same else min(self.n_source, n_rows)
         per_cell = max(1.0, n_sources / self.k)
         length = _LENGTH_OF_LONG_ROWS if self._has_long_rows else _LENGTH
-        length *= math.sqrt(effort) * max(1.0, _CANDIDATES / per_cell) ** 0.7
+        length *= math.sqrt(effort) * max(1.0, _SMALL_CELL / per_cell) ** 0.7
         n_near = min(self.k, max(_SHORTEST_LIST, min(_LONGEST_LIST, round(length))))
         return Stage(
             n_rows=n_rows,
@@ -217,7 +222,7 @@ class Size:
 
     def _has_small_cells(self, n_rows: int) -> bool:
         """Return whether passes take little time, compared with the assignment of all rows."""
-        return n_rows < _CANDIDATES * self.k
+        return n_rows < _SMALL_CELL * self.k
 
     def _reading_stage(self, last: Stage, effort: float) -> Stage:
         """Return the stage in which all source rows take part, where they did not before."""
