@@ -118,8 +118,11 @@ class JudgedRows:
         served, _, D, E = near
         if self.gaps.shape[1] == 1:
             return np.full(k, np.inf)
-        rise = np.where(self.weights > 0, E - D.astype(np.float64), 0.0)
-        return np.bincount(served, self.weights * rise, minlength=k).astype(np.float64)
+        rise = np.subtract(E, D, dtype=np.float64)
+        if not self.weights.all():  # the second prototype may be missing
+            rise[self.weights == 0] = 0.0
+        rise *= self.weights
+        return np.bincount(served, rise, minlength=k).astype(np.float64)
 
     def representatives(self, k: int) -> tuple[Ids, Positions]:
         """Return the slots whose cells have rows, and the row of each nearest to its prototype."""
@@ -141,12 +144,14 @@ class JudgedRows:
 
         self.oracle.share(fill, cuts(len(self.slots), _ROWS), READ_WORK * self.slots.size)
 
-    def rehouse(self, sources: Operand, before: Positions) -> None:
-        """Let the slots ``before`` serve the rows with empty lists again, wherever they are now.
+    def rehouse(self, sources: Operand, before: Positions, served: Positions) -> None:
+        """Let the slots ``before`` serve rows without ``served`` again, wherever they are now.
 
         All prototypes near a row without weight may leave in one pass.
         """
-        left = np.flatnonzero(self.slots[:, 0] < 0)
+        left = np.flatnonzero(served < 0)
+        if len(left) == 0:
+            return
         cells, n_left = np.unique(before[left], return_counts=True)
         rows = left[np.argsort(before[left], kind="stable")].astype(np.int32)
         ends, slots = np.cumsum(n_left), cells.astype(np.int32)
@@ -163,9 +168,7 @@ class JudgedRows:
         own = self.find_common(len(moved), width)
         is_there = self.common >= 0
         has_moved = is_there & moved[self.common]
-        is_short = np.zeros(len(moved), dtype=bool)
-        is_short[self.slots[self.slots[:, self.slots.shape[1] // 2] < 0, 0]] = True
-        self._drop_unknown()
+        is_short = self._drop_unknown(len(moved))
         wanted = is_there & (has_moved | (moved | is_short)[:, None])
         wanted[:, 0] = False
         wanted[own.n_own == 0] = False
@@ -176,13 +179,20 @@ class JudgedRows:
         insert(self.oracle, patches, self.targets, sources, slots, self.slots, self.gaps)
         return np.asarray(has_moved.any(axis=1) | moved)
 
-    def _drop_unknown(self) -> None:
-        """Remove slots at an infinite distance: they have moved, and are inserted again."""
+    def _drop_unknown(self, k: int) -> NDArray[np.bool_]:
+        """Remove slots at an infinite distance: they have moved, and are inserted again.
+
+        Return the slots that serve a row whose list was half empty before.
+        """
+        is_short, middle = np.zeros(k, dtype=bool), self.slots.shape[1] // 2
 
         def fill(cut: slice) -> None:
-            np.copyto(self.slots[cut], -1, where=np.isinf(self.gaps[cut]))
+            slots = self.slots[cut]
+            is_short[slots[slots[:, middle] < 0, 0]] = True
+            np.copyto(slots, -1, where=np.isinf(self.gaps[cut]))
 
         self.oracle.share(fill, cuts(len(self.slots), _ROWS), READ_WORK * self.slots.size)
+        return is_short
 
     def find_common(self, k: int, width: int) -> RowsBySlot:
         """Find the slots most frequent in the lists of each cell; return the rows by cell."""

@@ -124,7 +124,7 @@ class LocalSearch:
         self._is_active = np.ones(k, dtype=bool)
         if n_moves:
             sources = self.oracle.sources(self.prototypes)
-            judged.rehouse(sources, served)
+            judged.rehouse(sources, served, near[0])
             self._is_active = judged.refresh(sources, moved, self.width.n_common)
             self._pending = self._is_active, relocated, common
         return (1 - judged.summed / before if before > 0 else 0.0), n_moves
@@ -288,9 +288,11 @@ class LocalSearch:
         judged = Judged(cells[which], weights, served, D, E, changes, gains)
         self.oracle.judge_patches(patches, self.judged.targets, operand, judged, values)
         firsts = np.searchsorted(which, np.arange(len(cells)))
+        if len(which) > len(cells):  # long ranges are cut
+            changes, gains = (np.add.reduceat(each, firsts, axis=0) for each in (changes, gains))
         return Judgements(
-            changes=np.add.reduceat(changes, firsts, axis=0),
-            gains=np.add.reduceat(gains, firsts, axis=0),
+            changes=changes,
+            gains=gains,
             values=np.empty(0) if values is None else values,
             starts=patches.at[firsts],
         )
