@@ -10,6 +10,7 @@ import pytest
 import faults
 from kernels.test_jit import fresh, is_correct
 from protobandit.kernels.compilation_remarks import take_remarks
+from protobandit.kernels.jit import compiled_code
 
 numba = pytest.importorskip("numba")
 _CodeFiles = pytest.importorskip("protobandit.kernels.code_cache")._CodeFiles
@@ -131,3 +132,21 @@ def test_no_folder_can_be_written(folder, monkeypatch):
     was_compiled, (remark,) = compiled()
     assert was_compiled
     assert remark.startswith("There is no folder that can be written for compiled code")
+
+
+def test_code_that_was_not_kept_is_reported(folder, monkeypatch):
+    kernel = fresh()
+    assert is_correct(kernel)
+    code = compiled_code()
+    assert any(name.startswith("double(") for name in code.compiled)
+    assert kernel.dispatcher._cache.is_writable
+
+    def fail(*paths):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("protobandit.kernels.code_cache.os.replace", fail)
+    kernel = fresh()
+    code_file(folder).unlink()
+    assert is_correct(kernel)
+    assert not kernel.dispatcher._cache.is_writable
+    assert compiled_code().folder is None

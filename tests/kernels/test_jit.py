@@ -94,6 +94,10 @@ coverage_kernels.costs(np.ones((1, 2)), np.array([0]), 0, np.ones(2), 8, out)
 assert out[0] == 2
 assert coverage_kernels.costs._compiled is not coverage_kernels.costs.reference
 assert coverage_kernels.costs._compiled.stats.cache_path is None
+from protobandit.kernels.jit import compiled_code
+code = compiled_code()
+(name,) = code.compiled
+assert name.startswith("costs(Array(float64, 2") and not code.loaded and code.folder is None
 """
 
 

@@ -48,6 +48,7 @@ class CodeCache:
         self, function: Callable[..., Any], options: Any, tell: Callable[[str], None]
     ) -> None:
         self._tell = tell
+        self.is_writable = True  # until saving fails
         settings: Any = numba.config
         config = settings.BOUNDSCHECK, settings.OPT, settings.DEBUGINFO_DEFAULT
         self._cache: Any = _FunctionCache(function)
@@ -78,6 +79,7 @@ class CodeCache:
         try:
             self._cache.save_overload(signature, data)
         except Exception as error:  # numba raises anything for code that it cannot save
+            self.is_writable = False
             self._tell(
                 f"Compiled code cannot be kept in {self.cache_path} ({_reason(error)}), so each "
                 f"process compiles it again, which takes some seconds. Set NUMBA_CACHE_DIR to a "

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -33,7 +34,38 @@ _OPTIONS: dict[str, Any] = {
 }
 _LOCK = Lock()
 
+_KERNELS: list[Kernel] = []  # all that were defined
+
 Scratch: TypeAlias = Callable[..., tuple[Any, ...]] | None
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """The code of all kernels that this process has used.
+
+    ``compiled`` and ``loaded`` are the names of kernels, with the types of their arguments, that
+    were compiled here or loaded from ``folder``. The folder is None if code could not be kept.
+    """
+
+    compiled: frozenset[str]
+    loaded: frozenset[str]
+    folder: str | None
+
+
+def compiled_code() -> CompiledCode:
+    """Return which kernels this process has compiled, and which it has loaded."""
+    used = [each for each in _KERNELS if each.dispatcher is not None]
+    compiled, loaded = (
+        frozenset(
+            f"{each.loops.__qualname__}{types}"
+            for each in used
+            for types in getattr(each.dispatcher.stats, kind)
+        )
+        for kind in ("cache_misses", "cache_hits")
+    )
+    caches = [each.dispatcher._cache for each in used]
+    are_kept = bool(caches) and all(getattr(cache, "is_writable", False) for cache in caches)
+    return CompiledCode(compiled, loaded, caches[0].cache_path if are_kept else None)
 
 
 class Kernel:
@@ -45,7 +77,9 @@ class Kernel:
         self.loops = loops
         self.reference = reference
         self.scratch = scratch
+        self.dispatcher: Any = None  # of numba, once the loop is compiled
         self._compiled: Callable[..., Any] | None = None
+        _KERNELS.append(self)
 
     def __call__(self, *arrays: Any) -> Any:
         compiled = self._compiled
@@ -58,6 +92,7 @@ class Kernel:
         with deferred_signals(), _LOCK:
             if self._compiled is None:
                 compiled, scratch = _compile(self.loops), self.scratch
+                self.dispatcher = compiled
                 if compiled is None:
                     self._compiled = self.reference
                 elif scratch is None:

@@ -17,7 +17,7 @@ from protobandit.interfaces.cli import main as cli
 
 COMMANDS = [
     *("select", "assign", "report", "certify", "compare"),
-    *("methods", "metrics", "cache", "demo"),
+    *("methods", "metrics", "cache", "compile", "demo"),
 ]
 
 

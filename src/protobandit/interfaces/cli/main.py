@@ -21,6 +21,7 @@ from protobandit.interfaces.cli import (
     certify_command,
     check_command,
     compare_command,
+    compile_command,
     demo_command,
     list_commands,
     output,
@@ -143,6 +144,8 @@ for _function, _examples in (
     (list_commands.methods, list_commands.METHODS_EXAMPLES),
     (list_commands.metrics, list_commands.METRICS_EXAMPLES),
     (cache_command.cache, cache_command.EXAMPLES),
+    (compile_command.compile_, compile_command.EXAMPLES),
     (demo_command.demo, demo_command.EXAMPLES),
 ):
-    app.command(epilog="\n\n".join(["Examples:", *map("`{}`".format, _examples)]))(_function)
+    _name = _function.__name__.rstrip("_")
+    app.command(_name, epilog="\n\n".join(["Examples:", *map("`{}`".format, _examples)]))(_function)
