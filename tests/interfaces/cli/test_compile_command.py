@@ -20,7 +20,9 @@ def compiled(monkeypatch):
 @pytest.mark.usefixtures("compiled")
 def test_numbers_and_folder_are_printed(capsys):
     printed = printed_by(capsys, "compile")
-    assert printed == ("Compiled functions: 2, in 0 s. Already there: 1.\nFolder: /opt/kernels\n")
+    assert printed == (
+        "Compiled functions: 2. Already there: 1. Seconds: 0.\nFolder: /opt/kernels\n"
+    )
 
 
 @pytest.mark.usefixtures("compiled")

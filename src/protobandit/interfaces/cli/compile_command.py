@@ -34,6 +34,6 @@ def compile_(as_json: options.AsJson = False) -> None:
         output.print_json({"folder": code.folder, **counts, "seconds": round(seconds, 1)})
         return
     output.print_text(
-        f"Compiled functions: {n_compiled}, in {seconds:.0f} s. Already there: {n_loaded}.\n"
+        f"Compiled functions: {n_compiled}. Already there: {n_loaded}. Seconds: {seconds:.0f}.\n"
         f"Folder: {code.folder}\n"
     )
