@@ -103,17 +103,19 @@ def test_long_patches_are_computed_in_pieces(form, way, n_columns, n_patches):
 class Instance:
     """Patches of rows, some of which are candidates too, and what the rows have."""
 
-    def __init__(self, dtype, n_columns, seed=0):
-        random = np.random.default_rng(seed)
-        self.rows = random.normal(size=(300, n_columns)).astype(dtype)
+    def __init__(self, dtype, n_columns, *, centre=0.0, scale=1.0, most=np.inf):
+        random = np.random.default_rng(0)
+        self.rows = (centre + scale * random.normal(size=(300, n_columns))).astype(dtype)
+        self.most = most
         self.row_ids = np.concatenate([random.permutation(300)[:150] for _ in range(2)])
         self.row_ids = self.row_ids.astype(np.int32)
         self.candidates = [random.permutation(300)[:n] for n in (20, 2)]
         self.weights = random.integers(0, 3, size=300).astype(dtype)
         self.served = random.integers(0, 3, size=300).astype(np.int32)
         # Some rows are nearer to what they have than to any candidate.
-        self.D = (random.random(300) * np.sqrt(2 * n_columns)).astype(dtype)
-        self.E = (self.D + random.random(300)).astype(dtype)
+        self.D = scale * random.random(300) * np.sqrt(2 * n_columns)
+        self.E = np.minimum(self.D + scale * random.random(300), most).astype(dtype)
+        self.D = np.minimum(self.D, most).astype(dtype)
         self.E[::7] = np.inf
 
     def judged(self, way, form, *, is_root, are_kept):
@@ -125,7 +127,8 @@ class Instance:
         sides = self.rows, norms, np.concatenate(self.candidates).astype(np.int32)
         way(patches.compare_patches)(
             self.rows, norms, self.row_ids, first, last, *sides, np.append(0, ends[:-1]), ends,
-            np.array([0, 150 * 20]), form, *GUARD[self.rows.dtype], is_root, np.inf, are_kept, out,
+            np.array([0, 150 * 20]), form, *GUARD[self.rows.dtype], is_root, self.most, are_kept,
+            out,
             np.array([1, 2]), self.weights, self.served, self.D, self.E, changes, gains,
         )  # fmt: skip
         return out, changes, gains
@@ -135,7 +138,7 @@ class Instance:
         d = cdist(
             self.rows[some].astype(np.float64), self.rows[self.candidates[p]].astype(np.float64)
         )
-        d = d if is_root else d**2
+        d = np.minimum(d if is_root else d**2, self.most)
         near = self.D[some].astype(np.float64)[:, None]
         limit = np.where(self.served[some] == p + 1, self.E[some], self.D[some])[:, None]
         weights = self.weights[150 * p : 150 * (p + 1)].astype(np.float64)
@@ -151,15 +154,43 @@ class Instance:
 def test_candidates_are_judged_where_distances_are_made(
     dtype, form, way, are_kept, is_root, n_columns
 ):
-    instance = Instance(dtype, n_columns)
+    require_true_sums(Instance(dtype, n_columns), form, way, is_root=is_root, are_kept=are_kept)
+
+
+def require_true_sums(instance, form, way, *, is_root, are_kept):
     out, changes, gains = instance.judged(way, form, is_root=is_root, are_kept=are_kept)
     at = 0
     for p in range(2):
         d, own_changes, own_gains = instance.expected(p, is_root=is_root)
-        n = d.shape[1]
-        np.testing.assert_allclose(changes[p, :n], own_changes, rtol=1e-4, atol=1e-3)
-        np.testing.assert_allclose(gains[p, :n], own_gains, rtol=1e-4, atol=1e-3)
+        n, largest = d.shape[1], d.max()
+        np.testing.assert_allclose(changes[p, :n], own_changes, rtol=1e-4, atol=1e-3 * largest)
+        np.testing.assert_allclose(gains[p, :n], own_gains, rtol=1e-4, atol=1e-3 * largest)
         if are_kept:
-            np.testing.assert_allclose(out[at : at + d.size], d.ravel(), rtol=1e-4, atol=1e-6)
+            own = out[at : at + d.size]
+            np.testing.assert_allclose(own, d.ravel(), rtol=1e-4, atol=1e-6 * largest)
             at += d.size
     assert np.isnan(changes[1, 2:]).all(), "nothing is written beyond the candidates of a patch"
+
+
+@every_form
+@every_type
+@both_ways
+@pytest.mark.parametrize("are_kept", [True, False])
+def test_near_rows_far_from_the_origin_are_judged_exactly(dtype, form, way, are_kept):
+    instance = Instance(dtype, 40, centre=1000.0, scale=0.01)
+    require_true_sums(instance, form, way, is_root=True, are_kept=are_kept)
+
+
+@every_form
+@both_ways
+@pytest.mark.parametrize("are_kept", [True, False])
+def test_judged_distances_are_at_most_the_bound(form, way, are_kept):
+    instance = Instance(np.float64, 40, most=6.0)
+    require_true_sums(instance, form, way, is_root=True, are_kept=are_kept)
+
+
+@every_form
+@both_ways
+def test_tiny_distances_are_judged(form, way):
+    instance = Instance(np.float32, 40, scale=1e-17)
+    require_true_sums(instance, form, way, is_root=True, are_kept=False)

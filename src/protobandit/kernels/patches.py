@@ -68,6 +68,7 @@ def compare_patches_reference(
 
     They are written to ``out`` if ``are_kept``, and the candidates of patch p are judged for the
     cell ``cells[p]`` unless there are no cells. Row i of ``row_ids`` has the weight ``weights[i]``.
+    ``D`` and ``E`` are at most ``most``, or infinite.
     """
     for p in range(len(at)):
         some, others = row_ids[first[p] : last[p]], candidate_ids[begin[p] : end[p]]
