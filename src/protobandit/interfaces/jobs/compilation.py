@@ -24,6 +24,8 @@ def compile_usual() -> CompiledCode:
             "There is nothing to compile: numba cannot be imported, or NUMBA_DISABLE_JIT is set. "
             "Install numba, or unset the variable."
         )
+    if found.folder is None:  # known before the work
+        return found
     for dtype in (np.float32, np.float64):
         random = np.random.default_rng(0)
         for n_columns in (_MANY_COLUMNS, _FEW_COLUMNS):
