@@ -8,28 +8,25 @@ system keeps their content until they are unmapped.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from protobandit.foundation.errors import InvalidInput
+from protobandit.foundation.private_folders import make_private, name_for_user, user_cache_folder
 from protobandit.rows.files.row_file import (
     SUFFIX,
     UNFINISHED,
     RowHeader,
     is_abandoned,
-    is_foreign,
     open_row_file,
     read_header,
 )
 
 LIMIT = "PROTOBANDIT_CACHE_GB"  # environment variable
 _DEFAULT_LIMIT = 20.0  # GB
-_OTHERS = 0o077 if hasattr(os, "geteuid") else 0  # permissions of other users
 
 
 @dataclass(frozen=True)
@@ -55,28 +52,12 @@ class CachedFile:
 
 def cache_folder(cache: Path | None) -> Path:
     """Return the folder of this user's cached rows, in ``cache`` or in the user's cache folder."""
-    if cache is None:
-        given = os.environ.get("XDG_CACHE_HOME")
-        try:
-            cache = (Path(given) if given else Path.home() / ".cache") / "protobandit"
-        except RuntimeError:
-            raise OSError(errno.ENOENT, "this user has no home folder") from None
-    return cache / (f"rows-{os.geteuid()}" if hasattr(os, "geteuid") else "rows")
+    return (user_cache_folder() if cache is None else cache) / name_for_user("rows")
 
 
 def private_folder(cache: Path | None) -> Path:
     """Return the folder, made if necessary; raise OSError unless only this user can use it."""
-    folder = cache_folder(cache)
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or is_foreign(status):
-        raise OSError(errno.EACCES, f"{folder} is a link or belongs to another user")
-    if status.st_mode & _OTHERS:
-        folder.chmod(0o700)
-        if folder.lstat().st_mode & _OTHERS:  # some file systems have no permissions
-            raise OSError(errno.EACCES, f"other users can read {folder}")
-    return folder
+    return make_private(cache_folder(cache))
 
 
 def size_limit() -> int:

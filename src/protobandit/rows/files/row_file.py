@@ -29,6 +29,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from protobandit.foundation.private_folders import is_foreign
 from protobandit.rows.memory_maps import read_at_random
 
 SUFFIX = ".rows"
@@ -83,11 +84,6 @@ def open_row_file(path: Path) -> Iterator[IO[bytes]]:
         if not stat.S_ISREG(status.st_mode) or is_foreign(status):
             raise PermissionError(f"{path} is not a file of this user")
         yield file
-
-
-def is_foreign(status: os.stat_result) -> bool:
-    """Return whether a file or folder belongs to another user."""
-    return hasattr(os, "geteuid") and status.st_uid != os.geteuid()
 
 
 def mapped(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
