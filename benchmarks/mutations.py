@@ -5,7 +5,7 @@
 FILE is a module below ``src/protobandit``; TEST defaults to its mirror in ``tests``. Source and
 tests are copied to a temporary folder. One copy of the file after the other is changed there, and
 the tests run until the first failure, in a forked process that has already loaded NumPy, SciPy,
-scikit-learn and numba. A change that no test notices is a survivor: a test is missing, or the
+scikit-learn and llvmlite. A change that no test notices is a survivor: a test is missing, or the
 change makes no difference.
 
 The changes: comparisons and operators are exchanged, conditions are negated, numbers and truth
@@ -32,7 +32,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARIES = "numpy", "scipy.sparse", "scipy.optimize", "scipy.stats", "sklearn.metrics", "numba"
+LIBRARIES = (
+    "numpy",
+    "scipy.sparse",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.metrics",
+    "llvmlite.binding",
+)
 LIBRARIES += "joblib", "filelock", "pytest", "hypothesis.strategies"
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

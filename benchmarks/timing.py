@@ -130,7 +130,7 @@ def time_calls(source: np.ndarray, target: np.ndarray, n_seeds: int) -> dict[str
         with tempfile.TemporaryDirectory() as folder:
             rows = Path(folder) / "rows.npz"
             np.savez(rows, target=target[:n_rows])
-            environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+            environment = {**os.environ, "PROTOBANDIT_CODE_FOLDER": str(Path(folder) / "compiled")}
             runs = [_first_call(rows, n_rows, method, environment) for _ in range(1 + n_seeds)]
         (_, first), later = runs[0], np.array(runs[1:])
         found.setdefault("import", float(np.median(later[:, 0])))

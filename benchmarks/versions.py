@@ -39,6 +39,7 @@ FILE = RESULTS / "versions.json"
 PYTHONS = ("3.14", "3.13", "3.12", "3.11", "3.10")
 LOWEST, PYTHON_OF_LOWEST = "lowest", "3.11"
 TESTS = (
+    "kernels",
     "test_select.py",
     "test_surface.py",
     "test_examples.py",
@@ -55,7 +56,7 @@ TESTS = (
     "run/checkpoint/test_archive.py",
     "run/executors",
 )
-_SHOWN = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "pandas", "polars")
+_SHOWN = ("numpy", "scipy", "scikit-learn", "llvmlite", "narwhals", "pyarrow", "pandas", "polars")
 
 _CALLS = """
 import tempfile
@@ -111,7 +112,7 @@ class Place:
             ]
         environment = {
             **os.environ,
-            "NUMBA_CACHE_DIR": self.inside(self.room / "numba"),
+            "PROTOBANDIT_CODE_FOLDER": self.inside(self.room / "code"),
             "HOME": self.inside(self.room),
             "TMPDIR": "/tmp" if self.root is not None else os.environ.get("TMPDIR", "/tmp"),
         }

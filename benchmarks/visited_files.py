@@ -6,8 +6,7 @@ A file is visited when a Python function defined in it is called, on the calling
 thread that the call starts. Code that runs while a module is imported does not count. Each call
 runs in a new process, so that nothing is cached from the call before.
 
-Compiled loops count as well: numba reports their calls to the profiler. ``NUMBA_DISABLE_JIT=1``
-runs the NumPy references instead.
+Loops are not compiled: their NumPy references run, which are in the same files.
 
 The script uses public names only. Set ``PYTHONPATH`` to the ``src`` folder of another checkout to
 count its files.
@@ -16,6 +15,7 @@ count its files.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(report(names[0], CALLS[names[0]]()))
         return
     for name in names:
-        subprocess.run([sys.executable, __file__, name], check=True)
+        environment = {**os.environ, "PROTOBANDIT_NUMPY_ONLY": "1"}
+        subprocess.run([sys.executable, __file__, name], check=True, env=environment)
 
 
 def report(name: str, files: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Hostile calls of everything that indexes memory with outside data; run with bounds checks.
 
-`python bounds.py` is run by `test_memory_safety` in a process of its own, with NUMBA_BOUNDSCHECK=1:
+`python bounds.py` is run by `test_memory_safety` in a process of its own, with checks of indices:
 an index beyond an array is then an IndexError instead of a damaged heap. Every call must end with
 an error of this package, or with the result that plain Python computes. A seed and a number of
 rounds may be passed.

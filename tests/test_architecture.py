@@ -69,7 +69,7 @@ ONLY = {
 # Outside libraries beyond NumPy and the standard library, and who may import them.
 MAY_USE = {
     "foundation": {"joblib", "psutil", "scipy", "threadpoolctl"},
-    "kernels": {"numba", "scipy", "sklearn"},
+    "kernels": {"llvmlite", "scipy", "sklearn"},
     "rows": {"dask", "fsspec", "narwhals", "pyarrow", "PIL", "scipy", "sklearn"},
     "metrics": {"scipy", "sklearn", "rapidfuzz"},
     "search.drivers": {"scipy"},

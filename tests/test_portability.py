@@ -22,7 +22,8 @@ from protobandit.rows.files import row_file
 WITHOUT_POSIX = """
 import mmap, os, signal, sys
 from pathlib import Path
-import filelock, joblib, narwhals, numba, numpy as np, pyarrow.csv, pyarrow.dataset, scipy.sparse
+import filelock, joblib, llvmlite.binding, narwhals, numpy as np, pyarrow.csv, pyarrow.dataset
+import scipy.sparse
 import sklearn.base, sklearn.utils.validation, threadpoolctl, typer
 
 for name in ("fcntl", "resource", "termios", "pwd", "grp", "psutil"):

@@ -57,7 +57,7 @@ NAMES = [
     "select",
 ]
 HEAVY = {
-    "numba",
+    "llvmlite",
     "scipy",
     "sklearn",
     "joblib",

@@ -16,7 +16,7 @@ from time import perf_counter
 import protobandit
 
 _CPU, _MEMORY, _STAT = Path("/proc/cpuinfo"), Path("/proc/meminfo"), Path("/proc/stat")
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+_PACKAGES = ("numpy", "scipy", "llvmlite", "scikit-learn")
 # Columns of /proc/stat: user, nice, system, irq, softirq, steal. Waiting for I/O is not work.
 _BUSY = (1, 2, 3, 6, 7, 8)
 

@@ -207,13 +207,13 @@ def _first_calls(
         return None, None
     problem = next(p for p in plan.problems if p.n >= 5_000 and not p.has_target)
     _, _, blank = next(replace(plan, problems=(problem,), contestants=(ours,)).fits())
-    os.environ["NUMBA_CACHE_DIR"] = str(folder / "compiled")
+    os.environ["PROTOBANDIT_CODE_FOLDER"] = str(folder / "compiled")
     try:
         runs = [
             fit.run(blank, _command(ours, folder), *data.paths(problem), limits) for _ in range(2)
         ]
     finally:
-        del os.environ["NUMBA_CACHE_DIR"]
+        del os.environ["PROTOBANDIT_CODE_FOLDER"]
     if not all(run.is_done for run in runs):
         return None, None
     cold, cached = ((run.import_seconds or 0.0) + (run.first_seconds or 0.0) for run in runs)

@@ -30,12 +30,11 @@ from benchmarks.counts.baselines import (
 )
 
 _ENVIRONMENTS = {
-    "kernels in NumPy": {"NUMBA_DISABLE_JIT": "1"},
+    "kernels in NumPy": {"PROTOBANDIT_NUMPY_ONLY": "1"},
     "an older BLAS kernel": {"OPENBLAS_CORETYPE": "Prescott"},
     "no wide vectors": {
         "NPY_DISABLE_CPU_FEATURES": "AVX2,FMA3,AVX512F,AVX512CD,AVX512_SKX",
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
+        "PROTOBANDIT_PROCESSOR": "x86-64",
     },
 }
 

@@ -16,8 +16,13 @@ import pytest
 
 import protobandit
 from protobandit import kernels
+from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import jit
-from protobandit.kernels.jit import Kernel, kernel
+from protobandit.kernels.compilation_remarks import take_remarks
+from protobandit.kernels.compiler.code_cache import FOLDER
+from protobandit.kernels.compiler.loop_compiler import LoopCompiler
+from protobandit.kernels.compiler.machine import PROCESSOR
+from protobandit.kernels.jit import Kernel, compiled_code, kernel
 
 
 def double_reference(values, out):
@@ -30,8 +35,8 @@ def double(values, out):
         out[i] = 2 * values[i]
 
 
-def fresh():
-    return Kernel(double.loops, double_reference)
+def fresh(reference=double_reference):
+    return Kernel(double.loops, reference)
 
 
 def is_correct(call):
@@ -40,17 +45,56 @@ def is_correct(call):
     return out.tolist() == [0, 2, 4]
 
 
+def fail(*arguments):
+    raise AssertionError("the reference was called")
+
+
+@pytest.fixture
+def new_process():
+    """Let the next kernel make a new compiler, as in a new process; restore the old one."""
+    before = jit._compiler
+    jit._compiler.cache_clear()
+    take_remarks()
+    yield
+    jit._compiler = before
+    jit._compiler.cache_clear()
+
+
 def test_nothing_is_compiled_before_the_first_call():
-    pytest.importorskip("numba")
-    kernel = fresh()
-    assert kernel._compiled is None
+    kernel = fresh(reference=fail)
+    assert not kernel.compiled_loops()
     assert is_correct(kernel)
-    assert kernel._compiled is not kernel.reference
-    assert kernel.compile() is kernel._compiled
+    (loop,) = kernel.compiled_loops()
+    assert loop.name == "double(array(f8, 1d), array(f8, 1d))"
+    assert is_correct(kernel)
+    assert kernel.compiled_loops() == [loop]
+
+
+def test_code_is_compiled_for_each_combination_of_types():
+    kernel = fresh(reference=fail)
+    for dtype in (np.float32, np.float64):
+        values = np.arange(6, dtype=dtype)
+        for given in (values, values[::2]):
+            out = np.empty(len(given), dtype)
+            kernel(given, out)
+            assert out.tolist() == (2 * given).tolist()
+    assert len(kernel.compiled_loops()) == 4
+
+
+def test_read_only_arrays_use_the_same_code():
+    kernel = fresh(reference=fail)
+    values, out = np.arange(3.0), np.empty(3)
+    kernel(values, out)
+    values.flags.writeable = False
+    kernel(values, out)
+    assert out.tolist() == [0, 2, 4]
+    assert len(set(map(id, kernel.compiled_loops()))) == 1
+    with pytest.raises(ValueError, match=r"double.* writes to an array .*: read-only"):
+        kernel(out, values)
 
 
 def test_first_call_from_many_threads():
-    kernel, results = fresh(), []
+    kernel, results = fresh(reference=fail), []
     barrier = threading.Barrier(8)
 
     def call():
@@ -65,25 +109,52 @@ def test_first_call_from_many_threads():
     assert results == [True] * 8
 
 
+@pytest.mark.usefixtures("new_process")
 @pytest.mark.parametrize("error", [ImportError, SystemError, AttributeError])
-def test_without_numba_the_reference_is_used(monkeypatch, error):
+def test_without_a_compiler_the_reference_is_used_and_a_remark_made(monkeypatch, error):
     original = builtins.__import__
 
     def fail(name, *args, **options):
-        if name == "numba":
+        if name.startswith("llvmlite"):
             raise error(name)
         return original(name, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", fail)
-    kernel = fresh()
-    assert kernel.compile() is double_reference
+    called = []
+    kernel = fresh(lambda *arrays: called.append(double_reference(*arrays)))
     assert is_correct(kernel)
+    assert is_correct(kernel)
+    assert len(called) == 2
+    assert compiled_code().folder is None
+    (remark,) = take_remarks()
+    assert remark == (
+        f"Loops cannot be compiled ({error.__name__}: llvmlite), so they run in NumPy, which takes "
+        f"several times as long."
+    )
 
 
-def test_if_compilation_is_disabled_the_reference_is_used(monkeypatch):
-    numba = pytest.importorskip("numba")
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert fresh().compile() is double_reference
+@pytest.mark.usefixtures("new_process")
+def test_if_the_layout_of_arrays_is_unknown_the_reference_is_used(monkeypatch):
+    monkeypatch.setattr("protobandit.kernels.compiler.calling.is_layout_known", lambda: False)
+    assert is_correct(fresh())
+    (remark,) = take_remarks()
+    assert "unknown" in remark
+
+
+@pytest.mark.usefixtures("new_process")
+def test_users_can_choose_the_reference(monkeypatch):
+    monkeypatch.setenv(jit.NUMPY_ONLY, "1")
+    called = []
+    assert is_correct(fresh(lambda *arrays: called.append(double_reference(*arrays))))
+    assert called
+    assert take_remarks() == []
+
+
+@pytest.mark.usefixtures("new_process")
+def test_a_processor_that_is_not_known_raises(monkeypatch):
+    monkeypatch.setenv(PROCESSOR, "z80")
+    with pytest.raises(InvalidInput, match="PROTOBANDIT_PROCESSOR='z80' not allowed here"):
+        is_correct(fresh())
 
 
 READ_ONLY = """
@@ -92,25 +163,21 @@ from protobandit.kernels import coverage as coverage_kernels
 out = np.zeros(1)
 coverage_kernels.costs(np.ones((1, 2)), np.array([0]), 0, np.ones(2), 8, out)
 assert out[0] == 2
-assert coverage_kernels.costs._compiled is not coverage_kernels.costs.reference
-assert coverage_kernels.costs._compiled.stats.cache_path is None
 from protobandit.kernels.jit import compiled_code
 code = compiled_code()
 (name,) = code.compiled
-assert name.startswith("costs(Array(float64, 2") and not code.loaded and code.folder is None
+assert name.startswith("costs(array(f8, 2d") and not code.loaded and code.folder is None
 """
 
 
 def test_a_read_only_installation_compiles_without_a_cache(tmp_path):
-    pytest.importorskip("numba")
     package = Path(protobandit.__file__).parent
     shutil.copytree(package, tmp_path / "protobandit", ignore=shutil.ignore_patterns("__pycache__"))
     blocker = tmp_path / "protobandit" / "kernels" / "__pycache__"
     blocker.touch()  # a file instead of a folder: even an administrator cannot write there
-    places = dict.fromkeys(
-        ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR"), str(blocker)
-    )
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(blocker))
     environment = {**os.environ, **places, "PYTHONPATH": str(tmp_path)}
+    environment.pop(FOLDER, None)
     subprocess.run([sys.executable, "-c", READ_ONLY], env=environment, check=True, timeout=120)
 
 
@@ -126,6 +193,8 @@ def every_kernel():
 def test_loops_and_reference_have_the_same_number_of_arguments(kernel):
     code = kernel.reference.__code__
     expected = kernel.loops.__code__.co_argcount
+    names = kernel.loops.__code__.co_varnames[:expected]
+    assert set(kernel.shared) <= set(names)
     if kernel.scratch is not None:  # its arrays come after the arguments of the reference
         assert code.co_argcount < expected
         return
@@ -156,23 +225,18 @@ def test_scratch_arrays_go_to_the_loop_only():
     kernel.reference(out)
 
 
-def test_fastmath_keeps_nan_and_infinity():
-    assert {"nnan", "ninf"}.isdisjoint(jit._FASTMATH)
-
-
 def test_no_signal_interrupts_compilation(monkeypatch):
-    """Ctrl-C while numba holds a lock would leave it taken, and other threads waiting."""
-    numba_dispatcher = pytest.importorskip("numba.core.dispatcher")
+    """Ctrl-C while llvmlite holds its lock would leave it taken, and other threads waiting."""
     done = []
-    compile_all = numba_dispatcher.Dispatcher.compile
+    compiled = LoopCompiler.compiled
 
-    def compile_interrupted(self, signature):
+    def compile_interrupted(self, *arguments):
         signal.raise_signal(signal.SIGINT)
-        result = compile_all(self, signature)
-        done.append(signature)
+        result = compiled(self, *arguments)
+        done.append(result)
         return result
 
-    monkeypatch.setattr(numba_dispatcher.Dispatcher, "compile", compile_interrupted)
+    monkeypatch.setattr(LoopCompiler, "compiled", compile_interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

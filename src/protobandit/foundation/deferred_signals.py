@@ -2,8 +2,8 @@
 
 Ctrl-C raises KeyboardInterrupt in the main thread between any two instructions. In a library that
 takes locks by context managers written in Python, that can be just after a lock was taken and
-before it is sure to be released. Other threads then wait for it forever. numba and llvmlite are
-such libraries, so code is compiled and loaded with signals deferred.
+before it is sure to be released. Other threads then wait for it forever. llvmlite is such a
+library, so code is compiled and loaded with signals deferred.
 """
 
 from __future__ import annotations

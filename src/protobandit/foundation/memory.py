@@ -123,7 +123,7 @@ def _free_addresses(sizes: Path) -> int | None:
     pages = _read(sizes).split()
     if most == resource.RLIM_INFINITY or not pages:
         return None
-    reserved = _FOR_THREADS + (0 if "numba" in sys.modules else _FOR_LIBRARIES)
+    reserved = _FOR_THREADS + (0 if "llvmlite" in sys.modules else _FOR_LIBRARIES)
     return max(0, most - int(pages[0]) * resource.getpagesize() - reserved)
 
 

@@ -243,7 +243,7 @@ def on_one_thread() -> Iterator[None]:
 def load_compiled_blas() -> None:
     """Load the BLAS that compiled code calls, and limit it where the others are limited now.
 
-    numba calls the one of SciPy, which may be another library than NumPy's. It would be loaded
+    It is the one of SciPy, which may be another library than NumPy's. It would be loaded
     when the first such code runs, after the limits were set.
     """
     import scipy.linalg.cython_blas  # noqa: F401

@@ -464,17 +464,29 @@ def insert_patches_reference(
             slots[j], gaps[j] = which[order], every[order]
 
 
-def _insert_patches_scratch(*arrays: Any) -> tuple[Floats, Slots, Floats]:
-    """Return room for the lists of some rows and their distances to a candidate."""
+def _insert_patches_scratch(*arrays: Any) -> tuple[Floats | Slots, ...]:
+    """Return room for the lists of some rows, and for the entry that each inserts next."""
     slots, gaps = arrays[-2:]
-    shape = slots.shape[1], _INSERTED
-    values = np.empty(_INSERTED, gaps.dtype)
-    return np.empty(shape, gaps.dtype), np.empty(shape, slots.dtype), values
+    shapes = (slots.shape[1], _INSERTED), (_INSERTED,)
+    return tuple(np.empty(shape, like.dtype) for shape in shapes for like in (gaps, slots))
 
 
 @kernel(insert_patches_reference, _insert_patches_scratch)
 def insert_patches(  # type: ignore[no-untyped-def]
-    values, at, first, last, rows, candidate_slots, begin, end, slots, gaps, near, known, line
+    values,
+    at,
+    first,
+    last,
+    rows,
+    candidate_slots,
+    begin,
+    end,
+    slots,
+    gaps,
+    near,
+    known,
+    line,
+    moving,
 ):
     # A candidate is inserted into the lists of many rows at the same time, without branches: most
     # lists are half empty, and where in the list it belongs is hard to predict.
@@ -496,19 +508,20 @@ def insert_patches(  # type: ignore[no-untyped-def]
                     line[i] = values[there + i * n + h]
                 for q in range(m):
                     for i in range(size):
-                        line[i] = infinity if known[q, i] == s else line[i]
-                for q in range(m - 1, 0, -1):
-                    for i in range(size):
-                        value, gap, before = line[i], near[q, i], near[q - 1, i]
-                        slot, slot_before = known[q, i], known[q - 1, i]
-                        near[q, i] = (before if before > value else value) if gap > value else gap
-                        known[q, i] = (
-                            (slot_before if before > value else s) if gap > value else slot
-                        )
+                        value = line[i]
+                        line[i] = infinity if known[q, i] == s else value
+                # From its place on, every entry takes the place of the next one.
                 for i in range(size):
-                    value, gap, slot = line[i], near[0, i], known[0, i]
-                    near[0, i] = value if gap > value else gap
-                    known[0, i] = s if gap > value else slot
+                    moving[i] = s
+                for q in range(m):
+                    for i in range(size):
+                        value, slot = line[i], moving[i]
+                        gap, known_slot = near[q, i], known[q, i]
+                        is_moved = (gap > value) | (slot != s)
+                        near[q, i] = value if is_moved else gap
+                        known[q, i] = slot if is_moved else known_slot
+                        line[i] = gap if is_moved else value
+                        moving[i] = known_slot if is_moved else slot
             for i in range(size):
                 j = rows[start + i]
                 for q in range(m):
@@ -776,7 +789,9 @@ def settle_lists(  # type: ignore[no-untyped-def]
     for j in range(n):
         n_moved = 0
         for q in range(m):
-            n_moved += (slots[j, q] >= 0) & (moved[slots[j, q]] >= 0)
+            s = slots[j, q]
+            if s >= 0 and moved[s] >= 0:
+                n_moved += 1
         if n_moved == 0 and slots[j, 0] == served[j] and (m == 1 or slots[j, 1] == second[j]):
             continue
         which[0], every[0], which[1], every[1] = served[j], D[j], second[j], E[j]

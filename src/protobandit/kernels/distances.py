@@ -2,10 +2,9 @@
 
 Rules
 -----
-1. Rows are C-contiguous and writeable. Both sides and ``out`` have the same float type.
-2. A kernel gets ``wide(out)``, whose rows may be longer than the number of targets. It writes the
-   first ``len(targets)`` numbers of each row and no others.
-3. Sums are computed in the precision of the rows over direct differences, so the distance of
+1. Rows are C-contiguous. Both sides and ``out`` have the same float type. ``out`` may be a part of
+   the columns of a larger array.
+2. Sums are computed in the precision of the rows over direct differences, so the distance of
    identical rows is exactly 0.
 
 Squared distances by products
@@ -44,19 +43,6 @@ _NARROW = 8  # target rows below which loops over source rows are faster (measur
 _TINY_AT_ONCE = 1 << 14  # distances that the reference compares with the guard at the same time
 
 
-def wide(out: Floats) -> Floats:
-    """Return the rows of ``out`` at full stride, so that the compiler sees contiguous memory.
-
-    The columns beyond those of ``out`` belong to other tasks and must not be written to.
-    """
-    if out.flags.c_contiguous:
-        return out
-    step, itemsize = out.strides
-    assert itemsize == out.itemsize, "rows of out must be contiguous"
-    shape = len(out), step // itemsize
-    return np.lib.stride_tricks.as_strided(out, shape, out.strides)
-
-
 def _squares(
     sources: Floats,
     targets: Floats,
@@ -80,7 +66,7 @@ def _squares(
             _squares_by_column(targets, np.ascontiguousarray(sources.T), is_root, block)
             out[:] = block.T  # the same bits: a difference and its negative have the same square
         else:
-            _squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, wide(out))
+            _squares_by_column(sources, np.ascontiguousarray(targets.T), is_root, out)
         _recompute_tiny(sources, targets, is_root, out)
         return
     left, right = (sources, targets) if near is None else near
@@ -88,9 +74,7 @@ def _squares(
         np.matmul(left, right.T, out=out)
     places = [np.arange(n) if ids is None else ids for ids, n in zip(at, out.shape, strict=True)]
     norms = source_norms, target_norms
-    _distances_from_products(
-        sources, targets, *places, *norms, *GUARD[sources.dtype], is_root, wide(out)
-    )
+    _distances_from_products(sources, targets, *places, *norms, *GUARD[sources.dtype], is_root, out)
 
 
 def _recompute_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats) -> None:
@@ -98,19 +82,18 @@ def _recompute_tiny(sources: Floats, targets: Floats, is_root: bool, out: Floats
     floor = GUARD[sources.dtype][1]
     limit = out.dtype.type(np.sqrt(floor) if is_root else floor)
     if out.min(initial=limit) < limit:
-        _recompute_below(sources, targets, limit, is_root, wide(out))
+        _recompute_below(sources, targets, limit, is_root, out)
 
 
 def _recompute_below_reference(
     sources: Floats, targets: Floats, limit: Any, is_root: bool, out: Floats
 ) -> None:
-    block = out[:, : len(targets)]
-    # Some rows at a time: if most rows are equal, the differences would need more than the block.
-    for cut in cuts(len(block), max(1, _TINY_AT_ONCE // max(1, len(targets)))):
-        i, j = np.nonzero(block[cut] < limit)
+    # Some rows at a time: if most rows are equal, the differences would need more than the out.
+    for cut in cuts(len(out), max(1, _TINY_AT_ONCE // max(1, len(targets)))):
+        i, j = np.nonzero(out[cut] < limit)
         gaps = sources[cut][i].astype(np.float64) - targets[j]
         squares = (gaps**2).sum(axis=1)
-        block[cut][i, j] = np.sqrt(squares) if is_root else squares
+        out[cut][i, j] = np.sqrt(squares) if is_root else squares
 
 
 @kernel(_recompute_below_reference)
@@ -131,9 +114,7 @@ def _angles(
     np.matmul(sources, targets.T, out=out)
     places = np.arange(len(sources)), np.arange(len(targets))
     norms = source_norms, target_norms
-    _distances_from_products(
-        sources, targets, *places, *norms, *GUARD[sources.dtype], False, wide(out)
-    )
+    _distances_from_products(sources, targets, *places, *norms, *GUARD[sources.dtype], False, out)
     np.minimum(out, 2.0, out=out)
 
 
@@ -149,7 +130,7 @@ def _distances_from_products_reference(
     is_root: bool,
     out: Floats,
 ) -> None:
-    for i, row in enumerate(out[:, : len(target_at)]):
+    for i, row in enumerate(out):
         total = source_norms[i] + target_norms
         value = total - 2.0 * row
         is_safe = (value >= tolerance * total) & (value >= floor) & (value <= 3 * total)
@@ -250,7 +231,7 @@ def _by_source(formula: Callable[..., Any]) -> Callable[..., None]:
     def reference(sources: Floats, targets: Floats, *rest: Any) -> None:
         *parameters, out = rest
         for i, source in enumerate(sources):
-            out[i, : len(targets)] = formula(targets, source, *parameters)
+            out[i] = formula(targets, source, *parameters)
 
     return reference
 
@@ -348,14 +329,14 @@ def _minkowski_loops(sources: Floats, targets: Floats, p: float, out: Floats) ->
 
 def minkowski(sources: Floats, targets: Floats, out: Floats, *, p: float) -> None:
     """Compute the p-norm of the differences."""
-    _minkowski_loops(sources, targets, p, wide(out))
+    _minkowski_loops(sources, targets, p, out)
 
 
 def chebyshev(sources: Floats, targets: Floats, out: Floats) -> None:
     """Compute the largest absolute difference."""
     integers = np.dtype(f"i{out.itemsize}")
     gaps = np.zeros(sources.shape[1], dtype=sources.dtype)
-    _largest(sources, targets, gaps, gaps.view(integers), wide(out).view(integers))
+    _largest(sources, targets, gaps, gaps.view(integers), out.view(integers))
 
 
 def _largest_reference(
@@ -363,10 +344,10 @@ def _largest_reference(
 ) -> None:
     out = out_bits.view(gaps.dtype)
     for i, source in enumerate(sources):
-        out[i, : len(targets)] = np.abs(targets - source).max(axis=1)
+        out[i] = np.abs(targets - source).max(axis=1)
 
 
-@kernel(_largest_reference)
+@kernel(_largest_reference, shared=("gaps", "bits"))
 def _largest(sources: Floats, targets: Floats, gaps: Floats, bits: Any, out_bits: Any) -> None:
     # `bits` is the memory of `gaps`, read as integers. Non-negative floats have the order of their
     # bits, and a maximum of integers runs in SIMD lanes while one of floats does not.
@@ -402,7 +383,7 @@ def haversine(sources: Floats, targets: Floats, out: Floats) -> None:
 
 
 def _pairwise(loops: Kernel, sources: Floats, targets: Floats, out: Floats) -> None:
-    loops(sources, targets, wide(out))
+    loops(sources, targets, out)
 
 
 def _by_scipy(name: str, sources: Any, targets: Any, out: Floats) -> None:

@@ -83,7 +83,7 @@ def _swap_scratch(
     )
 
 
-@kernel(swap_eagerly_reference, _swap_scratch)
+@kernel(swap_eagerly_reference, _swap_scratch, shared=("flags", "words"))
 def swap_eagerly(  # type: ignore[no-untyped-def]
     matrix,
     weights,
@@ -123,12 +123,12 @@ def swap_eagerly(  # type: ignore[no-untyped-def]
             line = matrix[members[m]]
             for a in range(n_again):
                 j = again[a]
-                d = line[j]
-                if d < D[j]:
+                value = line[j]
+                if value < D[j]:
                     second[j], E[j] = near[j], D[j]
-                    near[j], D[j] = m, d
-                elif d < E[j]:
-                    second[j], E[j] = m, d
+                    near[j], D[j] = m, value
+                elif value < E[j]:
+                    second[j], E[j] = m, value
         n_reads += k * n_again
         for m in range(k):
             losses[m] = 0.0

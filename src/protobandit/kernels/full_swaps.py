@@ -158,7 +158,7 @@ def _change_scratch(*arguments: Any) -> tuple[Any, ...]:
     return np.empty(len(losses)), *hit_scratch()
 
 
-@kernel(slot_changes_reference, _change_scratch)
+@kernel(slot_changes_reference, _change_scratch, shared=("flags", "words"))
 def slot_changes(  # type: ignore[no-untyped-def]
     matrix,
     first,
@@ -240,12 +240,30 @@ def pair_changes_reference(
         changes[i] = np.inf if is_member[arm] else by_slot[slots[i]]
 
 
-@kernel(pair_changes_reference)
+def _pair_scratch(*arguments: Any) -> tuple[Doubles, Doubles]:
+    """Return room for the change of each row, if its prototype stays and if it leaves."""
+    n = len(arguments[4])
+    return np.empty(n), np.empty(n)
+
+
+@kernel(pair_changes_reference, _pair_scratch)
 def pair_changes(  # type: ignore[no-untyped-def]
-    matrix, first, is_member, near, D, E, weights, losses, groups, allowed, changes, slots
+    matrix,
+    first,
+    is_member,
+    near,
+    D,
+    E,
+    weights,
+    losses,
+    groups,
+    allowed,
+    changes,
+    slots,
+    stays,
+    leaves,
 ):
     n, k = len(D), len(losses)
-    stays, leaves = np.empty(n), np.empty(n)
     for i in range(len(changes)):
         arm = first + i
         slots[i] = 0

@@ -2,37 +2,36 @@
 
 Rules of this folder
 --------------------
-1. A kernel reads arrays and writes to arrays that are passed to it. It allocates nothing in its
-   loops. Arrays that it needs for itself are made by its ``scratch`` function, in NumPy, where many
-   or unusual ones would take long to compile.
+1. A kernel reads arrays and writes to arrays that are passed to it. It allocates nothing. Arrays
+   that it needs for itself are made by its ``scratch`` function, in NumPy.
 2. A kernel is serial and releases the interpreter lock. Its callers split work into tasks.
-3. Each kernel has a NumPy reference with the same signature, which is used if numba cannot be
-   imported.
-4. The compiler specialises a kernel for each dtype, so there are no copies of the code by dtype.
+3. Each kernel has a NumPy reference with the same signature, which is used if nothing can be
+   compiled.
+4. A kernel is compiled for each combination of dtypes, so there are no copies of the code by dtype.
+5. The features of Python that a kernel may use are listed in `compiler/lowering.py`.
+6. Arrays that a kernel writes to do not overlap its other arrays, except those named as shared.
+   No index is negative or too large. The tests run kernels with checks of both.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import cache
+from threading import RLock
 from typing import Any, TypeAlias
 
 from protobandit.foundation.deferred_signals import deferred_signals
+from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.compilation_remarks import add_remark
+from protobandit.kernels.compiler.calling import kind_of
+from protobandit.kernels.compiler.loop_compiler import CompiledLoop, LoopCompiler
 
-# Sums may be re-associated, which SIMD lanes require, but NaN and infinity keep their meaning.
-_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
-# No kernel is called from C or has array expressions to fuse: without them numba compiles faster.
-_OPTIONS: dict[str, Any] = {
-    "nopython": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-    "no_rewrites": True,
-}
-_LOCK = Lock()
+NUMPY_ONLY = "PROTOBANDIT_NUMPY_ONLY"  # environment variable: use the references
+CHECKED = "PROTOBANDIT_CHECK_INDICES"  # environment variable: let a wrong index raise, for tests
+_LOCK = RLock()
 
 _KERNELS: list[Kernel] = []  # all that were defined
 
@@ -54,106 +53,93 @@ class CompiledCode:
 
 def compiled_code() -> CompiledCode:
     """Return which kernels this process has compiled, and which it has loaded."""
-    used = [each for each in _KERNELS if each.dispatcher is not None]
+    used = [loop for each in _KERNELS for loop in each.compiled_loops()]
     compiled, loaded = (
-        frozenset(
-            f"{each.loops.__qualname__}{types}"
-            for each in used
-            for types in getattr(each.dispatcher.stats, kind)
-        )
-        for kind in ("cache_misses", "cache_hits")
+        frozenset(loop.name for loop in used if loop.was_loaded is kind) for kind in (False, True)
     )
-    caches = [each.dispatcher._cache for each in used]
-    are_kept = bool(caches) and all(getattr(cache, "is_writable", False) for cache in caches)
-    return CompiledCode(compiled, loaded, caches[0].cache_path if are_kept else None)
+    compiler = _compiler()
+    is_kept = compiler is not None and compiler.cache.is_writable
+    return CompiledCode(compiled, loaded, compiler.cache.folder if compiler and is_kept else None)
 
 
 class Kernel:
     """A loop that is compiled when it is first called; ``reference`` is the same in NumPy."""
 
     def __init__(
-        self, loops: Callable[..., Any], reference: Callable[..., Any], scratch: Scratch = None
+        self,
+        loops: Callable[..., Any],
+        reference: Callable[..., Any],
+        scratch: Scratch = None,
+        shared: Sequence[str] = (),
     ) -> None:
         self.loops = loops
         self.reference = reference
         self.scratch = scratch
-        self.dispatcher: Any = None  # of numba, once the loop is compiled
-        self._compiled: Callable[..., Any] | None = None
+        self.shared = tuple(shared)
+        self._run: Callable[..., Any] = self._first_run
+        self._compiled: dict[Any, CompiledLoop] = {}  # by the kinds of the arguments
         _KERNELS.append(self)
 
-    def __call__(self, *arrays: Any) -> Any:
-        compiled = self._compiled
-        if compiled is None:
-            compiled = self.compile()
-        return compiled(*arrays)
+    def __call__(self, *arguments: Any) -> Any:
+        return self._run(*arguments)
 
-    def compile(self) -> Callable[..., Any]:
-        """Return the compiled loop, or the reference if numba is missing."""
+    def _first_run(self, *arguments: Any) -> Any:
         with deferred_signals(), _LOCK:
-            if self._compiled is None:
-                compiled, scratch = _compile(self.loops), self.scratch
-                self.dispatcher = compiled
-                if compiled is None:
-                    self._compiled = self.reference
-                elif scratch is None:
-                    self._compiled = compiled
-                else:
-                    self._compiled = lambda *arrays: compiled(*arrays, *scratch(*arrays))
-            return self._compiled
+            self._run = self._run_compiled if _compiler() else self.reference
+        return self._run(*arguments)
+
+    def _run_compiled(self, *arguments: Any) -> Any:
+        if self.scratch is not None:
+            arguments = (*arguments, *self.scratch(*arguments))
+        kinds = tuple(map(kind_of, arguments))
+        found = self._compiled.get(kinds)
+        if found is None:
+            found = self._compile(kinds, arguments)
+        return found.call(arguments)
+
+    def _compile(self, kinds: Any, arguments: tuple[Any, ...]) -> CompiledLoop:
+        # No signal interrupts this: the lock of llvmlite could stay taken. Python does not look for
+        # reference cycles meanwhile, which takes a tenth of the time.
+        with deferred_signals(), _LOCK:
+            if kinds not in self._compiled:
+                compiler, is_collecting = _compiler(), gc.isenabled()
+                assert compiler is not None
+                gc.disable()
+                try:
+                    self._compiled[kinds] = compiler.compiled(self.loops, arguments, self.shared)
+                finally:
+                    if is_collecting:
+                        gc.enable()
+            return self._compiled[kinds]
+
+    def compiled_loops(self) -> list[CompiledLoop]:
+        """Return the code of all types for which it was called."""
+        return list(self._compiled.values())
+
+
+@cache
+def _compiler() -> LoopCompiler | None:
+    """Return the compiler of this process, or None if nothing can be compiled."""
+    if os.environ.get(NUMPY_ONLY):
+        return None
+    try:
+        return LoopCompiler(add_remark, is_checked=bool(os.environ.get(CHECKED)))
+    except InvalidInput:
+        raise
+    except Exception as error:  # llvmlite is missing, or raises anything
+        add_remark(
+            f"Loops cannot be compiled ({type(error).__name__}: {error}), so they run in NumPy, "
+            f"which takes several times as long."
+        )
+        return None
 
 
 def kernel(
-    reference: Callable[..., Any], scratch: Scratch = None
+    reference: Callable[..., Any], scratch: Scratch = None, shared: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Return a decorator that makes a loop a `Kernel` with this NumPy reference.
 
     ``scratch`` takes the arguments of the kernel and returns the arrays that its loop, but not its
-    reference, gets after them.
+    reference, gets after them. ``shared`` are names of parameters that share memory.
     """
-    return lambda loops: Kernel(loops, reference, scratch)
-
-
-def _compile(loops: Callable[..., Any]) -> Callable[..., Any] | None:
-    try:
-        import numba
-    except Exception:  # missing, or incompatible with the installed NumPy, which may raise anything
-        return None
-    if getattr(numba.config, "DISABLE_JIT", False):  # the reference is faster than a loop in Python
-        return None
-    compiled: Any = numba.jit(fastmath=_FASTMATH, **_OPTIONS)(loops)
-    _keep_on_disk(compiled, {**_OPTIONS, "fastmath": sorted(_FASTMATH)})
-    _guard(compiled)
-    return compiled  # type: ignore[no-any-return]
-
-
-def _guard(compiled: Any) -> None:
-    """Let no signal interrupt compiling or loading: the locks of numba could stay taken.
-
-    Meanwhile Python does not look for reference cycles, which takes a tenth of the time.
-    """
-    compile_for_types = compiled._compile_for_args  # called for arguments of new types
-
-    def guarded(*arguments: Any, **named: Any) -> Any:
-        with deferred_signals():
-            is_collecting = gc.isenabled()
-            gc.disable()
-            try:
-                return compile_for_types(*arguments, **named)
-            finally:
-                if is_collecting:
-                    gc.enable()
-
-    compiled._compile_for_args = guarded
-
-
-def _keep_on_disk(compiled: Any, options: dict[str, Any]) -> None:
-    """Let a compiled function keep its code on disk, where that is possible."""
-    from protobandit.kernels.code_cache import CodeCache  # imports numba
-
-    try:
-        compiled._cache = CodeCache(compiled.py_func, options, add_remark)
-    except (RuntimeError, OSError):  # a read-only or zipped installation without a home folder
-        add_remark(
-            "There is no folder that can be written for compiled code, so each process compiles it "
-            "again, which takes some seconds. Set NUMBA_CACHE_DIR to such a folder."
-        )
+    return lambda loops: Kernel(loops, reference, scratch, shared)

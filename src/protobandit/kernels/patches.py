@@ -237,12 +237,12 @@ def compare_patches(  # type: ignore[no-untyped-def]
                     for h in range(k):
                         total = norm + norms[h]
                         if not (line[h] >= share * total + small and line[h] <= three * total):
-                            square = 0.0
+                            exact = 0.0
                             for q in range(n_columns):
                                 half = 0.5 * np.float64(right[q, h])
-                                step = np.float64(left[i, q]) + half
-                                square += step * step
-                            line[h] = square
+                                gap = np.float64(left[i, q]) + half
+                                exact += gap * gap
+                            line[h] = exact
             if is_judged:
                 for h in range(k):
                     change[h] = zero

@@ -66,7 +66,7 @@ def replace_prototype_reference(
     D[is_stale], E[is_stale] = np.take_along_axis(stale, order, axis=0)
 
 
-@kernel(replace_prototype_reference)
+@kernel(replace_prototype_reference, shared=("members", "row"))
 def replace_prototype(members, slot, row, near, second, D, E):  # type: ignore[no-untyped-def]
     k = members.shape[0]
     for j in range(len(D)):

@@ -36,10 +36,10 @@ def test_a_folder_that_cannot_be_written_ends_it_before_the_work(capsys, monkeyp
     monkeypatch.setattr(compilation, "compiled_code", lambda: code)
     monkeypatch.setattr(compilation, "_solve", lambda rows: pytest.fail("it went on"))
     assert call("compile") == 1
-    assert "Set NUMBA_CACHE_DIR" in only_line(capsys.readouterr().err)
+    assert "Set PROTOBANDIT_CODE_FOLDER" in only_line(capsys.readouterr().err)
 
 
 def test_nothing_can_be_compiled(tmp_path):
-    done = run_process("compile", cwd=tmp_path, NUMBA_DISABLE_JIT="1")
+    done = run_process("compile", cwd=tmp_path, PROTOBANDIT_NUMPY_ONLY="1")
     assert done.returncode != 0
-    assert "There is nothing to compile" in only_line(done.stderr)
+    assert "Nothing can be compiled" in only_line(done.stderr)

@@ -21,7 +21,7 @@ COMMANDS = [
 ]
 
 
-HEAVY = {"numpy", "scipy", "sklearn", "numba", "joblib", "pyarrow", "PIL", "matplotlib"}
+HEAVY = {"numpy", "scipy", "sklearn", "llvmlite", "joblib", "pyarrow", "PIL", "matplotlib"}
 
 
 @pytest.mark.parametrize(

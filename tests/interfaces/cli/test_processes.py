@@ -254,13 +254,13 @@ def limit_file_size():
 def test_on_a_full_disk_the_selection_is_kept_if_it_fits(tmp_path):
     arguments = ["select", *write_npy(tmp_path), "-k", "2", "--report", "--out", "out", "-q"]
     # Without compilation, whose cache could not be written either.
-    done = run_process(*arguments, cwd=tmp_path, before=limit_file_size, NUMBA_DISABLE_JIT="1")
+    done = run_process(*arguments, cwd=tmp_path, before=limit_file_size, PROTOBANDIT_NUMPY_ONLY="1")
     assert (done.returncode, done.stdout) == (1, "")
     line = only_line(done.stderr)
     assert line.startswith("cannot write 'out': File too large. Nothing was written. The selection")
     assert file_names(tmp_path) == ["out.recovered.json", "rows.npy"]
     arguments = ["assign", "out.recovered.json", "rows.npy"]
-    assert run_process(*arguments, cwd=tmp_path, NUMBA_DISABLE_JIT="1").returncode == 0
+    assert run_process(*arguments, cwd=tmp_path, PROTOBANDIT_NUMPY_ONLY="1").returncode == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="requires /dev/full")
@@ -286,7 +286,7 @@ def test_an_id_beside_vectors_is_not_compared(tmp_path):
     table = pa.table({"id": np.arange(30) * 1000, "v": rows.tolist(), "year": [2000, 2001] * 15})
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
     arguments = ["select", "rows.parquet", "-k", "3", "--where", "year = 2001", "--json"]
-    done = run_process(*arguments, cwd=tmp_path, NUMBA_DISABLE_JIT="1")
+    done = run_process(*arguments, cwd=tmp_path, PROTOBANDIT_NUMPY_ONLY="1")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["columns"] == ["v"]

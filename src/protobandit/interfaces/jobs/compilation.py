@@ -21,8 +21,8 @@ def compile_usual() -> CompiledCode:
     found = compiled_code()
     if not found.compiled | found.loaded:
         raise NotAvailable(
-            "There is nothing to compile: numba cannot be imported, or NUMBA_DISABLE_JIT is set. "
-            "Install numba, or unset the variable."
+            "Nothing can be compiled: llvmlite cannot be used, or PROTOBANDIT_NUMPY_ONLY is set. "
+            "Install llvmlite, or unset the variable."
         )
     if found.folder is None:  # known before the work
         return found
