@@ -109,8 +109,9 @@ def cell_ranks(slots: Positions, k: int) -> Positions:
     )
     # The root, a node beside the slots, joins what nothing else does.
     lengths = np.concatenate([1 / n_rows, np.full(k, 2.0)])
-    ends = np.concatenate([pairs // k, np.full(k, k)]), np.concatenate([pairs % k, np.arange(k)])
-    tree = minimum_spanning_tree(csr_array((lengths, ends), shape=(k + 1, k + 1)))
+    left = np.concatenate([pairs // k, np.full(k, k)]).astype(np.int32)  # older SciPy needs int32
+    right = np.concatenate([pairs % k, np.arange(k)]).astype(np.int32)
+    tree = minimum_spanning_tree(csr_array((lengths, (left, right)), shape=(k + 1, k + 1)))
     nodes = depth_first_order(tree, k, directed=False, return_predecessors=False)
     ranks = np.empty(k, dtype=np.int32)
     ranks[nodes[1:]] = np.arange(k)
