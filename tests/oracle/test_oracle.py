@@ -221,7 +221,11 @@ def test_a_source_too_large_to_be_held_twice_gives_the_same(monkeypatch):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "jaccard", "manhattan", manhattan])
 @pytest.mark.parametrize("kind", ["in memory", "on disk", "cached", "sparse"])
-def test_many_rows_are_prepared_as_few_are(monkeypatch, tmp_path, metric, kind):
+@pytest.mark.parametrize(
+    "ids", [np.random.default_rng(0).permutation(9000)[:8500], np.arange(3, 8990)]
+)
+@pytest.mark.parametrize("side", ["targets", "sources"])
+def test_many_rows_are_prepared_as_few_are(monkeypatch, tmp_path, metric, kind, ids, side):
     rows = 5 + normal(9000, 14).astype(np.float32)
     if kind == "on disk":
         np.save(tmp_path / "rows.npy", rows)
@@ -231,10 +235,9 @@ def test_many_rows_are_prepared_as_few_are(monkeypatch, tmp_path, metric, kind):
     if kind != "cached":
         monkeypatch.setattr("protobandit.oracle.oracle._CACHED_CELLS", 0)
     oracle = oracle_of(rows, metric=metric, n_jobs=2)
-    ids = np.random.default_rng(0).permutation(9000)[:8500]
-    few, many = oracle.targets(ids), oracle.many_targets(ids)
+    few, many = getattr(oracle, side)(ids), getattr(oracle, f"many_{side}")(ids)
     assert len(many) == len(ids)
-    for name in ("rows", "norms", "near", "at"):
+    for name in ("rows", "norms", "near"):
         one, other = getattr(few, name), getattr(many, name)
         if one is None:
             assert other is None
@@ -242,6 +245,14 @@ def test_many_rows_are_prepared_as_few_are(monkeypatch, tmp_path, metric, kind):
             assert (one != other).nnz == 0
         else:
             np.testing.assert_array_equal(one, other)
+
+
+def test_consecutive_rows_are_not_copied(monkeypatch):
+    monkeypatch.setattr("protobandit.oracle.oracle._CACHED_CELLS", 0)
+    oracle = oracle_of(5 + normal(9000, 14).astype(np.float32), metric="euclidean")
+    many = oracle.many_sources(np.arange(10, 8000))
+    assert np.shares_memory(many.given, oracle.problem.source.take(slice(10, 8000)))
+    assert many.near is not None
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean", manhattan])

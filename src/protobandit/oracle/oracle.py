@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -211,26 +212,38 @@ class Oracle:
 
     def many_targets(self, ids: Ids) -> Operand:
         """Return what `targets` returns, prepared in parallel if the rows are in memory."""
-        first = self.targets(ids[:1])
-        if first.at is not None or not self.problem.target.is_in_memory:
-            return self.targets(ids)
+        return self._many(self.problem.target, ids, self.targets)
+
+    def many_sources(self, ids: Ids) -> Operand:
+        """Return what `sources` returns, prepared in parallel if the rows are in memory."""
+        if self._all_sources is not None:
+            return self.sources(as_slice(ids))
+        return self._many(self.problem.source, ids, self.sources)
+
+    def _many(self, rows: Rows, ids: Ids, operand_of: Callable[[Where], Operand]) -> Operand:
+        """Return the operand of some rows; consecutive rows are not copied if they need not be."""
+        where = as_slice(ids)
+        if len(ids) == 0 or not rows.is_in_memory or operand_of(ids[:1]).at is not None:
+            return operand_of(where)
+        some: Where = slice(where.start, where.start + 1) if isinstance(where, slice) else ids[:1]
+        first, block = operand_of(some), rows.take(some)
+        is_given = isinstance(where, slice) and np.may_share_memory(first.given, block)
         whole = Operand(
             *(
                 None if part is None else np.empty((len(ids), *part.shape[1:]), part.dtype)
-                for part in (first.given, first.norms, first.near)
+                for part in (None if is_given else first.given, first.norms, first.near)
             )
         )
 
         def fill(cut: slice) -> None:
-            part = self.targets(ids[cut])
-            whole.given[cut] = part.given
-            if whole.norms is not None:
-                whole.norms[cut] = part.norms
-            if whole.near is not None:
-                whole.near[cut] = part.near
+            part = operand_of(as_slice(ids[cut]))
+            for name in ("given", "norms", "near"):
+                out = getattr(whole, name)
+                if out is not None:
+                    out[cut] = getattr(part, name)
 
-        self.share(fill, cuts(len(ids), _GATHERED), self.problem.target.n_cells)
-        return whole
+        self.share(fill, cuts(len(ids), _GATHERED), rows.n_cells)
+        return replace(whole, given=rows.take(where)) if is_given else whole
 
     def operand(self, rows: Rows) -> Operand:
         """Return the operand of rows that a stream has delivered; costs no evaluation."""
@@ -278,16 +291,29 @@ class Oracle:
         fill_nearest(sources, targets, since, nearest, fill=self._fill, fill_pairs=pairs)
         return nearest
 
-    def visit(self, sources: Ids, targets: Operand, visit: Callable[[Floats, slice], None]) -> None:
-        """Compute d(target, source) in tiles of source rows and pass each to ``visit``."""
+    def visit(
+        self,
+        sources: Ids | Operand,
+        targets: Operand,
+        visit: Callable[[Floats, slice], None],
+        size: int = TILE,
+    ) -> None:
+        """Compute d(target, source) in tiles of ``size`` source rows and pass each to ``visit``.
+
+        ``sources`` are the numbers of the rows, or their operand.
+        """
         n = self._count(len(sources) * len(targets))
 
         def fill(tile: slice) -> None:
-            block = np.empty((tile.stop - tile.start, len(targets)), dtype=self.dtype)
-            self._fill(self.sources(sources[tile]), targets, block)
+            if isinstance(sources, Operand):
+                rows = sources.take(tile)
+            else:
+                rows = self.sources(as_slice(sources[tile]))
+            block = np.empty((len(rows), len(targets)), dtype=self.dtype)
+            self._fill(rows, targets, block)
             visit(block, tile)
 
-        self._run(fill, cuts(len(sources), TILE), n)
+        self._run(fill, cuts(len(sources), size), n)
 
     def column(self, source: int) -> Floats:
         """Return the distances of the whole target to one source row, under the phase "assign"."""

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids
-from protobandit.foundation.slices import as_slice
 from protobandit.metrics.operands import Operand
 from protobandit.oracle.patches import Patches
+from protobandit.oracle.tasks import TILE
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.lists import (
     Positions,
@@ -33,6 +33,7 @@ from protobandit.search.drivers.localsearch.lists import (
 from protobandit.search.drivers.localsearch.schedule import MOST_STEPS, n_first_cells
 
 _ROWS = 1 << 11  # of one patch
+_VISITED = 1 << 17  # distances to all cells that are computed at once
 
 
 class Pool(Protocol):
@@ -146,7 +147,7 @@ class SourcePool:
         self._judged, self._k = judged, k
         self._is_descending = is_descending and is_held
         self._ids = ids
-        self._held = judged.oracle.sources(as_slice(ids)) if is_held else None
+        self._held = judged.oracle.many_sources(ids) if is_held else None
         self._slots = np.zeros((len(ids), 1), dtype=np.int32)
         self._gaps = np.empty((len(ids), 1), dtype=judged.oracle.dtype)
         self._is_stale = True
@@ -210,9 +211,10 @@ class SourcePool:
             self._slots[tile, 0] = cells[nearest]
             self._gaps[tile, 0] = block[np.arange(len(block)), nearest]
 
-        self._judged.oracle.visit(
-            self._ids, self._judged.targets.take(rows.astype(np.int64)), visit
-        )
+        targets = self._judged.targets.take(rows.astype(np.int64))
+        sources = self._ids if self._held is None else self._held
+        size = max(TILE, _VISITED // max(1, len(rows)))
+        self._judged.oracle.visit(sources, targets, visit, size)
 
     def _descend(self) -> None:
         """Compare rows with some cells, and then go on to nearer ones around."""
