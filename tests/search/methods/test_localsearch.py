@@ -44,6 +44,47 @@ def test_prefix_costs_and_mass_are_exact():
     np.testing.assert_allclose(chosen.mass, mass)
 
 
+def mostly_equal(n, n_values, seed=0):
+    """Return rows nine in ten of which are 0, and the others one of some unit vectors."""
+    random = np.random.default_rng(seed)
+    labels = np.where(random.random(n) < 0.9, 0, random.integers(1, n_values + 1, size=n))
+    return np.vstack([np.zeros((1, n_values)), np.eye(n_values)])[labels], labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("k", [60, 210, 260, 320])
+def test_repeated_rows_take_few_prototypes(seed, k):
+    rows, labels = mostly_equal(8000, 300, seed)
+    chosen = select(rows.astype(np.float32), k=k, seed=seed)
+    n_rows = np.sort(np.bincount(labels)[1:])
+    best = n_rows[: max(0, 301 - k)].sum() / len(rows)  # these are at the distance 1
+    assert len(np.unique(labels[chosen.indices])) == min(k, len(np.unique(labels)))
+    assert chosen.cost <= 1.15 * best
+
+
+def test_repeated_rows_of_a_target_of_their_own():
+    source, _ = mostly_equal(8000, 300)
+    target, _ = mostly_equal(3000, 300, 1)
+    chosen = select(source, target, k=300)
+    few = pb.select(source, target, k=300, method="random", random_state=0)
+    assert chosen.cost < 0.15 * few.cost
+
+
+def test_evaluations_of_repeated_rows_are_counted_and_threads_agree():
+    rows, calls = mostly_equal(2500, 250)[0], []
+
+    def counting(targets, sources):
+        calls.append(len(targets) * len(sources))
+        return cdist(targets, sources)
+
+    one = select(rows, k=230, metric=pb.block_metric(counting))
+    assert sum(calls) == one.evaluations
+    few, many = (select(rows.astype(np.float32), k=230, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(few.indices, many.indices)
+    plan = pb.plan(rows, k=230, method="localsearch")
+    assert few.evaluations <= plan.most_evaluations
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 def test_threads_do_not_change_the_result(metric):
     rows = clusters(6000, 1, n_columns=16).astype(np.float32)

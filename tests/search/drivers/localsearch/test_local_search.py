@@ -100,6 +100,69 @@ def test_every_pass_lowers_the_cost(seed, sides, is_weighted):
     assert cost < 0.9 * at_random
 
 
+def mostly_equal(n, seed, n_columns=3):
+    rows = clusters(n, seed, n_columns)
+    rows[np.random.default_rng(seed).random(n) < 0.9] = 0.0
+    return rows
+
+
+@pytest.mark.usefixtures("_small_tasks")
+@pytest.mark.parametrize("sides", ["same", "held", "read"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_free_slots_go_to_far_rows(sides, is_weighted):
+    source = mostly_equal(400, 1)
+    target = source if sides == "same" else mostly_equal(700, 2)
+    weights = np.random.default_rng(1).random(len(target)) if is_weighted else None
+    sides = {"target": None if sides == "same" else target, "is_held": sides == "held"}
+    search = search_on(source, weights=weights, **sides)
+    n_free, cost = len(search.free_slots), search.judged.summed
+    assert n_free >= K // 2
+    search.fill_free_slots()
+    require_true_lists(search, source, target)
+    assert len(search.free_slots) < n_free / 2
+    assert search.judged.summed < 0.8 * cost
+    assert len(set(search.prototypes.tolist())) == K
+    cost = search.judged.summed
+    for _ in range(3):
+        search.make_pass()
+        require_true_lists(search, source, target)
+        assert search.judged.summed <= cost
+        cost = search.judged.summed
+
+
+def test_free_slots_keep_their_groups_and_fixed_rows():
+    rows, groups = mostly_equal(400, 3), np.arange(400) % 3
+    equal = np.flatnonzero((rows == 0).all(axis=1))
+    constraints = pb.Constraints(fixed=equal[:2].tolist(), groups=groups, at_most={0: 4, 1: 4})
+    problem = pose(rows, None, k=K, metric="euclidean", constraints=constraints)
+    start = np.concatenate(
+        [equal[:2], [equal[2:][groups[equal[2:]] == g][i] for g in range(3) for i in range(4)]]
+    )
+    start = start[:K]
+    oracle, random = Oracle(problem), np.random.default_rng(0)
+    judged = JudgedRows.assigned(oracle, np.arange(400), np.ones(400), start, 3, random)
+    judged.find_common(K, NARROW.n_common)
+    search = LocalSearch(judged, JudgedPool(judged), start, NARROW, random)
+    before = np.bincount(groups[start], minlength=3)
+    search.fill_free_slots()
+    require_true_lists(search, rows, rows)
+    assert search.prototypes[:2].tolist() == equal[:2].tolist()
+    np.testing.assert_array_equal(np.bincount(groups[search.prototypes], minlength=3), before)
+    assert (rows[search.prototypes] != 0).any(axis=1).sum() >= 8
+
+
+def test_a_costly_cell_gets_several_additions(monkeypatch):
+    monkeypatch.setattr(local_search, "_COSTLY", 2)
+    rows = np.vstack([np.zeros((300, 30)), np.repeat(np.eye(30), 4, axis=0)])
+    search = search_on(rows, seed=2)
+    by_slot = RowsBySlot.of(search.oracle, search.judged.slots, K)
+    found = search.proposals(by_slot, search.judged.near)
+    assert len(found.cells) == len(found.additions) == len(found.gains)
+    assert len(found.cells) > len(np.unique(found.cells))
+    search.make_pass()
+    require_true_lists(search, rows, rows)
+
+
 @pytest.mark.usefixtures("_small_tasks")
 def test_rows_are_grouped_in_pieces():
     judged = search_on(clusters(400)).judged

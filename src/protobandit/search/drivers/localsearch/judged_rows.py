@@ -158,6 +158,27 @@ class JudgedRows:
         patches, _ = row_patches(rows, (ends - n_left, ends), slots, np.ones_like(cells))
         insert(self.oracle, patches, self.targets, sources, slots, self.slots, self.gaps)
 
+    def replace_slots(
+        self, sources: Operand, moved: NDArray[np.bool_], slots: Ids, cells: Positions
+    ) -> None:
+        """Let slots that served no row, those ``moved``, serve rows of other cells.
+
+        Each of ``slots`` is compared with the rows of its new cell.
+        """
+        for cut in cuts(len(self.slots), _ROWS):
+            known, gaps = self.slots[cut], self.gaps[cut]
+            is_left = (known >= 0) & moved[known]
+            known[is_left], gaps[is_left] = -1, np.inf
+            order = np.argsort(is_left, axis=1, kind="stable")
+            known[:] = np.take_along_axis(known, order, axis=1)
+            gaps[:] = np.take_along_axis(gaps, order, axis=1)
+        own = RowsBySlot.of(self.oracle, self.slots[:, :1], len(moved))
+        order = np.argsort(cells, kind="stable")
+        some, n_there = np.unique(cells, return_counts=True)
+        in_order = slots[order].astype(np.int32)
+        patches, _ = row_patches(own.rows, own.own_ranges(some.astype(np.int64)), in_order, n_there)
+        insert(self.oracle, patches, self.targets, sources, in_order, self.slots, self.gaps)
+
     def refresh(self, sources: Operand, moved: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
         """Insert prototypes that have moved into the lists; return which cells have changed.
 

@@ -50,6 +50,7 @@ from protobandit.search.drivers.localsearch.lists import (
 from protobandit.search.drivers.localsearch.pools import Pool
 from protobandit.search.drivers.localsearch.schedule import Width
 
+_COSTLY = 16  # times the mean cost of a cell, for which a cell gets another addition
 LEAST_GAIN = 1e-7  # of the cost: smaller changes are rounding
 _CELLS = 64  # of one task that draws rows
 _BLOCK = 2**26  # bytes of float32 source rows that are read at once to find central ones
@@ -128,6 +129,49 @@ class LocalSearch:
             self._is_active = judged.refresh(sources, moved, self.width.n_common)
             self._pending = self._is_active, relocated, common
         return (1 - judged.summed / before if before > 0 else 0.0), n_moves
+
+    @property
+    def free_slots(self) -> Ids:
+        """Return the slots that serve no judged row, and may move."""
+        n_served = np.bincount(self.judged.slots[:, 0], minlength=len(self.prototypes))
+        return np.flatnonzero((n_served == 0) & ~self._is_fixed)
+
+    def fill_free_slots(self) -> None:
+        """Move the prototypes of free slots to rows drawn in proportion to weight times distance.
+
+        A pass moves one prototype to a cell. If most rows are equal, most prototypes that were
+        drawn are, and all rows that need another one are in one cell. No row is farther from its
+        prototype after this.
+        """
+        self.update_pool()
+        judged, k, common = self.judged, len(self.prototypes), self.judged.common
+        drawn, slots = self._drawn_for(self.free_slots)
+        moved = np.zeros(k, dtype=bool)
+        moved[slots] = True
+        self.prototypes[slots] = self.pool.ids[drawn]
+        cells = self.pool.slots[drawn]
+        sources = self.oracle.sources(self.prototypes)
+        judged.replace_slots(sources, moved, slots, cells)
+        is_active = judged.refresh(sources, moved, self.width.n_common)
+        self._pending = is_active, moved, common
+
+    def _drawn_for(self, free: Ids) -> tuple[Ids, Ids]:
+        """Draw rows of the pool for slots of the same group; return both, for as many as found."""
+        pool, groups = self.pool, self._feasibility.groups
+        gaps = pool.gaps.astype(np.float64) * pool.weights
+        gaps[np.isin(pool.ids, self.prototypes)] = 0.0
+        rows = np.flatnonzero(gaps > 0)
+        # The first of these numbers to be reached is that of each row with its share of the sum.
+        waits = self._random.exponential(size=len(rows)) / gaps[rows]
+        own, wanted = groups[pool.ids[rows]], groups[self.prototypes[free]]
+        rows, free = rows[np.lexsort((waits, own))], free[np.argsort(wanted, kind="stable")]
+        names, n_wanted = np.unique(wanted, return_counts=True)
+        n_there = np.searchsorted(np.sort(own), names, side="right")
+        first = np.searchsorted(np.sort(own), names)
+        n = np.minimum(n_wanted, n_there - first)
+        starts = np.cumsum(n_wanted) - n_wanted
+        steps = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+        return rows[np.repeat(first, n) + steps], free[np.repeat(starts, n) + steps]
 
     def update_pool(self) -> None:
         """Assign source rows to cells again if prototypes have moved; not after the last pass."""
@@ -239,14 +283,9 @@ class LocalSearch:
         k = len(self.prototypes)
         drawn = self._candidates(by_slot)
         cells = by_slot.in_sequence(np.flatnonzero(drawn[:, 0] >= 0))
-        proposals = Proposals(
-            additions=np.full(k, -1),
-            gains=np.zeros(k),
-            replacements=np.full(k, -1),
-            changes=np.zeros(k),
-        )
         if len(cells) == 0:
-            return proposals
+            none = np.empty(0, dtype=np.int64)
+            return Proposals(none, none, np.empty(0), np.full(k, -1), np.zeros(k))
         judged = self._judge(by_slot, near, cells, drawn[cells], self.width.n_screened)
         changes, gains = judged.changes, judged.gains
         is_open = self._may_replace(drawn, cells)
@@ -254,12 +293,32 @@ class LocalSearch:
             changes[~is_open] = np.inf
         is_padding = drawn[cells] < 0
         changes[is_padding], gains[is_padding] = np.inf, -np.inf
-        add, replace, every = gains.argmax(axis=1), changes.argmin(axis=1), np.arange(len(cells))
-        proposals.additions[cells] = drawn[cells, add]
-        proposals.replacements[cells] = drawn[cells, replace]
-        proposals.gains[cells] = gains[every, add]
-        proposals.changes[cells] = changes[every, replace]
-        return proposals
+        best, replace = np.argsort(-gains, axis=1, kind="stable"), changes.argmin(axis=1)
+        is_added = np.arange(best.shape[1]) < self._n_additions(cells)[:, None]
+        added, rank = np.nonzero(is_added)
+        place = best[added, rank]
+        replacements, least = np.full(k, -1), np.zeros(k)
+        replacements[cells] = drawn[cells, replace]
+        least[cells] = changes[np.arange(len(cells)), replace]
+        return Proposals(
+            cells[added],
+            drawn[cells[added], place].astype(np.int64),
+            gains[added, place],
+            replacements,
+            least,
+        )
+
+    def _n_additions(self, cells: Ids) -> Ids:
+        """Return how many additions to propose for each cell: one, unless it costs very much.
+
+        If most rows are equal, most of the cost is that of one cell.
+        """
+        judged, k = self.judged, len(self.prototypes)
+        if judged.summed <= 0:
+            return np.ones(len(cells), dtype=np.int64)
+        costs = np.bincount(judged.slots[:, 0], judged.weights * judged.gaps[:, 0], minlength=k)
+        n: Ids = 1 + np.floor(costs[cells] * (k / (_COSTLY * judged.summed))).astype(np.int64)
+        return n
 
     def _judge(
         self,
@@ -339,19 +398,20 @@ class LocalSearch:
         return allowed[groups, cells[:, None]]
 
     def _measured(self, by_slot: RowsBySlot, near: Near, cells: Ids, candidates: Ids) -> Measured:
-        """Judge candidates on all rows that know their cell; a cell has one or two of them."""
-        unique, first, n_here = np.unique(cells, return_index=True, return_counts=True)
+        """Judge candidates on all rows that know their cell; a cell has one or some of them."""
+        unique, at, n_here = np.unique(cells, return_inverse=True, return_counts=True)
         some = by_slot.in_sequence(unique)
-        where = np.argsort(some, kind="stable")[np.searchsorted(unique, cells)]
-        column = np.ones(len(cells), dtype=np.int64)
-        column[first] = 0
-        pairs = np.full((len(some), 2), -1, dtype=np.int32)
-        pairs[where, column] = candidates
-        judged = self._judge(by_slot, near, some, pairs, None, are_kept=True)
+        where = np.argsort(some, kind="stable")[at]
+        column = np.empty(len(cells), dtype=np.int64)
+        skipped = np.repeat(np.cumsum(n_here) - n_here, n_here)
+        column[np.argsort(at, kind="stable")] = np.arange(len(cells)) - skipped
+        own = np.full((len(some), n_here.max()), -1, dtype=np.int32)
+        own[where, column] = candidates
+        judged = self._judge(by_slot, near, some, own, None, are_kept=True)
         return Measured(
             values=judged.values,
             places=judged.starts[where] + column,
-            steps=n_here[np.searchsorted(unique, cells)],
+            steps=n_here[at],
             changes=judged.changes[where, column],
             gains=judged.gains[where, column],
         )
@@ -380,10 +440,15 @@ class LocalSearch:
         # First by the estimates, then by what was measured.
         added = worth_adding(proposals.gains)
         replaced = worth_replacing(np.where(self._is_fixed, np.inf, proposals.changes))
-        cells = np.concatenate([added, replaced])
+        cells = np.concatenate([proposals.cells[added], replaced])
         candidates = np.concatenate([proposals.additions[added], proposals.replacements[replaced]])
         if len(cells) == 0:
             return moved >= 0, moved >= 0
+        # Of cells with several additions, no more are measured than of two per cell.
+        n_measured = np.cumsum(np.diff(by_slot.starts)[cells])
+        n_made = np.searchsorted(n_measured, 2 * judged.slots.size, side="right")
+        added, replaced = added[:n_made], replaced[: max(0, n_made - len(added))]
+        cells, candidates = cells[:n_made], candidates[:n_made]
         measured = self._measured(by_slot, near, cells, candidates)
         n = len(added)
         added, replaced = worth_adding(measured.gains[:n]), worth_replacing(measured.changes[n:])
@@ -424,13 +489,14 @@ class LocalSearch:
         return has_moved, has_moved & (moved < len(added))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Proposals:
-    """For each cell the best candidate to add and the best to replace its prototype.
+    """Candidates to add to ``cells``, and for each cell the best to replace its prototype.
 
     Candidates are positions in the pool. ``gains`` and ``changes`` of the cost are estimates.
     """
 
+    cells: Ids
     additions: Ids
     gains: Doubles
     replacements: Ids

@@ -150,15 +150,16 @@ def propose(part: PartRows, judges: Judges, number: int) -> Moves:
     search = LocalSearch(judged, pool, n + np.arange(k), width, random)
     found = search.proposals(RowsBySlot.of(judged.oracle, judged.slots, k), judged.near)
     adds, replaces = found.gains > judges.least_gain, found.changes < -judges.least_change
-    cells = np.concatenate([np.flatnonzero(adds), np.flatnonzero(replaces)])
+    cells = np.concatenate([found.cells[adds], np.flatnonzero(replaces)])
     ids = np.concatenate([found.additions[adds], found.replacements[replaces]])
+    gains = np.concatenate([found.gains[adds], np.zeros(replaces.sum())])
     ids, first = np.unique(ids, return_index=True)
     cells = cells[first]
     return Moves(
         ids=ids,
         rows=np.array(part.numbers[ids]),
         cells=cells,
-        gains=np.where(found.additions[cells] == ids, found.gains[cells], 0.0),
+        gains=gains[first],
         changes=np.where(found.replacements[cells] == ids, found.changes[cells], 0.0),
         evaluations=oracle.evaluations.total(),
     )

@@ -61,12 +61,15 @@ _SCREENED_POWER = 0.6
 _LENGTH, _LENGTH_OF_LONG_ROWS, _LONG_ROW = 5.0, 4.0, 1024  # of lists at effort 1; bytes
 _SHORTEST_LIST, _LONGEST_LIST = 4, 20
 _MOST_GREEDY = 200  # prototypes of which a greedy start finds good ones
-_START_ARMS, _START_ENTRIES = 1000, 1 << 22
+_START_ARMS, _LEAST_START, _MOST_START = 1000, 1 << 20, 1 << 22  # source rows, and distances
+_STARTED = 128  # distances of the start per judged row, between these two numbers
 _MANY_CELLS_OF_POOL, _MANY_SOURCES = 512, 4  # cells, and source rows per judged row
 _LITTLE_EFFORT = 0.5
 MOST_STEPS, _STEPS = 4, 2.2  # of a source row, from one cell to a nearer one: at most, on average
 _FIRST_CELLS = 4.0  # times sqrt(k): with which source rows are compared first
 _HELD_BYTES = 1 << 30  # of source rows that are kept in memory beside the judged rows
+_FREE = 64  # prototypes, one of which may serve no row
+SERVED = 8  # judged rows per prototype, from which on one that serves none is of no use
 _MOST_EXPECTED_PASSES = 12  # before the gain is small, however many are allowed
 _FEWEST_PASSES = 3
 _PASSES = 0.9  # share of the passes that are made before the gain is small
@@ -121,17 +124,32 @@ class Stage:
         return _ACTIVE * min(_PASSES * self.n_passes, most)
 
 
-def start_size(n_source: int, n_target: int, k: int, evaluations: int | None) -> tuple[int, int]:
+def start_size(size: Size, first: Stage) -> tuple[int, int]:
     """Return how many source and target rows a greedy start compares; (0, 0) for a random one.
 
-    It takes at most a quarter of the limit of ``evaluations``.
+    It takes at most a quarter of the limit of evaluations, and little time beside the ``first``
+    stage if that judges few rows.
     """
-    if k > _MOST_GREEDY or k >= n_source:
+    if size.k > _MOST_GREEDY or size.k >= size.n_source:
         return 0, 0
-    n_arms = min(n_source, max(_START_ARMS, 10 * k))
-    most = _START_ENTRIES if evaluations is None else min(_START_ENTRIES, evaluations // 4)
-    n_rows = min(n_target, most // n_arms)
-    return (n_arms, n_rows) if n_rows >= k else (0, 0)
+    n_arms, most = min(size.n_source, max(_START_ARMS, 10 * size.k)), _MOST_START
+    if first.n_rows < size.n_target:
+        most = min(most, max(_LEAST_START, _STARTED * first.n_rows))
+    if size.limit is not None:
+        most = min(most, size.limit // 4)
+    n_rows = min(size.n_target, most // n_arms)
+    return (n_arms, n_rows) if n_rows >= size.k else (0, 0)
+
+
+def least_free_slots(k: int) -> int:
+    """Return how many prototypes that serve no row are too many for the passes."""
+    return max(2, k // _FREE)
+
+
+def _few_rows(k: int, effort: float) -> int:
+    """Return how many judged rows the first stage has at least, unless there are fewer."""
+    few = round(_LEAST_ROWS * math.sqrt(min(1.0, effort / _LITTLE_EFFORT)))
+    return min(_LEAST_ROWS, max(_FIRST_ROWS * k, few))
 
 
 def n_first_cells(k: int) -> int:
@@ -159,13 +177,13 @@ class Size:
 
     def stages(self, effort: float, most_rows: int | None = None) -> tuple[Stage, ...]:
         """Return the stages of a search; ``most_rows`` bounds the number of judged rows."""
-        k = self.k
-        most = min(self.n_target, max(_LEAST_ROWS, math.ceil(_MOST_ROWS * k * effort / _BALANCED)))
+        k, few = self.k, _few_rows(self.k, effort)
+        most = min(self.n_target, max(few, math.ceil(_MOST_ROWS * k * effort / _BALANCED)))
         most = min(most, max(math.ceil(_MOST_JUDGED * effort / _BALANCED), 10 * k))
         if most_rows is not None:
             most = max(1, min(most, most_rows))
         sizes = [most]
-        least = max(_LEAST_ROWS, _FIRST_ROWS * k)
+        least = max(few, _FIRST_ROWS * k)
         while sizes[0] > 2 * least:
             sizes.insert(0, max(least, sizes[0] // _GROWTH))
         stages = [self._stage(n_rows, effort, is_last=n_rows == most) for n_rows in sizes]
@@ -298,7 +316,7 @@ class Size:
 
     def evaluations(self, stages: Sequence[Stage]) -> int:
         """Return about how many evaluations all stages have."""
-        return self._start_evaluations() + sum(
+        return self._start_evaluations(stages) + sum(
             stage.n_rounds
             * (
                 self.assignment_evaluations(stage)
@@ -309,28 +327,32 @@ class Size:
 
     def most_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return a number of evaluations that all stages do not exceed."""
-        return self._start_evaluations() + sum(
+        return self._start_evaluations(stages) + sum(
             stage.n_rounds
             * (self._most_assignment(stage) + stage.n_passes * self.most_pass_evaluations(stage))
             for stage in stages
         )
 
-    def _start_evaluations(self) -> int:
-        n_arms, n_rows = start_size(self.n_source, self.n_target, self.k, self.limit)
+    def _start_evaluations(self, stages: Sequence[Stage]) -> int:
+        n_arms, n_rows = start_size(self, stages[0])
         return n_arms * n_rows
 
     def least_evaluations(self, stages: Sequence[Stage]) -> int:
         """Return the most that the start and the first pass need."""
         first = stages[0]
         assignment = self.assignment_evaluations(first, is_most=True)
-        return self._start_evaluations() + assignment + self.most_pass_evaluations(first)
+        return self._start_evaluations(stages) + assignment + self.most_pass_evaluations(first)
+
+    def filling(self, stage: Stage) -> int:
+        """Return how many evaluations may be spent on prototypes that serve no row, per round."""
+        return 2 * stage.n_rows * (self.k + stage.width.n_common)
 
     def _most_assignment(self, stage: Stage) -> int:
         own = self._pool_evaluations(stage, is_most=True)
         n_pivots = n_pivots_of(self.k)
         # In the worst case all prototypes belong to a few pivots.
         extra = (stage.n_rows + self.k + n_pivots) * n_pivots if self.k >= LEAST_PROTOTYPES else 0
-        return stage.n_rows * self.k + extra + own
+        return stage.n_rows * self.k + extra + own + self.filling(stage)
 
     def memory(self, stages: Sequence[Stage]) -> int:
         """Return the bytes that the largest stage keeps."""

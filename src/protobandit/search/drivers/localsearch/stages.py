@@ -23,7 +23,13 @@ from protobandit.search.drivers.full_swaps import eager_passes
 from protobandit.search.drivers.localsearch.judged_rows import JudgedRows
 from protobandit.search.drivers.localsearch.local_search import LocalSearch
 from protobandit.search.drivers.localsearch.pools import JudgedPool, Pool, SourcePool
-from protobandit.search.drivers.localsearch.schedule import Size, Stage, start_size
+from protobandit.search.drivers.localsearch.schedule import (
+    SERVED,
+    Size,
+    Stage,
+    least_free_slots,
+    start_size,
+)
 from protobandit.search.drivers.random_rows import random_rows
 from protobandit.search.drivers.table_greedy import greedy_on_table
 from protobandit.search.objectives.medoids import Medoids
@@ -108,6 +114,7 @@ class StagedSearch:
                 self._save(number)
             control.report(doing)
             search = self._search(stage)
+            self._fill_free_slots(search, stage)
         # The cost on a small sample may be lower than that on the next, larger one.
         is_last = stage.n_rows == self.stages[-1].n_rows
         for n in range(n_made, stage.n_passes):
@@ -123,6 +130,21 @@ class StagedSearch:
             self._save(number, search, n + 1)
         self._save(number + 1)
         return True
+
+    def _fill_free_slots(self, search: LocalSearch, stage: Stage) -> None:
+        """Move prototypes that serve no row, if these are many, until the cost stays."""
+        if stage.n_rows < min(self.size.n_target, SERVED * self.size.k):
+            return  # they may serve rows that are not judged
+        counts, limit, cost = self.oracle.evaluations, self.control.limits.evaluations, np.inf
+        last = counts.total() + self.size.filling(stage)
+        while cost > search.judged.cost > 0:
+            n_free, cost = len(search.free_slots), search.judged.cost
+            n = stage.n_rows * (n_free + stage.width.n_common)
+            is_allowed = limit is None or self.control.counts.total + n <= limit
+            is_allowed = is_allowed and counts.total() + n <= last
+            if n_free < least_free_slots(self.size.k) or not is_allowed:
+                break
+            search.fill_free_slots()
 
     def _make_pass(self, search: LocalSearch, stage: Stage) -> bool:
         """Make a pass and record it; return whether it was the last of its round."""
@@ -148,7 +170,7 @@ class StagedSearch:
         """
         size, problem, random = self.size, self.oracle.problem, self.random
         drawn = random_rows(problem.feasibility, size.k, random)
-        n_arms, n_rows = start_size(size.n_source, size.n_target, size.k, size.limit)
+        n_arms, n_rows = start_size(size, self.stages[0])
         if n_rows == 0:
             return Found(drawn, np.zeros(size.k))
         # With the rows drawn there is a feasible selection, whatever else is in the sample.
