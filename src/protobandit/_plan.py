@@ -53,6 +53,9 @@ class Plan:
         right within a factor of 1.5, and of 2 for "localsearch" and for rows that are repeated or
         have one column. What
         measuring the cost of the result needs is not included.
+    measuring
+        The number of dissimilarities that "localsearch" computes afterwards to measure the exact
+        cost of its result, as far as it is planned: |T| k if all target rows are judged.
     most_evaluations
         A number of evaluations that building and swapping never exceed, whatever the data; None if
         no such number is known.
@@ -85,6 +88,7 @@ class Plan:
     memory: int
     seconds: float | None
     left_out: int
+    measuring: int = 0
     parts: int | None = None
     passes: int | None = None
     tasks: int | None = None
@@ -95,6 +99,8 @@ class Plan:
         count = f"{self.evaluations:,} evaluations"
         if self.most_evaluations is not None and self.most_evaluations > self.evaluations:
             count += f" (at most {self.most_evaluations:,})"
+        if self.measuring:
+            count += f", then {self.measuring:,} to measure the cost"
         left_out = f"; {self.left_out:,} source rows are left out" if self.left_out else ""
         parts = ""
         if self.parts is not None and self.bytes_moved is not None:
@@ -194,6 +200,7 @@ def plan(
         memory=max(schedule.memory for schedule in schedules),
         seconds=None if None in times else sum(time for time in times if time),
         left_out=sum(schedule.n_left_out for schedule in schedules),
+        measuring=sum(schedule.measuring for schedule in schedules),
     )
 
 
@@ -244,9 +251,7 @@ def _seconds_of_stages(
     problem: Problem, schedule: Schedule, per_evaluation: float, workers: int
 ) -> float:
     """Return the seconds of a local search, with the assignment of the whole target at its end."""
-    n = schedule.evaluations
-    if schedule.stages[-1].n_rows == problem.n_target:
-        n += problem.k * problem.n_target
+    n = schedule.evaluations + schedule.measuring
     # About a quarter of it runs on one core.
     spent = n * (per_evaluation + _LOCAL_SEARCH_SECONDS)
     spent += n_list_entries(schedule.stages, problem.k) * _LIST_SECONDS

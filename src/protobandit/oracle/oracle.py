@@ -367,6 +367,20 @@ class Oracle:
 
         self._run(fill, range(len(patches)), n)
 
+    def each_block(
+        self, blocks: Sequence[tuple[Ids, Ids]], visit: Callable[[Floats, int], None]
+    ) -> None:
+        """Do as `each_patch` with the numbers of target rows, which are read in the task."""
+        n = self._count(sum(len(sources) * len(targets) for sources, targets in blocks))
+
+        def fill(number: int) -> None:
+            sources, targets = blocks[number]
+            block = np.empty((len(sources), len(targets)), dtype=self.dtype)
+            self._fill(self.sources(as_slice(sources)), self.targets(as_slice(targets)), block)
+            visit(block, number)
+
+        self._run(fill, range(len(blocks)), n)
+
     def visit_patches(
         self,
         patches: Patches,

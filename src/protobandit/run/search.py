@@ -201,7 +201,7 @@ class _SearchRun:
             self.progress = ProgressReporter(
                 settings.progress,
                 k=problem.k,
-                planned=schedule.evaluations,
+                planned=schedule.evaluations + schedule.measuring,
                 counts=self.counts,
                 clock=clock,
             )
@@ -373,7 +373,8 @@ class _SearchRun:
                 f"The search was interrupted after {n:,} evaluations and {seconds:.1f} seconds, "
                 f"before anything had been found{kept}. Let it run for longer."
             )
-        expected = seconds * max(1.0, self.schedule.evaluations / max(n, 1))
+        planned = self.schedule.evaluations + self.schedule.measuring
+        expected = seconds * max(1.0, planned / max(n, 1))
         return (
             f"The search reached {reason} after {n:,} evaluations, before anything had been "
             f"found{kept}. Allow more: at this speed all of it takes about {expected:,.0f} seconds."

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -144,8 +146,36 @@ def test_the_order_is_computed_on_a_sample_and_says_so(monkeypatch):
     monkeypatch.setattr(localsearch, "_ORDER_ENTRIES", 2000)
     rows = clusters(3000)
     chosen = select(rows, k=40)
-    assert "The order of the prototypes was computed on 50 target rows." in chosen.status
+    assert "The order of the prototypes was computed on 50 target rows" in chosen.status
     assert len(set(chosen.indices.tolist())) == 40
+    monkeypatch.setattr(localsearch, "_ORDER_ENTRIES", 200)
+    assert re.search(
+        r"5 target rows; behind the first \d, they are ordered by mass", select(rows, k=40).status
+    )
+
+
+@pytest.mark.parametrize("weights", [None, 1.0 + np.arange(9000) % 3])
+def test_very_many_prototypes_are_ordered_in_cells(weights):
+    random = np.random.default_rng(0)
+    rows = random.standard_t(3, size=(9000, 3)).astype(np.float32)
+    chosen = select(rows, k=4500, effort="fast", weights=weights)
+    assert len(set(chosen.indices.tolist())) == 4500
+    assert "by mass" not in chosen.status
+    others = pb.select(rows, k=300, method="random", random_state=0, weights=weights)
+    assert chosen.at(300).cost < 0.92 * others.cost
+    plan = pb.plan(rows, k=4500, method=LocalSearch(effort="fast"), weights=weights)
+    phases = chosen.evaluations_by_phase
+    assert plan.measuring == phases["assign"] == 9000 * 4500
+    assert phases["swap"] <= plan.most_evaluations
+    assert f"then {9000 * 4500:,} to measure the cost" in str(plan)
+    threads = [select(rows, k=4500, effort=0.3, weights=weights, n_jobs=n).indices for n in (1, 2)]
+    np.testing.assert_array_equal(*threads)
+
+
+def test_a_limit_of_memory_shortens_the_order():
+    rows = np.random.default_rng(0).random((60_000, 4)).astype(np.float32)
+    chosen = select(rows, k=3000, effort=0.2, limits=pb.Limits(memory=100_000_000))
+    assert len(set(chosen.indices.tolist())) == 3000
 
 
 @pytest.mark.parametrize(

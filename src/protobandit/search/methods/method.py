@@ -88,6 +88,9 @@ class Schedule:
         The expected number of evaluations.
     most_evaluations
         The number of evaluations that is never exceeded, or None if no such number is known.
+    measuring
+        The number of evaluations after the search that the exact cost of its result needs, as far
+        as it is known; 0 if the cost is known or is estimated.
     is_rough
         Whether the number of evaluations depends on the data, so that it may well be wrong by more
         than a factor of 1.5.
@@ -114,6 +117,7 @@ class Schedule:
     evaluations: int
     memory: int
     most_evaluations: int | None = None
+    measuring: int = 0
     is_rough: bool = False
     reductions: tuple[Reduction, ...] = ()
     keeps_matrix: bool = False
