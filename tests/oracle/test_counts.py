@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.counts import PHASES, Counts
 
 
@@ -41,3 +43,24 @@ def test_kept_rows_are_those_of_the_moment():
     assert counts.n_kept == 2
     counts.restore_kept({name: array() for name, array in Counts().kept_arrays().items()})
     assert counts.kept == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        ([4, -1, 2], [2, 1]),
+        ([4, 1, 2], [4, -1]),
+        ([4, 1, 2], [2, 2]),
+        ([4, 1, 2], [2]),
+        ([4, 1, 2], []),
+        ([4.0, 1.0, 2.0], [2, 1]),
+        ([4, 1, 2], [2.0, 1.0]),
+        ([[4, 1, 2]], [2, 1]),
+        ([4, 1, 2], [[2, 1]]),
+    ],
+)
+def test_kept_rows_that_were_modified_are_refused(rows, sizes):
+    counts = Counts()
+    counts.restore_kept({"kept": np.array([4, 1, 2]), "kept sizes": np.array([2, 1])})
+    with pytest.raises(InvalidInput, match="checkpoint holds rows"):
+        counts.restore_kept({"kept": np.array(rows), "kept sizes": np.array(sizes)})

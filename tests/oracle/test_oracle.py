@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from brute import CountedBlocks, CountedPairs, normal
-from protobandit import block_metric
+from protobandit import InvalidInput, block_metric
 from protobandit.oracle.counts import PHASES
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tasks import CHUNK
@@ -411,3 +411,12 @@ def test_a_metric_of_ones_own_is_called_on_the_calling_thread_only(way):
 
     way(oracle_of(*WORK, metric=block_metric(metric), n_jobs=4), np.arange(0, 300, 30))
     assert threads == {threading.get_ident()}
+
+
+def test_kept_rows_beyond_the_source_are_refused():
+    rows = normal(20)
+    oracle = oracle_of(rows)
+    oracle.keep()
+    oracle.counts.keep(np.array([3, len(rows)]))
+    with pytest.raises(InvalidInput, match="checkpoint holds rows"):
+        oracle.column(3)

@@ -200,3 +200,12 @@ def test_none_differs_each_time():
 def test_anything_else_is_refused(value):
     with pytest.raises(InvalidInput, match="is not a valid random_state"):
         as_generator(value)
+
+
+@pytest.mark.parametrize("wrong", [[3, -1], [3, len(WEIGHTS)], [3.0, 1.0], [[3, 1]]])
+def test_draws_that_were_modified_are_refused(wrong):
+    draws = WeightedOrder(WeightedSampler(WEIGHTS), np.random.default_rng(0))
+    draws.restore(np.array([3, 1]))
+    assert draws.read(0, 2).tolist() == [3, 1]
+    with pytest.raises(InvalidInput, match="checkpoint holds rows"):
+        draws.restore(np.array(wrong))

@@ -14,6 +14,8 @@ from typing import Final
 import numpy as np
 
 from protobandit.foundation.array_types import Ids
+from protobandit.foundation.checks import are_within, require_restorable
+from protobandit.foundation.endless import ENDLESS
 
 PHASES: Final = ("build", "swap", "assign", "certify")
 
@@ -70,10 +72,22 @@ class Counts:
         }
 
     def restore_kept(self, arrays: Mapping[str, Ids]) -> None:
-        """Set ``kept`` to what `kept_arrays` returned; other arrays are ignored."""
-        stops = np.cumsum(arrays["kept sizes"])
-        self.kept = np.split(arrays["kept"], stops[:-1]) if len(stops) else []
-        self.n_kept = len(arrays["kept"])
+        """Set ``kept`` to what `kept_arrays` returned; other arrays are ignored.
+
+        InvalidInput is raised if these cannot be rows of scans. The oracle compares them with the
+        number of source rows.
+        """
+        rows, sizes = arrays["kept"], arrays["kept sizes"]
+        require_restorable(
+            rows.ndim == sizes.ndim == 1
+            and are_within(rows, 0, ENDLESS)
+            and are_within(sizes, 0, len(rows) + 1)
+            and sizes.sum() == len(rows),
+            "rows",
+        )
+        stops = np.cumsum(sizes)
+        self.kept = np.split(rows, stops[:-1]) if len(stops) else []
+        self.n_kept = len(rows)
 
     def by_phase(self) -> Mapping[str, int]:
         """Return the evaluations of every phase, also of phases without any."""

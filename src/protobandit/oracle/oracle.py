@@ -33,6 +33,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Floats, Ids, Where
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.foundation.observer import NO_OBSERVER, Halt, Observer, Work
 from protobandit.foundation.slices import as_slice, cuts, cuts_of
 from protobandit.foundation.threads import (
@@ -615,7 +616,11 @@ class Oracle:
         if self._kept is None or self._n_present == self.counts.n_kept:
             return
         if self._tiles.scans is not self.counts.kept:
-            self._tiles = _TilesOf(self.counts.kept, len(self.problem.source))
+            n_source = len(self.problem.source)
+            require_restorable(
+                all(are_within(scan, 0, n_source) for scan in self.counts.kept), "rows"
+            )
+            self._tiles = _TilesOf(self.counts.kept, n_source)
         tiles = self._tiles.with_rows(sources[~self._is_kept[sources]])
         columns = [some for group in self.groups for some in cuts_of(group, CHUNK)]
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.kernels.permutation import N_KEYS, permuted
 from protobandit.problem.problem import Problem
 
@@ -77,7 +78,9 @@ class WeightedOrder:
         return self._drawn
 
     def restore(self, drawn: Ids) -> None:
-        """Continue after the draws of an earlier run."""
+        """Continue after the draws of an earlier run; raise if they cannot be draws."""
+        is_valid = drawn.ndim == 1 and are_within(drawn, 0, self._lottery.n_rows)
+        require_restorable(is_valid, "rows")
         self._drawn = drawn
 
 
@@ -86,6 +89,11 @@ class WeightedSampler:
 
     def __init__(self, weights: Doubles) -> None:
         self._weights = weights
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows, drawn or not."""
+        return len(self._weights)
 
     @cached_property
     def _ladder(self) -> Doubles:

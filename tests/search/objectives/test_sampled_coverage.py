@@ -7,6 +7,7 @@ import pytest
 
 from protobandit import block_metric
 from protobandit.foundation.endless import ENDLESS
+from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.target_orders import RandomOrder, WeightedOrder, WeightedSampler
 from protobandit.oracle.tasks import CHUNK
@@ -364,6 +365,31 @@ def test_the_state_of_a_stream_is_how_far_it_was_read():
     assert again.oracle.counts.pulls == 30 * len(ARMS)
     moments = opened(again).pull(Pull(ARMS, 4))
     np.testing.assert_allclose(moments.mean, rewards([])[ARMS][:, rows[32:36]].mean(axis=1))
+
+
+NO_COUNTS = np.array([-1]), np.array([1.5]), np.ones(2, int)
+
+
+def test_a_state_that_was_modified_is_refused():
+    coverage, _ = streamed([drawn(100)])
+    opened(coverage).pull(Pull(ARMS, 30))
+    state = {
+        **coverage.state(),
+        "ids": np.array([2, 5]),
+        "nearest": np.ones(2, coverage.oracle.dtype),
+        "applied": np.ones(2, int),
+    }
+    coverage.restore(state)
+    wrong = {
+        "ids": [np.array([5, 2]), np.array([2, 2]), np.array([-1, 2]), np.array([2.0, 5.0])],
+        "nearest": [np.ones(2, int), np.ones(3, coverage.oracle.dtype)],
+        "applied": [-np.ones(2, int), np.ones(2), np.ones(1, int)],
+        **dict.fromkeys(("clipped", "pulls", "rows_read"), NO_COUNTS),
+    }
+    for name, every in wrong.items():
+        for array in every:
+            with pytest.raises(InvalidInput, match="checkpoint holds sampled rows"):
+                coverage.restore({**state, name: array})
 
 
 NU, DELTA, N_RUNS = 0.15, 0.1, 40

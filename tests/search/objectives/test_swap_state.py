@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import brute
+from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.oracle.tables import FullTable, RowBatch
 from protobandit.problem.posing import pose
@@ -299,3 +300,18 @@ def test_an_equal_swap_is_no_improvement(scale):
             assert swap_state.first_improving_swap(
                 matrix, np.arange(2), arms, slots, is_member
             ) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["near", "second", "weights", "D", "E"])
+@pytest.mark.parametrize("number", [-2, -1, 3])
+def test_a_state_that_was_modified_is_refused(name, number):
+    _, _, swap_state = full(D, np.ones(N_TARGET), [4, 0, 7])
+    state = swap_state.state()
+    SwapState.restored(state)
+    state[name] = state[name].astype(np.int64)
+    state[name][-1] = number
+    if (name, number) == ("second", -1):  # allowed: there may be no second prototype
+        SwapState.restored(state)
+        return
+    with pytest.raises(InvalidInput, match="checkpoint holds prototypes"):
+        SwapState.restored(state)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Floats, Ids
+from protobandit.foundation.checks import are_within, require_restorable
 from protobandit.foundation.errors import InvalidInput
 from protobandit.oracle.oracle import Oracle
 from protobandit.search.control import SearchControl
@@ -37,7 +38,10 @@ def farthest_first(
     nearest source row must be found, unless source and target are the same rows.
     """
     coverage, nearest_sources = ExactCoverage.of(oracle), _NearestSources(oracle)
-    feasibility, pick_log = oracle.problem.feasibility, PickLog(control or SearchControl())
+    feasibility, pick_log = (
+        oracle.problem.feasibility,
+        PickLog(control or SearchControl(), oracle.problem.n_source),
+    )
     if len(feasibility.fixed) and not pick_log.is_resumed:
         pick, coverage = _picked(coverage, feasibility.fixed, k)
         unknown = np.full(len(pick.arms), np.nan)
@@ -117,8 +121,15 @@ class _NearestSources:
         return {"nearest_source": self._nearest.copy(), "is_open": self._is_open.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Set what `state` returned in an earlier run."""
-        self._nearest, self._is_open = state["nearest_source"], state["is_open"]
+        """Set what `state` returned in an earlier run; raise if it cannot be of these rows."""
+        nearest, is_open = state["nearest_source"], state["is_open"]
+        require_restorable(
+            nearest.shape == is_open.shape == self._nearest.shape
+            and are_within(nearest, -1, len(self._sources))
+            and is_open.dtype == bool,
+            "nearest rows",
+        )
+        self._nearest[:], self._is_open[:] = nearest, is_open
 
     def _find(self, rows: Ids) -> None:
         distances = self._oracle.distances(self._sources, self._oracle.targets(rows))

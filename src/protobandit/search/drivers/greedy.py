@@ -51,7 +51,8 @@ def greedy(
     Only arms with a positive gain are picked. Gains that are zero remain zero, so if all are, the
     rest are equally good and are drawn at random, as one pick.
     """
-    pick_log, members = PickLog(control or SearchControl()), feasibility.fixed
+    pick_log = PickLog(control or SearchControl(), len(feasibility.groups))
+    members = feasibility.fixed
     if pick_log.is_resumed:
         members = members[:0]  # they are among the logged picks
     elif len(members):
@@ -101,7 +102,8 @@ def extend_greedily(
     If rows have costs, it ends when no affordable row has a gain. Picks of an earlier run in
     ``pick_log`` are repeated first.
     """
-    pick_log = PickLog(SearchControl()) if pick_log is None else pick_log
+    n_source = len(feasibility.groups)
+    pick_log = PickLog(SearchControl(), n_source) if pick_log is None else pick_log
     for logged in pick_log.earlier():
         members = np.append(members, logged.arms)
         before, objective = objective, objective.commit(logged.arms)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from protobandit.foundation.array_types import Doubles, Ids
+from protobandit.foundation.checks import are_within, is_finite, require_restorable
+from protobandit.foundation.endless import ENDLESS
+from protobandit.oracle.counts import Counts
 from protobandit.search.arms.contract import Bounds
 from protobandit.search.arms.threshold import Level
 from protobandit.search.control import SavedState, SearchControl
@@ -32,16 +35,16 @@ class PickLog:
     """Saves picks if there is a checkpoint, and restores those of an earlier run.
 
     ``arrays`` are the arrays that the earlier run saved with its last pick. ``bounds`` are the
-    bounds for the round after it.
+    bounds for the round after it. InvalidInput is raised if they cannot be of ``n_source`` rows.
     """
 
-    def __init__(self, control: SearchControl) -> None:
+    def __init__(self, control: SearchControl, n_source: int) -> None:
         self._control = control
         self._picks: list[LoggedPick] = []
         saved = control.states.restore(_STATE)
-        self._earlier: list[LoggedPick] = [] if saved is None else _picks_of(saved)
+        self._earlier: list[LoggedPick] = [] if saved is None else _picks_of(saved, n_source)
         self.arrays: Mapping[str, Any] = {} if saved is None else saved.arrays
-        self.bounds = None if saved is None else _bounds_of(saved)
+        self.bounds = None if saved is None else _bounds_of(saved, n_source)
 
     @property
     def is_resumed(self) -> bool:
@@ -96,8 +99,11 @@ def _columns(picks: list[LoggedPick]) -> dict[str, Any]:
     }
 
 
-def _picks_of(saved: SavedState) -> list[LoggedPick]:
+def _picks_of(saved: SavedState, n_source: int) -> list[LoggedPick]:
     columns = saved.arrays
+    require_restorable(
+        all(name in columns for name in _columns([])) and _are_picks(columns, n_source), "picks"
+    )
     stops = np.cumsum(columns["sizes"])
     return [
         LoggedPick(
@@ -111,8 +117,42 @@ def _picks_of(saved: SavedState) -> list[LoggedPick]:
     ]
 
 
-def _bounds_of(saved: SavedState) -> Bounds | None:
+def _are_picks(columns: Mapping[str, Any], n_source: int) -> bool:
+    """Return whether columns can be picks of different source rows."""
+    arms, sizes, counts = columns["arms"], columns["sizes"], columns["counts"]
+    n = len(sizes)
+    return (
+        arms.ndim == sizes.ndim == 1
+        and are_within(arms, 0, n_source)
+        and len(np.unique(arms)) == len(arms)
+        and are_within(sizes, 1, len(arms) + 1)
+        and bool(sizes.sum() == len(arms))
+        and columns["gains"].shape == arms.shape
+        and columns["gains"].dtype.kind == "f"
+        and columns["is_proven"].shape == columns["seconds"].shape == (n,)
+        and columns["is_proven"].dtype == bool
+        and columns["seconds"].dtype.kind == "f"
+        and counts.shape == (n, *Counts().snapshot().shape)
+        and are_within(counts, 0, ENDLESS)
+        and all(columns[name].dtype.isnative for name in _columns([]))
+    )
+
+
+def _bounds_of(saved: SavedState, n_source: int) -> Bounds | None:
     if "bounds" not in saved.values:
         return None
-    own = dict(saved.values["bounds"])
-    return _BOUNDS[own.pop("kind")](upper=saved.arrays["upper"], **own)
+    own, upper = dict(saved.values["bounds"]), saved.arrays.get("upper")
+    kind = _BOUNDS.get(own.pop("kind", ""))
+    require_restorable(
+        kind is not None
+        and upper is not None
+        and upper.ndim == 1
+        and len(upper) <= n_source
+        and upper.dtype == np.float64
+        and {*own, "upper"} == {field.name for field in fields(kind)}
+        and all(is_finite(value) for value in own.values()),
+        "bounds",
+    )
+    assert kind is not None
+    assert upper is not None
+    return kind(upper=upper, **own)

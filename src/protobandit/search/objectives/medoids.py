@@ -153,7 +153,9 @@ class Medoids:
         """Set what `state` returned; raise if it cannot be of this table."""
         require_restorable(
             are_within(arrays["members"], 0, len(self.table.arms))
-            and all(are_within(arrays[name], -1, len(self.members)) for name in ("near", "second"))
+            and are_within(arrays["near"], 0, len(self.members))
+            and are_within(arrays["second"], -1, len(self.members))
+            and all(arrays[name].dtype.kind == "f" for name in ("D", "E"))
             and all(arrays[name].shape == getattr(self, name).shape for name in _STATE),
             "prototypes",
         )

@@ -81,7 +81,12 @@ class SeenRows:
         """Set what `state` returned; raise if it cannot be a state."""
         shapes = {arrays[name].shape for name in ("ids", "nearest", "applied")}
         require_restorable(
-            len(shapes) == 1 and are_within(arrays["applied"], 0, ENDLESS),
+            len(shapes) == 1
+            and arrays["ids"].ndim == 1
+            and are_within(arrays["ids"], 0, ENDLESS)
+            and bool((np.diff(arrays["ids"]) > 0).all())
+            and arrays["nearest"].dtype == self._oracle.dtype
+            and are_within(arrays["applied"], 0, ENDLESS),
             "sampled rows",
         )
         self._ids, self._nearest = arrays["ids"], arrays["nearest"]
@@ -173,6 +178,9 @@ class SampledCoverage(Objective):
         return {**{name: np.array([n]) for name, n in own.items()}, **self.seen.state()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
+        require_restorable(
+            all(_is_count(arrays[name]) for name in ("clipped", "pulls")), "sampled rows"
+        )
         self.clipped[:] = arrays["clipped"].tolist()
         self.oracle.counts.pulls = int(arrays["pulls"][0])
         self.seen.restore(arrays)
@@ -202,6 +210,7 @@ class StreamedCoverage(SampledCoverage):
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         super().restore(arrays)
+        require_restorable(_is_count(arrays["rows_read"]), "sampled rows")
         stream = self.oracle.problem.stream
         assert stream is not None
         stream.skip_to(int(arrays["rows_read"][0]))
@@ -433,6 +442,11 @@ def weighted_drops(
 
     coverage.oracle.visit(arms, targets, visit)
     return drops
+
+
+def _is_count(array: Any) -> bool:
+    """Return whether an array of a checkpoint holds one number of things, and nothing else."""
+    return array.shape == (1,) and are_within(array, 0, ENDLESS)
 
 
 def count_clipped(coverage: SampledCoverage, block: Floats, nearest: Floats) -> None:

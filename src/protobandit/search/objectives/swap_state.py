@@ -160,7 +160,9 @@ class SwapState:
             and matrix.shape == (k, n)
             and matrix.dtype.kind == "f"
             and all(row.shape == (n,) and row.dtype.isnative for row in (*rows, matrix[0]))
-            and all(are_within(arrays[name], -1, k) for name in ("near", "second")),
+            and are_within(arrays["near"], 0, k)
+            and are_within(arrays["second"], -1, k)
+            and all(arrays[name].dtype.kind == "f" for name in ("weights", "D", "E")),
             "prototypes",
         )
         swap_state = cls(arrays["members"], arrays["matrix"], arrays["weights"])
