@@ -23,6 +23,7 @@ from protobandit.methods import METHODS
 from protobandit.run.checkpoint import checked_file
 
 COMPILED = "index is out of bounds"  # the message of a compiled loop
+RESUMED = "refined", "lazybandit", "fasterpam", "protobandit", "kcenter", "pam", "alternate"
 FORMATS = ("csr", "csc", "bsr", "coo", "dia", "lil")
 PARTS = {
     "csr": ("indptr", "indices", "data"),
@@ -264,9 +265,45 @@ def hostile_checkpoints(random, rounds, folder):
             found = refused(pb.select, rows, method=method, checkpoint=place, **options)
             n_refused += found is None
         except (IndexError, ValueError, TypeError) as error:
-            if str(error) == COMPILED:  # NumPy's own checks are safe, and name an axis
+            if COMPILED in str(error):  # NumPy's own checks are safe, and name an axis
                 raise
     return n_refused
+
+
+def damaged_numbers(folder):
+    """Put a wrong number into every array of integers of checkpoints, one at a time."""
+    rows, n_refused = np.random.default_rng(0).normal(size=(90, 3)), 0
+    for method in RESUMED:
+        options = {"k": 5, "random_state": 0, "method": method}
+        for n_picks in (2, 10):  # a search that was interrupted, and one that ended
+            place = pb.Checkpoint(Path(folder, f"{method}.{n_picks}"), 0)
+            begin(rows, n_picks, checkpoint=place, **options)
+            header, parts = checked_file.read(place.path)
+            names = [name for name in parts if parts[name].dtype.kind in "iu" and parts[name].size]
+            for name in names:
+                for number in (-1, len(rows)):
+                    for at in {0, parts[name].size - 1}:
+                        wrong = parts[name].copy()
+                        wrong.flat[at] = number
+                        checked_file.write(place.path, header, {**parts, name: wrong})
+                        found = refused(pb.select, rows, checkpoint=place, **options)
+                        n_refused += found is None
+                wrong = parts[name].astype(float)
+                checked_file.write(place.path, header, {**parts, name: wrong})
+                refused(pb.select, rows, checkpoint=place, **options)
+    return n_refused
+
+
+def begin(rows, n_picks, **options):
+    """Begin a search; stop after so many steps."""
+    n_seen = 0
+
+    def stop(*arguments, **named):
+        nonlocal n_seen
+        n_seen += 1
+        return n_seen >= n_picks
+
+    pb.select(rows, callback=stop, **options)
 
 
 # -- searches -------------------------------------------------------------------------------------
@@ -298,6 +335,7 @@ def main(seed=0, rounds=100):
             "files": hostile_files(random, rounds, folder),
             "texts": hostile_texts(random, rounds),
             "checkpoints": hostile_checkpoints(random, rounds, folder),
+            "numbers of checkpoints": damaged_numbers(folder),
         }
         searches(random, rounds)
     sys.stdout.write(json.dumps(counts))
