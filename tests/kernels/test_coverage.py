@@ -60,6 +60,15 @@ def test_rewards_are_divided_by_the_scale(dtype, way, scale):
     np.testing.assert_allclose(squares, 2 + (share**2).sum(axis=1), rtol=1e-6)
 
 
+@both_ways
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e308])
+def test_rewards_of_any_magnitude(way, scale):
+    block, total, squares = np.array([[0.5, 0.25, 1.0]]) * scale, np.zeros(1), np.zeros(1)
+    way(coverage_kernels.rewards)(block, np.full(3, scale), scale, total, squares)
+    np.testing.assert_allclose(total, 0.5 + 0.75, rtol=1e-12)
+    np.testing.assert_allclose(squares, 0.25 + 0.5625, rtol=1e-12)
+
+
 @every_type
 @both_ways
 def test_sums_of_rewards_never_exceed_their_number(dtype, way):

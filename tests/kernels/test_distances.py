@@ -157,3 +157,22 @@ def test_a_product_that_overflows():
     out = np.empty((1, 1), dtype=np.float32)
     distances.FILLS["euclidean"](source, -source, norms, norms, out)
     np.testing.assert_allclose(out, 2e25 * np.sqrt(20), rtol=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.5, 3.0])
+def test_minkowski_of_the_smallest_numbers(p):
+    """A quotient must not become a product with the reciprocal of a denormal number: infinity."""
+    sources = rows(np.float64, 3)[0] * 1e-310
+    out, expected = np.empty((2, len(sources), len(sources)))
+    distances.minkowski(sources, sources, out, p=p)
+    distances.minkowski(sources * 2.0**1000, sources * 2.0**1000, expected, p=p)
+    np.testing.assert_allclose(out, expected * 2.0**-1000, rtol=1e-6, atol=1e-322)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_differ_everywhere_have_a_hamming_distance_of_one(dtype):
+    for n_columns in range(1, 200):
+        out = np.empty((1, 1), dtype)
+        zeros = np.zeros((1, n_columns), dtype)
+        distances.hamming(zeros, zeros + 1, out)
+        assert out[0, 0] == 1

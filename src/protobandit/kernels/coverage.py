@@ -90,11 +90,11 @@ def rewards(block, nearest, scale, total, squares):  # type: ignore[no-untyped-d
         square_sum = 0.0
         for j in range(n):
             drop = nearest[j] - block[i, j]
-            reward = float(drop) if drop > 0 else 0.0
+            reward = (float(drop) if drop > 0 else 0.0) / scale
             reward_sum += reward
-            square_sum += reward * reward
-        total[i] += min(reward_sum / scale, float(n))
-        squares[i] += min(square_sum / scale / scale, float(n))
+            square_sum += reward * reward  # of a ratio: the square of a distance may overflow
+        total[i] += min(reward_sum, float(n))
+        squares[i] += min(square_sum, float(n))
 
 
 def prefix_costs_reference(

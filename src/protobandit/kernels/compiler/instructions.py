@@ -9,7 +9,8 @@ Assumptions that make code fast
   number of a line where one is.
 - An array that is written lies apart from all arrays of other origins.
 - Arithmetic of signed integers does not overflow. That of unsigned integers wraps around.
-- Sums of floats may be re-associated, as SIMD requires, but NaN and infinity keep their meaning.
+- Sums of floats may be re-associated, as SIMD requires, but NaN and infinity keep their meaning. A
+  quotient is rounded once: a product with a reciprocal would overflow for tiny divisors.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from protobandit.kernels.compiler.values import (
     promoted,
 )
 
-FAST_MATH = "reassoc nsz arcp contract"
+FAST_MATH = "reassoc nsz contract"
 BLAS = {"float": "sgemm", "double": "dgemm"}  # by the type of the numbers
 SYMBOL = "protobandit_{}"  # what the code calls a function of the BLAS
 
