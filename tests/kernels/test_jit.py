@@ -20,7 +20,7 @@ from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels import jit
 from protobandit.kernels.compilation_remarks import take_remarks
 from protobandit.kernels.compiler.code_cache import FOLDER
-from protobandit.kernels.compiler.loop_compiler import LoopCompiler
+from protobandit.kernels.compiler.loop_compiler import LoopCompiler, SourceError
 from protobandit.kernels.compiler.machine import PROCESSOR
 from protobandit.kernels.jit import Kernel, compiled_code, kernel
 
@@ -244,3 +244,29 @@ def test_no_signal_interrupts_compilation(monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     assert len(done) == 1
+
+
+def test_a_kernel_whose_source_has_changed_uses_its_reference(monkeypatch):
+    def change(loop):
+        raise SourceError("its source has changed since it was imported")
+
+    monkeypatch.setattr("protobandit.kernels.compiler.loop_compiler._parsed", change)
+    monkeypatch.setattr(LoopCompiler, "compiled", lambda self, loop, *_: change(loop))
+    take_remarks()
+    called = []
+
+    def reference(values, out):
+        called.append(1)
+        double_reference(values, out)
+
+    def scratch(values, out):
+        return (np.empty(3),)
+
+    kernel = Kernel(double.loops, reference, scratch)  # the reference does not get the scratch
+    assert is_correct(kernel)
+    assert is_correct(kernel)
+    assert len(called) == 2
+    assert take_remarks() == [
+        f"{__name__}.double cannot be compiled (its source has changed since it was imported), so "
+        f"it runs in NumPy, which takes several times as long."
+    ]

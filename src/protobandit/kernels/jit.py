@@ -27,7 +27,11 @@ from protobandit.foundation.deferred_signals import deferred_signals
 from protobandit.foundation.errors import InvalidInput
 from protobandit.kernels.compilation_remarks import add_remark
 from protobandit.kernels.compiler.calling import kind_of
-from protobandit.kernels.compiler.loop_compiler import CompiledLoop, LoopCompiler
+from protobandit.kernels.compiler.loop_compiler import (
+    CompiledLoop,
+    LoopCompiler,
+    SourceError,
+)
 
 NUMPY_ONLY = "PROTOBANDIT_NUMPY_ONLY"  # environment variable: use the references
 CHECKED = "PROTOBANDIT_CHECK_INDICES"  # environment variable: let a wrong index raise, for tests
@@ -88,13 +92,20 @@ class Kernel:
             self._run = self._run_compiled if _compiler() else self.reference
         return self._run(*arguments)
 
-    def _run_compiled(self, *arguments: Any) -> Any:
-        if self.scratch is not None:
-            arguments = (*arguments, *self.scratch(*arguments))
+    def _run_compiled(self, *given: Any) -> Any:
+        arguments = given if self.scratch is None else (*given, *self.scratch(*given))
         kinds = tuple(map(kind_of, arguments))
         found = self._compiled.get(kinds)
         if found is None:
-            found = self._compile(kinds, arguments)
+            try:
+                found = self._compile(kinds, arguments)
+            except SourceError as error:
+                add_remark(
+                    f"{self.loops.__module__}.{self.loops.__name__} cannot be compiled ({error}), "
+                    f"so it runs in NumPy, which takes several times as long."
+                )
+                self._run = self.reference
+                return self.reference(*given)
         return found.call(arguments)
 
     def _compile(self, kinds: Any, arguments: tuple[Any, ...]) -> CompiledLoop:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import shutil
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import faults
 from protobandit.foundation.private_folders import name_for_user
-from protobandit.kernels.compiler import code_cache, loop_compiler
+from protobandit.kernels.compiler import calling, code_cache, loop_compiler
 from protobandit.kernels.compiler.code_cache import FOLDER, CodeCache, digest
 from protobandit.kernels.compiler.loop_compiler import LoopCompiler
 
@@ -129,10 +130,27 @@ def test_code_depends_on_loop_numbers_types_and_options(folder, monkeypatch):
     assert result(scaled(5)) == ([0, 5, 10], True)
     assert result(scaled(5), shared=("values", "out")) == ([0, 5, 10], False)
     assert result(scaled(5), shared=("values", "out")) == ([0, 5, 10], True)
-    source = loop_compiler.inspect.getsource
-    changed = lambda part: source(part) + "# new" * inspect.ismodule(part)  # noqa: E731
-    monkeypatch.setattr(loop_compiler.inspect, "getsource", changed)
-    assert result(scaled(5), shared=("values", "out")) == ([0, 5, 10], False)
+    n_sources = len(loop_compiler._SOURCES)
+    assert n_sources == len({*loop_compiler._SOURCES}) == 7
+    for i in range(n_sources):
+        changed = [each + "# new" * (i == at) for at, each in enumerate(loop_compiler._SOURCES)]
+        with monkeypatch.context() as patch:
+            patch.setattr(loop_compiler, "_SOURCES", tuple(changed))
+            assert result(scaled(5)) == ([0, 5, 10], False)
+
+
+def test_code_depends_on_the_header_of_objects(monkeypatch):
+    before = LoopCompiler(pytest.fail, is_checked=False)._identity
+    monkeypatch.setattr(calling, "is_layout_known", lambda: True)
+    monkeypatch.setattr(calling, "HEADER", calling.HEADER + 8)
+    assert LoopCompiler(pytest.fail, is_checked=False)._identity != before
+
+
+def test_each_version_of_python_has_its_own_files(folder, monkeypatch):
+    compiled()
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
+    assert compiled() == (True, [])
+    assert len(list(folder.rglob("*.code"))) == 2
 
 
 def test_no_fault_changes_the_result(folder):

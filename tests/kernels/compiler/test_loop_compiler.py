@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import threading
 import weakref
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 from kernels.compiler.three_ways import compiled, compiler, line_of, run
-from protobandit.kernels.compiler import calling
-from protobandit.kernels.compiler.loop_compiler import LoopCompiler
+from protobandit.kernels.compiler import calling, loop_compiler
+from protobandit.kernels.compiler.loop_compiler import LoopCompiler, SourceError
 from protobandit.kernels.compiler.values import KernelError
 
 FACTOR = 3
@@ -199,3 +200,140 @@ def test_compilers_with_and_without_checks_are_different():
     assert compiler(True) is not compiler(False)
     values = np.zeros(3)
     assert run(read_below_decorators, values, 2) == 0
+
+
+SOURCE = """
+from __future__ import annotations
+import numpy as np
+
+def decorated(loop):
+    return loop
+
+{before}@decorated
+def loop(values):
+    ''' Lines of a text\n  keep their indentation. '''
+    total = 0.0
+    for i in range(len(values)):
+        total += {}
+    return total
+
+def other(values):
+    return 7.0
+"""
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Return a function that imports a file with a loop, and one that changes the file."""
+    path = tmp_path / "a_file.py"
+
+    def write(what, before=""):
+        path.write_text(SOURCE.format(what, before=before))
+        linecache.checkcache()
+
+    def load(what):
+        write(what)
+        compiler.cache_clear()
+        names = {"__name__": "a_file", "__file__": str(path)}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        return names["loop"]
+
+    return load, write
+
+
+def test_a_source_that_changed_in_ways_that_do_not_matter(imported):
+    load, write = imported
+    loop = load("np.sqrt(values[i])")
+    write("np.sqrt( # twice\n values[i])")
+    assert run(loop, np.array([4.0, 9.0])) == 5
+
+
+@pytest.mark.parametrize(
+    ("after", "before"),
+    [
+        ("np.sqrt(values[i]) + 1", ""),  # another loop
+        ("np.ceil(values[i])", ""),
+        ("np.sqrt(values[i])", "N = 1\n" * 8),  # what is in its place is another function
+        ("np.sqrt(values[i])", "N = 1\n"),  # or nothing that is a function
+        ("np.sqrt(values[i]", ""),  # or no Python
+    ],
+)
+def test_a_loop_whose_source_has_changed_is_not_compiled(imported, after, before):
+    load, write = imported
+    loop = load("np.sqrt(values[i])")
+    write(after, before)
+    with pytest.raises(SourceError, match=r"^its source "):
+        run(loop, np.ones(2))
+
+
+def test_types_of_constants_are_part_of_the_source(imported):
+    load, write = imported
+    loop = load("1")
+    for wrong in ("1.0", "True"):
+        write(wrong)
+        with pytest.raises(SourceError, match=r"^its source has changed since it was imported$"):
+            run(loop, np.ones(2))
+    write("1")
+    assert run(loop, np.ones(2)) == 2
+
+
+def test_a_loop_without_source_is_not_compiled():
+    names = {"__name__": "nowhere"}
+    exec("def loop(n):\n    return n", names)
+    with pytest.raises(SourceError, match=r"^its source is not available$"):
+        run(names["loop"], 1)
+
+
+def test_without_the_source_of_the_compiler_nothing_is_compiled(monkeypatch):
+    def fail(part):
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr(loop_compiler.inspect, "getsource", fail)
+    assert loop_compiler._own_sources() is None
+    monkeypatch.setattr(loop_compiler, "_SOURCES", None)
+    with pytest.raises(NotImplementedError, match="the source of the compiler is not installed"):
+        LoopCompiler(pytest.fail, is_checked=False)
+
+
+def calling_by_name(function, type_):
+    def loop(x):
+        return type_(function(x))
+
+    return loop
+
+
+def test_names_of_functions_and_types_are_part_of_the_code():
+    loops = [
+        calling_by_name(function, type_)
+        for function in (np.sqrt, np.ceil)
+        for type_ in (np.float64, np.int64)
+    ]
+    assert [run(loop, 6.25) for loop in loops] == [2.5, 2, 7, 7]
+    assert [type(run(loop, 6.25)) for loop in loops] == [float, int, float, int]
+
+
+def test_a_number_of_another_type_is_another_constant():
+    def adding(amount):
+        def add(x):
+            return x + amount
+
+        return add
+
+    x = np.float32(1)
+    narrow, wide = (run(adding(kind(0.1)), x) for kind in (np.float32, np.float64))
+    assert narrow == float(np.float32(1) + np.float32(0.1)) != wide == 1 + 0.1
+
+
+def test_the_code_lives_as_long_as_the_function_that_calls_it():
+    own = LoopCompiler(pytest.fail, is_checked=False)
+    call = own.compiled(scale, (np.zeros(1), np.zeros(1)), ()).call
+    machine = weakref.ref(own._machine)
+    del own
+    gc.collect()
+    out = np.zeros(2)
+    assert call((np.ones(2), out)) == 2
+    assert out.tolist() == [3, 3]
+    assert machine() is not None
+    del call
+    gc.collect()
+    assert machine() is None

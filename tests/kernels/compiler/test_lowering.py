@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import numpy as np
@@ -18,7 +19,8 @@ from kernels.compiler.three_ways import (
     line_of,
     run,
 )
-from protobandit.kernels.compiler.values import KernelError
+from protobandit.kernels.compiler.lowering import lower
+from protobandit.kernels.compiler.values import INT64, KernelError
 
 CASES = []
 INTEGERS = [dtype for dtype in EXTREMES if dtype[0] in "iu"]
@@ -998,11 +1000,6 @@ def delete(n):
     del n  # wrong
 
 
-@wrong("this Assert is not supported", 1)
-def assertion(n):
-    assert n  # wrong
-
-
 @wrong("this Raise is not supported", 1)
 def raised(n):
     if n:
@@ -1392,6 +1389,13 @@ def array_from_outside(n):
 def test_other_errors(loop, arguments, message):
     with pytest.raises(KernelError, match=message):
         compiled(loop, arguments)
+
+
+def test_an_assertion_is_not_supported():
+    # Not as a loop of this file: pytest replaces assertions, so the bytecode is not of this source.
+    function = ast.parse("def assertion(n):\n    assert n").body[0]
+    with pytest.raises(KernelError, match=r"^Line 2: this Assert is not supported\.$"):
+        lower(function, {}, [INT64], symbol="loop", header=16)
 
 
 # Indices

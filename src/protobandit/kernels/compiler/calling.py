@@ -142,17 +142,20 @@ def callable_at(
     *,
     is_tuple: bool,
     name: str,
+    owner: Any = None,
 ) -> Callable[[Sequence[Any]], Any]:
     """Return a function that calls the code at an address with a sequence of arguments.
 
-    See `Lowered` for what the code takes and returns.
+    See `Lowered` for what the code takes and returns. The function keeps the ``owner`` alive, which
+    frees the code when it is deleted.
     """
     are_nested = any(isinstance(each, tuple) for each in types)
     flat = list(_flattened(types))
     arrays = [i for i, each in enumerate(flat) if isinstance(each, ArrayType)]
     numbers = [i for i, each in enumerate(flat) if isinstance(each, Scalar)]
     own_types = [_CTYPES[each] if isinstance(each, Scalar) else ctypes.c_void_p for each in flat]
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *own_types, ctypes.c_void_p)(address)
+    function: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *own_types, ctypes.c_void_p)(address)
+    function.owner = owner
     room = ctypes.c_int64 * len(results) if results else None
 
     def call(arguments: Sequence[Any]) -> Any:
