@@ -270,3 +270,54 @@ def test_a_kernel_whose_source_has_changed_uses_its_reference(monkeypatch):
         f"{__name__}.double cannot be compiled (its source has changed since it was imported), so "
         f"it runs in NumPy, which takes several times as long."
     ]
+
+
+FORK = """
+import os, threading
+import numpy as np
+from protobandit.kernels import coverage as coverage_kernels
+from protobandit.kernels.compiler.machine import Machine
+
+begun, may_end = threading.Event(), threading.Event()
+compiled = Machine.compiled
+
+def compiled_slowly(self, text):
+    begun.set()
+    may_end.wait(2)  # a fork comes meanwhile, and waits
+    return compiled(self, text)
+
+def costs(dtype):
+    out = np.zeros(1)
+    matrix = np.ones((1, 2), dtype)
+    coverage_kernels.costs(matrix, np.array([0]), 0, np.ones(2), 8, out)
+    assert out[0] == 2
+
+Machine.compiled = compiled_slowly
+thread = threading.Thread(target=costs, args=["f8"])
+thread.start()
+begun.wait()
+child = os.fork()
+may_end.set()
+if child == 0:
+    costs("f4")
+    os._exit(0)
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_forked_while_another_thread_compiles_can_compile(tmp_path):
+    environment = {**os.environ, FOLDER: str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", FORK]
+    subprocess.run(command, env=environment, check=True, timeout=60)
+
+
+def test_a_fork_in_a_thread_that_compiles_goes_on():
+    """The lock can be taken twice by one thread, and a fork releases it once."""
+    with jit._LOCK:
+        child = os.fork() if hasattr(os, "fork") else None
+        if child == 0:
+            os._exit(0 if is_correct(fresh()) else 1)
+        assert child is None or os.waitpid(child, 0)[1] == 0
+    assert is_correct(fresh())

@@ -36,6 +36,12 @@ from protobandit.kernels.compiler.loop_compiler import (
 NUMPY_ONLY = "PROTOBANDIT_NUMPY_ONLY"  # environment variable: use the references
 CHECKED = "PROTOBANDIT_CHECK_INDICES"  # environment variable: let a wrong index raise, for tests
 _LOCK = RLock()
+if hasattr(os, "register_at_fork"):
+    # No other thread compiles during a fork: the child would wait for the locks of that thread, and
+    # for those of llvmlite, forever.
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
 
 _KERNELS: list[Kernel] = []  # all that were defined
 
