@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import pytest
 
@@ -8,6 +9,7 @@ from protobandit.foundation.private_folders import (
     is_private,
     make_private,
     name_for_user,
+    require_private,
     user_cache_folder,
 )
 
@@ -60,3 +62,13 @@ def test_a_folder_of_another_user_is_not_private(tmp_path):
     folder = make_private(tmp_path / "own")
     os.chown(folder, 65534, -1)
     assert not is_private(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no users")
+@pytest.mark.parametrize(("mode", "is_private"), [(0o600, True), (0o644, True), (0o620, False)])
+def test_files_to_which_others_can_write_are_refused(tmp_path, mode, is_private):
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(mode)
+    with nullcontext() if is_private else pytest.raises(OSError, match="other users can write"):
+        require_private(path.stat(), "file")

@@ -44,8 +44,17 @@ def is_private(folder: Path) -> bool:
         status = folder.lstat()
     except OSError:
         return False
-    others = 0o022 & _OTHERS
-    return stat.S_ISDIR(status.st_mode) and not (is_foreign(status) or status.st_mode & others)
+    return stat.S_ISDIR(status.st_mode) and not _can_others_write(status)
+
+
+def require_private(status: os.stat_result, name: str) -> None:
+    """Raise OSError if somebody else may have written a file, or can write to it."""
+    if _can_others_write(status):
+        raise OSError(errno.EACCES, f"other users can write to {name}")
+
+
+def _can_others_write(status: os.stat_result) -> bool:
+    return is_foreign(status) or bool(status.st_mode & 0o022 & _OTHERS)
 
 
 def is_foreign(status: os.stat_result) -> bool:

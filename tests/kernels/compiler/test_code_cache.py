@@ -230,6 +230,55 @@ def test_code_to_which_others_can_write_is_not_loaded(places, tmp_path, is_link)
     assert CodeCache(pytest.fail).read(NAME, IDENTITY) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no users")
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o602])
+def test_a_file_to_which_others_can_write_is_not_loaded(places, mode):
+    """The folder was private again when the file was read."""
+    beside, own = places
+    beside.touch()
+    CodeCache(pytest.fail).write(NAME, IDENTITY, b"code")
+    (own / NAME).chmod(mode)
+    found = CodeCache(pytest.fail).read(NAME, IDENTITY)
+    assert found == (None if mode & 0o022 else b"code")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no users")
+def test_a_link_in_the_private_folder_is_not_followed(places, tmp_path):
+    beside, own = places
+    beside.touch()
+    CodeCache(pytest.fail).write(NAME, IDENTITY, b"code")
+    (own / NAME).rename(tmp_path / "elsewhere")
+    (own / NAME).symlink_to(tmp_path / "elsewhere")
+    assert CodeCache(pytest.fail).read(NAME, IDENTITY) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away")
+def test_a_file_of_somebody_else_is_not_loaded(places):
+    beside, own = places
+    beside.touch()
+    CodeCache(pytest.fail).write(NAME, IDENTITY, b"code")
+    os.chown(own / NAME, os.geteuid() + 1234, -1)
+    own.chmod(0o777)
+    cache = CodeCache(pytest.fail)
+    cache.write("other.code", OTHER, b"other")
+    assert own.stat().st_mode & 0o022 == 0
+    assert cache.read(NAME, IDENTITY) is None
+    assert cache.read("other.code", OTHER) == b"other"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no users")
+def test_own_files_are_private_whatever_the_mask(places):
+    beside, own = places
+    beside.touch()
+    before = os.umask(0)
+    try:
+        CodeCache(pytest.fail).write(NAME, IDENTITY, b"code")
+    finally:
+        os.umask(before)
+    assert (own / NAME).stat().st_mode & 0o777 == 0o600
+    assert CodeCache(pytest.fail).read(NAME, IDENTITY) == b"code"
+
+
 def test_a_user_without_home_compiles_every_time(places, monkeypatch):
     beside, _ = places
     beside.touch()

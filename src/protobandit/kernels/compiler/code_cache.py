@@ -11,6 +11,9 @@ The folder of the environment variable `FOLDER`, if it is set. Otherwise the fol
 kernels, where Python keeps its own compiled code, and then one in the cache folder of the user, if
 nobody else can write to it. Files are read from any of them and written to the first that can be
 written: code that an administrator has compiled ahead is found by all users.
+
+Others may have been able to write to the folder of the user earlier, and have left files there. So
+a file is read from it only if it belongs to the user, is no link, and nobody else can write to it.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from protobandit.foundation.durable_files import open_new, part_name
+from protobandit.foundation.durable_files import PRIVATE, open_new, open_regular, part_name
 from protobandit.foundation.private_folders import (
     is_private,
     make_private,
     name_for_user,
+    require_private,
     user_cache_folder,
 )
 
@@ -61,9 +65,9 @@ class CodeCache:
         """Return the content of a file if it has this identity, or None."""
         for folder in (*self._shared, *filter(is_private, self._own)):
             try:
-                whole = (folder / name).read_bytes()
+                whole = self._content(folder, name)
             except OSError:
-                continue  # it is not there
+                continue  # it is not there, or somebody else may have written it
             checksum, content = whole[:_N_BYTES], whole[_N_BYTES:]
             if checksum != digest(content):
                 self._tell(
@@ -75,17 +79,25 @@ class CodeCache:
                 return content[_N_BYTES:]
         return None
 
+    def _content(self, folder: Path, name: str) -> bytes:
+        if folder not in self._own:
+            return (folder / name).read_bytes()
+        with os.fdopen(open_regular(folder / name), "rb") as file:
+            require_private(os.fstat(file.fileno()), name)
+            return file.read()
+
     def write(self, name: str, identity: bytes, content: bytes) -> None:
         """Replace a file if possible."""
         whole = identity + content
         reason = ""
         for folder in (*self._shared, *self._own):
             try:
+                permissions = PRIVATE if folder in self._own else 0o666
                 if folder in self._own:
                     make_private(folder)
                 else:
                     folder.mkdir(parents=True, exist_ok=True)
-                _replace(folder / name, digest(whole) + whole)
+                _replace(folder / name, digest(whole) + whole, permissions)
             except OSError as error:
                 reason = error.strerror or str(error)
             else:
@@ -98,10 +110,10 @@ class CodeCache:
         )
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: Path, content: bytes, permissions: int) -> None:
     part = path.with_name(part_name())
     try:
-        with open_new(part) as file:
+        with open_new(part, permissions) as file:
             file.write(content)
         os.replace(part, path)
     except BaseException:
