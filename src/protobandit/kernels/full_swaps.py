@@ -13,8 +13,7 @@ without a branch that could be mispredicted (k = 100: 0.6 ns per distance, of wh
 0.5).
 
 Arm i may take slot m only if ``allowed[groups[i], m]``. The change is infinite for prototypes and
-for arms that may take no slot. Differences are computed in float64; in compiled code, ``float``
-would not convert a float32.
+for arms that may take no slot. Differences are computed in float64.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ than the computed one.
 A single prototype has no second. E is then any number that no distance exceeds, which gives the
 correct sums.
 
-Differences are computed in float64; in compiled code, ``float`` would not convert a float32.
+Differences are computed in float64.
 """
 
 from __future__ import annotations

@@ -1202,6 +1202,56 @@ def tuple_for_a_number(values, n):
     return n[0]
 
 
+@wrong("pair is no number or array, so it has one value only", 1)
+def two_tuples(n):
+    pair = 1, 2
+    if n > 0:
+        pair = 3, 4  # wrong
+    return pair[0]
+
+
+@wrong("numbers is no number or array, so it has one value only", 1)
+def number_for_a_range(n):
+    numbers = range(n)
+    numbers = 3  # wrong
+    return numbers
+
+
+@wrong("kind is no number or array, so it has one value only", 1)
+def two_types(n):
+    kind = np.float64
+    if n > 0:
+        kind = np.int64  # wrong
+    return kind(n)
+
+
+@wrong("own is no number or array, so it has one value only", 1)
+def two_modules(n):
+    own = np
+    own = np  # wrong
+    return own.sqrt(n)
+
+
+@wrong("pair is no number or array, so it has one value only", (VALUES, 1), 2)
+def array_for_a_tuple(pair, n):
+    pair = pair[0]  # wrong
+    return pair[n]
+
+
+@wrong("values is a parameter, to which nothing is assigned", VALUES, VALUES, 1)
+def array_for_a_parameter(values, others, n):
+    if n > 0:
+        values = others  # wrong
+    return values[0]
+
+
+@wrong("the step of a range is 0", 3)
+def range_without_step(n):
+    for i in range(0, n, 0):  # wrong
+        return i
+    return n
+
+
 @wrong("values is a parameter, to which nothing is assigned", VALUES)
 def number_for_a_parameter(values):
     values = 1  # wrong
@@ -1372,6 +1422,14 @@ def text(n):
     return "text"
 
 
+def huge(n):
+    return n + 18446744073709551616
+
+
+def large_and_signed(n):
+    return n + 9223372036854775808
+
+
 def array_from_outside(n):
     return n + VALUES[n]
 
@@ -1381,6 +1439,8 @@ def array_from_outside(n):
     [
         (signed_and_unsigned, (np.uint64(1), 1), "uint64 and int64 cannot be combined"),
         (text, (1,), "'text' is not a number"),
+        (huge, (1,), f"{2**64} does not fit 64 bits"),
+        (large_and_signed, (1,), "int64 and uint64 cannot be combined"),
         (array_from_outside, (1,), "is not a number"),
         (first, (), "first takes 1 arguments"),
         (first, (VALUES, 1), "first takes 1 arguments"),

@@ -7,11 +7,13 @@ it. What LLVM does with the result is as good.
 The language of kernels
 -----------------------
 - A variable has one type: that of the first value that is assigned to it, in the order of the text.
-  Later values must have the same type, or be numbers that this type holds without loss. It is int64
-  if some values are int32 and some int64.
+  Later values must have the same type, or be numbers that it can hold: int64 holds bool and int32,
+  float64 holds all numbers, rounded. It is int64 if some values are int32 and some int64. Tuples,
+  ranges, functions and types are assigned to a name once.
 - Numbers are ``bool``, ``int32`` (as read from an array), ``int64`` (constants, results of integer
-  arithmetic), ``uint64``, ``float32`` and ``float64``. Promotion is that of NumPy for arrays;
-  signed and unsigned numbers do not mix.
+  arithmetic), ``uint64``, ``float32`` and ``float64``. Promotion is that of NumPy for arrays,
+  except that integers are computed in 64 bits: a float32 and any integer or constant give a
+  float64. Signed and unsigned numbers do not mix.
 - Arrays are read and written by indices, by row, by slice along one axis, and by ``array[:] =
   number``. ``len``, ``shape``, ``reshape`` and ``dtype.type`` are known. Tuples can be unpacked.
 - ``for`` over ranges (of positive steps, if they are not constants) and one-dimensional arrays,
@@ -23,6 +25,18 @@ The language of kernels
   unless ``is_checked``. See `instructions` for other assumptions.
 
 Everything else is a `KernelError` that names the line.
+
+What is not checked
+-------------------
+The author of a kernel ensures it. The result is undefined otherwise, unless stated.
+
+- A variable that is read was assigned on every path that leads there.
+- Signed integers stay within 64 bits, also in ``abs`` and in ``-``, in the counter after the last
+  round of a range, and in the number of bytes of a reshaped array. Shifts are by 0 to 63 bits.
+- A float that is converted to an integer fits this integer; NaN and infinity do not.
+- The step of a range, if it is no constant, is positive. Otherwise there is no round.
+- An integer that is written to an array fits its dtype. Otherwise it is cut off.
+- The sizes of matrices for ``np.dot`` fit 32 bits.
 """
 
 from __future__ import annotations
@@ -228,14 +242,16 @@ class _Lowering:
 
     def _assign(self, name: str, value: Value) -> None:
         variable = self._variables.get(name)
+        if isinstance(self._bound.get(name), Array):
+            raise self._code.error(f"{name} is a parameter, to which nothing is assigned")
+        if name in self._bound:  # what it is would depend on the order of the text, not on branches
+            raise self._code.error(f"{name} is no number or array, so it has one value only")
         if isinstance(value, Array):
             self._assign_array(name, value)
         elif isinstance(value, Number) and variable is not None:
             self._assign_number(name, value, variable)
         elif variable is not None:
             raise self._code.error(f"{name} is a number")
-        elif isinstance(self._bound.get(name), Array):
-            raise self._code.error(f"{name} is a parameter, to which nothing is assigned")
         else:
             self._bind(name, value)
 
@@ -634,6 +650,8 @@ class _Lowering:
             2: (*numbers, ONE),
             3: numbers,
         }[len(numbers)]
+        if step.reference == "0":
+            raise self._code.error("the step of a range is 0")
         type_ = promoted(start.type, stop.type)
         start, stop = self._code.converted(start, type_), self._code.converted(stop, type_)
         return Range(start, stop, self._code.converted(step, INT64))

@@ -151,7 +151,9 @@ def constant(value: object) -> Number:
     if isinstance(value, (np.uint64, np.uintp)):
         return Number(UINT64, str(int(value)))
     if isinstance(value, (int, np.integer)):
-        return Number(INT64, str(int(value)))
+        if not -(2**63) <= value < 2**64:
+            raise KernelError(f"{value} does not fit 64 bits")
+        return Number(INT64 if value < 2**63 else UINT64, str(int(value)))
     if isinstance(value, np.float32):
         return Number(FLOAT32, float_code(float(value)))
     if isinstance(value, (float, np.float64)):
@@ -168,8 +170,9 @@ def float_code(value: float) -> str:
 def promoted(left: Scalar, right: Scalar) -> Scalar:
     """Return the type in which two numbers are added or compared.
 
-    It is that of NumPy for arrays of the two types, except that there is no mixture of signed and
-    unsigned numbers, and no integer of fewer than 64 bits.
+    It is that of NumPy for arrays of the two types, with these exceptions. There is no mixture of
+    signed and unsigned numbers. Integers are computed in 64 bits, so a float32 and any integer or
+    bool give a float64.
     """
     kinds = {left.kind, right.kind}
     if "f" in kinds:
@@ -187,7 +190,10 @@ def joined(left: Scalar, right: Scalar) -> Scalar:
 
 
 def can_hold(own: Scalar, other: Scalar) -> bool:
-    """Return whether a variable of the first type can hold any number of the second."""
+    """Return whether a variable of the first type can hold a number of the second.
+
+    A float64 rounds integers beyond 2**53.
+    """
     if own in (other, FLOAT64):
         return True
     return own.kind == "i" and other.kind in "bi" and own == INT64
