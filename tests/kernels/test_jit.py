@@ -151,6 +151,19 @@ def test_users_can_choose_the_reference(monkeypatch):
 
 
 @pytest.mark.usefixtures("new_process")
+@pytest.mark.parametrize("value", ["", "0"])
+def test_zero_is_the_same_as_unset(monkeypatch, value):
+    monkeypatch.setenv(jit.NUMPY_ONLY, value)
+    monkeypatch.setenv(jit.CHECKED, value)
+    kernel = fresh(reference=fail)
+    assert is_correct(kernel)
+    assert not jit._compiler()._is_checked
+    jit._compiler.cache_clear()
+    monkeypatch.setenv(jit.CHECKED, "1")
+    assert jit._compiler()._is_checked
+
+
+@pytest.mark.usefixtures("new_process")
 def test_a_processor_that_is_not_known_raises(monkeypatch):
     monkeypatch.setenv(PROCESSOR, "z80")
     with pytest.raises(InvalidInput, match="PROTOBANDIT_PROCESSOR='z80' not allowed here"):

@@ -134,13 +134,18 @@ class Kernel:
         return list(self._compiled.values())
 
 
+def _is_set(name: str) -> bool:
+    """Return whether an environment variable is set, to anything but 0."""
+    return os.environ.get(name, "0") not in ("", "0")
+
+
 @cache
 def _compiler() -> LoopCompiler | None:
     """Return the compiler of this process, or None if nothing can be compiled."""
-    if os.environ.get(NUMPY_ONLY):
+    if _is_set(NUMPY_ONLY):
         return None
     try:
-        return LoopCompiler(add_remark, is_checked=bool(os.environ.get(CHECKED)))
+        return LoopCompiler(add_remark, is_checked=_is_set(CHECKED))
     except InvalidInput:
         raise
     except Exception as error:  # llvmlite is missing, or raises anything

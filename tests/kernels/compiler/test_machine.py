@@ -4,6 +4,7 @@ import ctypes
 import platform
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,3 +161,67 @@ def test_a_blas_with_other_integers_is_not_used(monkeypatch):
     monkeypatch.setattr(machine_module, "_capsules", lambda: (lambda own: types, pytest.fail))
     with pytest.raises(ImportError, match="takes other numbers than int"):
         add_blas.__wrapped__()
+
+
+ROUND_UP = """
+declare {0} @llvm.ceil.{1}({0})
+define {0} @{2}({0} %a) {{
+  %result = call {0} @llvm.ceil.{1}({0} %a)
+  ret {0} %result
+}}
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="others round in code")
+def test_a_processor_without_an_instruction_calls_a_function(monkeypatch):
+    monkeypatch.setenv(PROCESSOR, "x86-64")
+    portable = Machine()
+    for code, name, number in (
+        ("double", "f64", ctypes.c_double),
+        ("float", "f32", ctypes.c_float),
+    ):
+        content = portable.compiled(ROUND_UP.format(code, name, f"ceil_{name}"))
+        assert b"ceil\0" in content or b"ceilf\0" in content
+        function = ctypes.CFUNCTYPE(number, number)(portable.loaded(content, f"ceil_{name}"))
+        assert function(2.5) == 3
+
+
+class Symbols:
+    """In place of LLVM: knows some functions, and records those that are added."""
+
+    def __init__(self, *known):
+        self.known = {*known}
+
+    def address_of_symbol(self, name):
+        return name in self.known or None
+
+    def add_symbol(self, name, address):
+        assert address
+        assert name not in self.known
+        self.known.add(name)
+
+
+def library(*names):
+    return SimpleNamespace(**{name: ctypes.CFUNCTYPE(None)(lambda: None) for name in names})
+
+
+def test_functions_that_are_not_known_are_found_in_a_library(monkeypatch):
+    needed, rare = machine_module._FUNCTIONS, machine_module._RARE_FUNCTIONS
+    assert {"ceil", "ceilf", "pow", "memset"} <= {*needed}
+    symbols = Symbols("pow")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library(*needed, *rare))
+    machine_module._add_functions(symbols)
+    assert symbols.known == {*needed, *rare}
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library(*needed))
+    symbols = Symbols()
+    machine_module._add_functions(symbols)
+    assert symbols.known == {*needed}, "others are rarely called"
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library(*needed[:-1]))
+    with pytest.raises(AttributeError):
+        machine_module._add_functions(Symbols())
+
+
+def test_wrong_instructions_raise(machine):
+    text = "define i64 @f() {\nentry:\n  %a = add i64 %b, 1\n  %b = add i64 1, 1\n  ret i64 %a\n}"
+    with pytest.raises(RuntimeError, match="does not dominate all uses"):
+        machine.compiled(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -25,8 +26,11 @@ _FEATURES = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 _LEVEL = 3  # of optimisation
-# What LLVM may call in place of loops and intrinsic functions; Windows has it in a library.
-_FUNCTIONS = "memset", "memcpy", "memmove", "pow", "powf"
+# What LLVM may call in place of loops, or where a processor has no instruction. LLVM would end the
+# process if it did not find one.
+_FUNCTIONS = "memset", "memcpy", "memmove", "pow", "powf", "ceil", "ceilf"
+_RARE_FUNCTIONS = "memcmp", "floor", "floorf", "sqrt", "sqrtf", "exp2", "exp2f", "ldexp"
+_LIBRARY = "ucrtbase" if os.name == "nt" else "libm.so.6"  # that has them
 
 
 class Machine:
@@ -59,6 +63,7 @@ class Machine:
     def compiled(self, text: str) -> bytes:
         """Return the machine code of a module in the language of LLVM, as an object file."""
         module = self._parsed(text)
+        module.verify()  # wrong instructions could otherwise end the process, or give wrong results
         options = self._llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
         options.slp_vectorization = False
         builder = self._llvm.create_pass_builder(self._target, options)
@@ -93,9 +98,12 @@ def _asked_processor(triple: str, own: Mapping[str, bool]) -> str:
 
 
 def _add_functions(llvm: Any) -> None:
-    for name in _FUNCTIONS:
-        if not llvm.address_of_symbol(name):
-            function: Any = getattr(ctypes.CDLL("ucrtbase"), name)
+    """Let code call these functions; raise OSError or AttributeError if they cannot be found."""
+    for name in (*_FUNCTIONS, *_RARE_FUNCTIONS):
+        if llvm.address_of_symbol(name):
+            continue
+        with suppress(*([OSError, AttributeError] if name in _RARE_FUNCTIONS else [])):
+            function: Any = getattr(ctypes.CDLL(_LIBRARY), name)
             llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
 
 
