@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from protobandit.kernels import ragged_swaps as ragged_swaps_kernels
+from protobandit.kernels.compiler.loop_compiler import LoopCompiler
 
 WAYS = {"compiled": lambda kernel: kernel, "reference": lambda kernel: kernel.reference}
 
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 tied = pytest.mark.parametrize("is_tied", [False, True], ids=["distinct", "tied"])
-both_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@cache
+def compiler_with_checks():
+    return LoopCompiler(pytest.fail, is_checked=True)
+
+
+def checked(kernel):
+    """Return the compiled loop with checks of its indices, and of arrays that overlap."""
+
+    def call(*arguments):
+        own = arguments if kernel.scratch is None else (*arguments, *kernel.scratch(*arguments))
+        loop = compiler_with_checks().compiled(kernel.loops, own, kernel.shared)
+        return loop.call(own)
+
+    return call
+
+
+# Compiled and the reference; compiled with checks too.
+both_ways = pytest.mark.parametrize("way", [*WAYS.values(), checked], ids=[*WAYS, "checked"])
 
 
 def table(n_arms, n_rows, *, dtype=np.float64, seed=0, is_tied=False):

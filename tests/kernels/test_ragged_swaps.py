@@ -6,6 +6,7 @@ import pytest
 from kernels.instances import (
     WAYS,
     both_ways,
+    checked,
     every_type,
     losses_of,
     ragged,
@@ -352,3 +353,9 @@ def test_a_block_is_scattered(dtype, way):
         assert to[place : place + 4].tolist() == [100, 101, 102, 103]
         np.testing.assert_array_equal(at[place : place + 4], block[i])
     assert (to == -1).sum() == 8
+
+
+def test_checks_find_a_slot_that_does_not_exist():
+    ones, losses = np.ones(2), np.zeros(2)
+    with pytest.raises(IndexError, match=r"removal_losses, line .*: an index is out of bounds"):
+        checked(ragged_swaps_kernels.removal_losses)(np.array([0, 7]), ones, ones, ones, losses)

@@ -10,7 +10,8 @@ Rules of this folder
 4. A kernel is compiled for each combination of dtypes, so there are no copies of the code by dtype.
 5. The features of Python that a kernel may use are listed in `compiler/lowering.py`.
 6. Arrays that a kernel writes to do not overlap its other arrays, except those named as shared.
-   No index is negative or too large. The tests run kernels with checks of both.
+   No index is negative or too large. `tests/test_memory_safety.py` and most tests of kernels run
+   them with checks of both; no others do.
 """
 
 from __future__ import annotations
