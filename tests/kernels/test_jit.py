@@ -296,7 +296,7 @@ compiled = Machine.compiled
 
 def compiled_slowly(self, text):
     begun.set()
-    may_end.wait(2)  # a fork comes meanwhile, and waits
+    may_end.wait(0.3)  # a fork comes meanwhile, and waits
     return compiled(self, text)
 
 def costs(dtype):
