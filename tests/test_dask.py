@@ -219,7 +219,7 @@ def test_passes_improve_what_the_sample_gave(monkeypatch):
 
 def test_a_limit_that_makes_the_sample_small_is_reported():
     found = synchronous(chunked(), limits=pb.Limits(memory=60_000))
-    assert any("reduced the plan to" in str(warning) for warning in found.warnings)
+    assert any("reduced the plan from" in str(warning) for warning in found.warnings)
     assert not synchronous(chunked()).warnings
 
 

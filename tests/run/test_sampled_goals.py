@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -367,6 +369,18 @@ def test_a_limit_that_is_too_small_is_refused():
     fixed = pb.Constraints(fixed=range(50))
     with pytest.raises(pb.InvalidInput, match=r"evaluations=60 leaves 0 after the sample"):
         pb.select(clusters(), k="auto", constraints=fixed, limits=pb.Limits(evaluations=60))
+
+
+def test_warnings_name_the_limit_of_the_user_and_the_share_of_an_attempt():
+    limits = pb.Limits(evaluations=400_000)
+    found = pb.select(clusters(), k="auto", random_state=0, limits=limits)
+    warning = next(each for each in found.warnings if each.kind is WarningKind.ROWS_LEFT_OUT)
+    assert re.match(
+        r"Limits\(evaluations=400000\), of which one search has 1\d\d,\d{3} evaluations, left out",
+        warning.message,
+    )
+    warning = next(each for each in found.warnings if each.kind is WarningKind.SMALLER_PLAN)
+    assert re.search(r"reduced the plan from [\d,]+ to [\d,]+ target rows\.", warning.message)
 
 
 @every_goal

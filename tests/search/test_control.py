@@ -53,6 +53,19 @@ def test_an_evaluation_limit_includes_the_next_evaluations():
     assert control.stopped is None
 
 
+def test_a_share_of_a_limit_is_named_as_such():
+    own, whole = Limits(evaluations=10_000, seconds=5), Limits(evaluations=40_000, seconds=9)
+    control = SearchControl(limits=own, whole_limits=whole, clock=Clock(7.0))
+    assert not control.allows(10_001)
+    words = "the share of one search (10,000) of the limit of 40,000 evaluations"
+    assert str(control.stopped) == words
+    assert not control.allows()
+    assert str(control.stopped) == "the limit of 9 seconds"
+    control = SearchControl(limits=own, whole_limits=own)
+    assert not control.allows(10_001)
+    assert str(control.stopped) == "the limit of 10,000 evaluations"
+
+
 def test_a_time_limit(now):
     control = SearchControl(limits=Limits(seconds=5), clock=Clock(), states=Recording())
     assert control.allows()

@@ -107,6 +107,7 @@ def _solved(
         own = replace(
             settings,
             limits=limits,
+            whole_limits=settings.limits,
             callback=callbacks.of(each),
             progress=None if combined is None else combined.on(i, each.label),
             name=str(i),

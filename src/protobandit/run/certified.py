@@ -155,6 +155,7 @@ class _CertifiedRun:
         own = replace(
             settings,
             limits=self._search_limits(method),
+            whole_limits=settings.limits,
             progress=None if self.progress is None else self.progress.on(i, evaluations, seconds),
             name=str(i),
             is_last=False,

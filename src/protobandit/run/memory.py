@@ -77,9 +77,14 @@ def _smaller_limit(method: Method, problem: Problem, limits: Limits, available: 
     return None
 
 
-def plan_warnings(schedule: Schedule, limits: Limits) -> Iterator[RunWarning]:
-    """Yield what the user should know about a plan that a limit has reduced."""
-    limit = _shown(limits)
+def plan_warnings(
+    schedule: Schedule, limits: Limits, whole: Limits | None = None
+) -> Iterator[RunWarning]:
+    """Yield what the user should know about a plan that a limit has reduced.
+
+    ``whole`` are the limits that the user passed, if ``limits`` are the share of one search.
+    """
+    limit = _shown(limits, limits if whole is None else whole)
     for each in schedule.reductions:
         if each.of == SOURCE_ROWS:
             yield RunWarning(
@@ -90,15 +95,21 @@ def plan_warnings(schedule: Schedule, limits: Limits) -> Iterator[RunWarning]:
         else:
             yield RunWarning(
                 WarningKind.SMALLER_PLAN,
-                f"{limit} reduced the plan to {each.planned:,} of {each.wanted:,} {each.of}.",
+                f"{limit} reduced the plan from {each.wanted:,} to {each.planned:,} {each.of}.",
             )
 
 
-def _shown(limits: Limits) -> str:
-    """Return the limits that can reduce a plan, as the user passed them."""
+def _shown(limits: Limits, whole: Limits) -> str:
+    """Return the limits that can reduce a plan, as the user passed them.
+
+    If a search has a share of the evaluations, the share is added.
+    """
     names = ("evaluations", "memory")
-    given = [f"{name}={getattr(limits, name)}" for name in names if getattr(limits, name)]
+    given = [f"{name}={getattr(whole, name)}" for name in names if getattr(whole, name)]
     if not given:
-        budget = shown_bytes(limits.memory_budget)
+        budget = shown_bytes(whole.memory_budget)
         return f"The memory budget of {budget} (Limits(memory=…) changes it)"
-    return f"Limits({', '.join(given)})"
+    share = ""
+    if limits.evaluations is not None and limits.evaluations != whole.evaluations:
+        share = f", of which one search has {limits.evaluations:,} evaluations,"
+    return f"Limits({', '.join(given)}){share}"

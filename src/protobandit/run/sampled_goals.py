@@ -231,6 +231,7 @@ class _GoalRun:
         own = replace(
             self.settings,
             limits=limits,
+            whole_limits=self.settings.limits,
             progress=None if self.progress is None else self.progress.on(i, before, seconds),
             name=str(i),
             is_last=False,
@@ -252,8 +253,6 @@ class _GoalRun:
         reason = result.end.reason
         if reason is not None and reason.kind is StopKind.EVALUATIONS:
             reason = None  # those of one attempt
-        if reason is not None and reason.kind is StopKind.SECONDS:  # what was left of them
-            reason = StopReason(StopKind.SECONDS, self.settings.limits.seconds)
         reason = reason or self._stop_reason()
         verdict = None
         if len(result.indices) == one.k and reason is None:

@@ -47,6 +47,7 @@ from protobandit.search.drivers.pick import Pick, SwapPasses
 from protobandit.search.methods.auto import Auto
 from protobandit.search.methods.greedy import LazyGreedy
 from protobandit.search.methods.lazybandit import LazyBandit
+from protobandit.search.methods.localsearch import LocalSearch
 from protobandit.search.methods.method import Method, Outcome, Schedule, parameters_of
 from protobandit.search.methods.table import METHODS, as_method
 from protobandit.search.objectives.objective import CoverageObjective, ExtraResults, Objective
@@ -107,7 +108,7 @@ def search(
     ``remark`` goes into the status. ``start`` are the steps of the fixed rows, if they come from an
     earlier run.
     """
-    _require_affordable(method, problem, settings.limits)
+    require_affordable(method, problem, settings.limits, settings.whole_limits)
     opened = settings.with_open_checkpoint(
         lambda: identity(problem, method, settings.limits),
         has_log=logs_evaluations(problem, method),
@@ -130,14 +131,29 @@ def identity(problem: Problem, method: Method, limits: Limits) -> dict[str, Any]
     return identity_of(problem, fingerprints(problem), named, limits)
 
 
-def _require_affordable(method: Method, problem: Problem, limits: Limits) -> None:
-    least = method.least_evaluations(problem)
-    if limits.evaluations is not None and limits.evaluations < least:
-        other = "" if method.name == "lazybandit" else ", or use method='lazybandit'"
-        raise InvalidInput(
-            f"limits: evaluations={limits.evaluations:,} is less than the {least:,} that "
-            f"method={method.name!r} computes for the first prototype. Allow that many{other}."
-        )
+def require_affordable(
+    method: Method, problem: Problem, limits: Limits, whole: Limits | None = None
+) -> None:
+    """Raise if a limit of evaluations is too low for the first prototype.
+
+    ``whole`` are the limits that the user passed, if ``limits`` are a share of them.
+    """
+    least, most = method.least_evaluations(problem), limits.evaluations
+    if most is None or most >= least:
+        return
+    shown, advice = f"{most:,}", "Allow that many"
+    if whole is not None and whole.evaluations is not None and whole.evaluations > most:
+        shown = f"{whole.evaluations:,} leaves {most:,} for one search, which"
+        advice = "Allow more"
+    for other in (LazyBandit(), LocalSearch()):
+        is_able = other.least_evaluations(problem) <= most and problem.needs <= other.supports
+        if is_able and other.name != method.name:
+            advice += f", or use method={other.name!r}"
+            break
+    raise InvalidInput(
+        f"limits: evaluations={shown} is less than the {least:,} that method={method.name!r} "
+        f"computes for the first prototype. {advice}."
+    )
 
 
 class _SearchRun:
@@ -207,13 +223,14 @@ class _SearchRun:
             )
         control = SearchControl(
             limits=settings.limits,
+            whole_limits=settings.whole_limits,
             counts=self.counts,
             clock=clock,
             is_requested=_never if settings.interrupt is None else settings.interrupt.is_set,
             progress=self.progress or ProgressSink(),
             states=self.states or StateStore(),
         )
-        for warning in plan_warnings(schedule, settings.limits):
+        for warning in plan_warnings(schedule, settings.limits, settings.whole_limits):
             control.warn(warning)
         return control, schedule
 
@@ -375,6 +392,8 @@ class _SearchRun:
             )
         planned = self.schedule.evaluations + self.schedule.measuring
         expected = seconds * max(1.0, planned / max(n, 1))
+        if reason.limit is not None and self.settings.limits.seconds is not None:
+            expected *= reason.limit / self.settings.limits.seconds  # of all searches of the call
         return (
             f"The search reached {reason} after {n:,} evaluations, before anything had been "
             f"found{kept}. Allow more: at this speed all of it takes about {expected:,.0f} seconds."

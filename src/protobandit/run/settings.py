@@ -26,8 +26,9 @@ class RunSettings:
     """What a run may use, and whom it informs.
 
     ``is_seeded`` is whether the user passed a ``random_state``. ``file`` is the checkpoint, once it
-    is open. Of several searches of one call, ``name`` identifies each in the checkpoint, and
-    ``is_last`` marks the last one.
+    is open. Of several searches of one call, ``name`` identifies each in the checkpoint,
+    ``is_last`` marks the last one, and ``whole_limits`` are the limits of the call, of which
+    ``limits`` are the share of one search.
     """
 
     random: np.random.Generator
@@ -41,6 +42,7 @@ class RunSettings:
     file: CheckpointFile | None = None
     name: str = ""
     is_last: bool = True
+    whole_limits: Limits | None = None
 
     def with_open_checkpoint(
         self, identity: Callable[[], Mapping[str, Any]], *, has_log: bool

@@ -38,13 +38,21 @@ class StopKind(Enum):
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why a search ended early; ``limit`` is the value of the limit that was reached."""
+    """Why a search ended early.
+
+    ``limit`` is the value of the limit that was reached, ``whole`` the limit of the whole call if
+    ``limit`` is the share that one of its searches has.
+    """
 
     kind: StopKind
     limit: float | None = None
+    whole: float | None = None
 
     def __str__(self) -> str:
         if self.kind is StopKind.EVALUATIONS:
+            if self.whole is not None:
+                share = f"the share of one search ({self.limit:,})"
+                return f"{share} of the limit of {self.whole:,} evaluations"
             return f"the limit of {self.limit:,} evaluations"
         if self.kind is StopKind.SECONDS:
             return f"the limit of {self.limit:g} seconds"
@@ -164,6 +172,8 @@ class SearchControl:
     ----------
     limits, counts, clock
         The limits, and the values that are compared with them.
+    whole_limits
+        The limits that the user passed, if ``limits`` are the share of one of several searches.
     is_requested
         Returns whether the user has asked the search to stop.
     progress, states
@@ -180,6 +190,7 @@ class SearchControl:
     stopped: StopReason | None = None
     is_settled: bool = False
     warnings: list[RunWarning] = field(default_factory=list)
+    whole_limits: Limits | None = None
 
     def is_interrupted(self) -> bool:
         """Return whether the search is to end at once: the user asks for it, or time is up."""
@@ -214,14 +225,24 @@ class SearchControl:
         # A search that has used up its evaluations may continue: the rest may need none.
         most = self.limits.evaluations
         if most is not None and self.counts.total + evaluations > most:
-            return StopReason(StopKind.EVALUATIONS, most)
-        return StopReason(StopKind.SECONDS, self.limits.seconds) if self.is_late() else None
+            return self.limit_of_evaluations()
+        return self._limit_of_seconds() if self.is_late() else None
+
+    def limit_of_evaluations(self) -> StopReason:
+        """Return the limit of evaluations as the reason of a stop."""
+        most, whole = self.limits.evaluations, self.whole_limits
+        shared = None if whole is None or whole.evaluations == most else whole.evaluations
+        return StopReason(StopKind.EVALUATIONS, most, shared)
+
+    def _limit_of_seconds(self) -> StopReason:
+        """Return the limit of seconds as the reason of a stop: the one that the user passed."""
+        return StopReason(StopKind.SECONDS, (self.whole_limits or self.limits).seconds)
 
     def stop(self, reason: StopReason | None = None) -> None:
         """Record why the search ends; by default, what `is_interrupted` has found."""
         if reason is None:
             is_late = self.is_late() and not self.is_requested_now()
-            reason = StopReason(StopKind.SECONDS, self.limits.seconds) if is_late else INTERRUPTED
+            reason = self._limit_of_seconds() if is_late else INTERRUPTED
         self.stopped = reason
         self.states.stop(reason)
 

@@ -17,7 +17,7 @@ from protobandit.oracle.target_orders import order_for
 from protobandit.problem.guarantee import Guarantee
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
-from protobandit.search.control import SearchControl, StopKind, StopReason
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.pick import Pick
 from protobandit.search.drivers.race.far_rows import SEARCHED_ROWS
 from protobandit.search.drivers.race.memory import race_memory, with_most_entries
@@ -191,7 +191,7 @@ def _last_result(
             if is_over:
                 break
         else:
-            control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
+            control.stop(control.limit_of_evaluations())
     except Halt:
         if result is None:
             raise

@@ -29,7 +29,7 @@ from protobandit.oracle.tables import (
 )
 from protobandit.oracle.target_orders import TargetOrder, WeightedOrder
 from protobandit.oracle.tasks import TILE
-from protobandit.search.control import SavedState, SearchControl, StopKind, StopReason
+from protobandit.search.control import SavedState, SearchControl
 from protobandit.search.drivers.race.far_rows import Strata
 from protobandit.search.drivers.race.schedule import Rung
 from protobandit.search.objectives.swap_state import SwapState
@@ -272,7 +272,7 @@ def restore_result(
         return None
     values = saved.values
     if values["is_short"]:
-        control.stop(StopReason(StopKind.EVALUATIONS, control.limits.evaluations))
+        control.stop(control.limit_of_evaluations())
     prototypes, batches = saved.arrays["prototypes"], _batches(saved, oracle)
     members = saved.arrays["swap_state members"]
     require_restorable(
