@@ -435,6 +435,71 @@ def test_a_limit_of_seconds_ends_the_attempts():
     assert "the limit of 1e-09 seconds ended the attempts" in found.status
 
 
+@every_goal
+def test_prototypes_of_the_sample_are_the_result_if_there_is_no_time_for_a_search(goal):
+    rows, groups = clusters(), np.arange(6000) < 100
+    some = {
+        "fixed": [5990, 3],
+        "groups": np.where(groups, "few", "many"),
+        "at_most": {"few": 2},
+    }
+    for constraints in (None, pb.Constraints(**some)):
+        found = pb.select(
+            rows,
+            **GOALS[goal],
+            constraints=constraints,
+            random_state=0,
+            limits=pb.Limits(seconds=1e-9),
+        )
+        (attempt,) = found.goal_outcome.attempts
+        assert (attempt.k, attempt.n_rows, attempt.is_met) == (found.k, 0, False)
+        assert found.method == "localsearch"
+        assert len(set(found.indices.tolist())) == found.k >= 2
+        assert attempt.evaluations == found.evaluations - found.steps[-1].evaluations
+        (warning,) = (each for each in found.warnings if "sample" in each.message)
+        assert warning.kind is WarningKind.LIMITED_SEARCH
+        assert warning.message.startswith("the limit of 1e-09 seconds ended the call before")
+        if constraints is not None:
+            assert found.indices[:2].tolist() == [5990, 3]
+            assert groups[found.indices].sum() <= 2
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_first_search_that_ends_without_a_result(monkeypatch, is_late):
+    """If the time is over, the sample is the result. An interruption is not a result."""
+    search, spent = sampled_goals.search, {"swap": 12345}
+
+    def stopped(problem, method, settings):
+        if isinstance(method, sampled_goals._GivenRows):
+            return search(problem, method, settings)
+        error = pb.Interrupted("nothing yet")
+        error.evaluations_by_phase = spent
+        raise error
+
+    limits = pb.Limits(seconds=100)
+    monkeypatch.setattr(sampled_goals, "search", stopped)
+    monkeypatch.setattr(sampled_goals._GoalRun, "_is_late", lambda self: is_late)
+    call = {"until": pb.Coverage(0.8, radius=1.6), "random_state": 0, "limits": limits}
+    if not is_late:
+        with pytest.raises(pb.Interrupted, match="nothing yet"):
+            pb.select(clusters(), **call)
+        return
+    found = pb.select(clusters(), **call)
+    assert found.goal_outcome.end is GoalEnd.STOPPED
+    assert found.evaluations_by_phase["swap"] == 12345
+    assert "the limit of 100 seconds ended the attempts" in found.status
+
+
+def test_a_slow_metric_is_stopped_before_the_number_is_known(monkeypatch):
+    monkeypatch.setattr(goal_judges, "_EXPENSIVE_SAMPLE", (600, 2000))
+
+    def slow(a, b):
+        return float(abs(a - b).sum())
+
+    with pytest.raises(pb.Interrupted, match=r"stopped by the limit of 1e-09 seconds "):
+        pb.select(clusters(), k="auto", metric=slow, limits=pb.Limits(seconds=1e-9))
+
+
 def test_progress_never_goes_back():
     seen = []
     pb.select(clusters(), until=pb.Coverage(0.8, 2.0), random_state=0, progress=seen.append)

@@ -12,6 +12,9 @@ Every message says: what - got - allowed - what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from protobandit.foundation.visible_text import visible
 
 
@@ -38,4 +41,12 @@ class PartFailed(ProtobanditError, RuntimeError):
 
 
 class Interrupted(ProtobanditError):
-    """A search was interrupted before there was any answer to return."""
+    """A search was interrupted before there was any answer to return.
+
+    Attributes
+    ----------
+    evaluations_by_phase
+        The number of dissimilarities that the search had computed, by phase, where it is known.
+    """
+
+    evaluations_by_phase: Mapping[str, int] = MappingProxyType({})

@@ -30,7 +30,8 @@ class Limits:
         Wall-clock time for building and swapping. It also ends long picks, rungs and passes, and
         blocks of calls of your own metric, after the current call. A search that has found nothing
         by then raises `Interrupted`; with built-in metrics it may use about a second for a first
-        result. With a checkpoint, the time of earlier runs counts too.
+        result. Where a sample determines the number of prototypes (``until``, ``k="auto"``), those
+        of the sample are then the result. With a checkpoint, the time of earlier runs counts too.
     memory
         Bytes by which the resident memory of the process may grow, within 10 % and 64 MB (working
         blocks, and what the first call loads, are not counted). A method that can do with less

@@ -4,6 +4,9 @@ A judge (`goal_judges`) proposes a number of prototypes, an ordinary search find
 judge measures them on fresh target rows and proposes another number if these do not confirm the
 goal. The number of attempts is limited.
 
+If ``Limits(seconds)`` ends the first search before it has found anything, or leaves no time for it,
+the result is the prototypes of the sample, with a warning.
+
 A checkpoint has every search by the number of its attempt. What the judge computes takes little
 time; a resumed run computes it again, or reads it from the log of evaluations. The judge draws from
 generators of its own, so that a restored search finds its generator as it was.
@@ -12,8 +15,9 @@ generators of its own, so that a restored search finds its generator as it was.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +31,7 @@ from protobandit.problem.goals import Coverage, Knee, MinGain
 from protobandit.problem.limits import Limits
 from protobandit.problem.problem import Problem
 from protobandit.run.goal_judges import (
+    GoalSample,
     Judge,
     Verdict,
     draw_sample,
@@ -41,9 +46,16 @@ from protobandit.run.outcome import SearchResult
 from protobandit.run.progress.attempts import AttemptsProgress
 from protobandit.run.search import identity, logs_evaluations, search
 from protobandit.run.settings import RunSettings
-from protobandit.search.control import INTERRUPTED, Clock, StopKind, StopReason
+from protobandit.search.control import (
+    INTERRUPTED,
+    Clock,
+    SearchControl,
+    StopKind,
+    StopReason,
+)
+from protobandit.search.drivers.pick import Pick
 from protobandit.search.methods.auto import Auto
-from protobandit.search.methods.method import Method, Schedule
+from protobandit.search.methods.method import Method, Schedule, parameters_of
 from protobandit.search.methods.table import as_method
 
 # Pairs up to which "auto" computes everything for a goal.
@@ -51,6 +63,10 @@ EXACT_PAIRS, EXPENSIVE_EXACT_PAIRS = 1 << 28, 1 << 24
 _SAMPLE_SHARE = 8  # the sample may use 1/8 of the allowed evaluations
 _SEARCH_SHARE = 0.5  # of the evaluations that are left, for the search of an attempt
 _MEMORY_SHARE = 4  # the table of the sample may use 1/4 of the allowed memory
+# A first search is made if what is left of the seconds is at least this multiple of those that the
+# sample took. It reads more rows, and does not end before it has assigned them to prototypes:
+# 1.9 s after 1.6 s for the sample (250,000 x 5, k = 10,000).
+_LEAST_TIME = 1.0
 
 
 def uses_sample(method: Any, problem: Problem, limits: Limits) -> bool:
@@ -124,6 +140,30 @@ def _sample_size(problem: Problem, limits: Limits) -> tuple[int, int]:
     return sample_size(problem, max(1, most))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _GivenRows(Method):
+    """Yields rows that are given, so that a run measures them like the result of a search."""
+
+    name: ClassVar[str] = "given rows"
+    rows: Ids
+
+    def schedule(self, problem: Problem, limits: Limits) -> Schedule:
+        return Schedule(evaluations=0, most_evaluations=0, memory=0)
+
+    def picks(
+        self,
+        oracle: Oracle,
+        random: np.random.Generator,
+        control: SearchControl,
+        schedule: Schedule,
+    ) -> Iterator[Pick]:
+        gains = np.full(len(self.rows), np.nan)
+        yield Pick(arms=self.rows, gains=gains, objective=None, before=None, is_proven=False)
+
+    def least_evaluations(self, problem: Problem) -> int:
+        return 0
+
+
 class _GoalRun:
     """The attempts of one call."""
 
@@ -138,6 +178,7 @@ class _GoalRun:
         self.clock = Clock()
         self.spent: Counter[str] = Counter()  # of searches
         self.lookups = self.pulls = 0
+        self.has_sample = False
         self.attempts: list[GoalAttempt] = []
         self.results: list[SearchResult] = []
         self.progress: AttemptsProgress | None = None
@@ -150,16 +191,21 @@ class _GoalRun:
         if self.progress is not None:
             self.progress.start("determining k on a sample", self.most)
         try:
-            judge, sizes = self._judge(oracle, size)
+            judge, sample = self._judge(oracle, size)
         except Halt:
             raise Interrupted(
-                f"The search was stopped after {self.counts.total:,} evaluations, before the "
-                f"number of prototypes had been determined. Let it run for longer, or pass k."
+                f"The search was stopped by {self._stop_reason() or INTERRUPTED} after "
+                f"{self.counts.total:,} evaluation{'' if self.counts.total == 1 else 's'}, before "
+                f"the number of prototypes had been determined. Let it run for longer, or pass k."
             ) from None
+        self.has_sample = True
         k: int | None = judge.first_k
         end, reason = GoalEnd.MISSED, None
         while k is not None and len(self.attempts) < most_attempts(self.goal):
             reason, verdict = self._attempt(k, judge, oracle)
+            if not self.results:
+                assert reason is not None
+                self._take_sample(k, sample, reason)
             if reason is not None:
                 end = GoalEnd.STOPPED
                 break
@@ -169,7 +215,7 @@ class _GoalRun:
             end = GoalEnd.UNCLEAR
         if any(attempt.is_met for attempt in self.attempts):
             end = GoalEnd.MET
-        return self._result(judge, sizes, end, reason)
+        return self._result(judge, (sample.n_sources, sample.n_rows), end, reason)
 
     # -- the judge ------------------------------------------------------------------------------
 
@@ -177,14 +223,14 @@ class _GoalRun:
         """Return the oracle of the judge."""
         settings, observer = self.settings, NO_OBSERVER
         if settings.interrupt is not None or settings.limits.seconds is not None:
-            observer = RunObserver([], self._is_interrupted, self._is_late)
+            observer = RunObserver([], self._is_interrupted, self._ends_judge)
         log = None if settings.file is None else settings.file.log
         return Oracle(
             self.problem, n_jobs=settings.n_jobs, counts=self.counts, observer=observer, log=log
         )
 
-    def _judge(self, oracle: Oracle, size: tuple[int, int]) -> tuple[Judge, tuple[int, int]]:
-        """Return the judge of the goal, and the size of its sample."""
+    def _judge(self, oracle: Oracle, size: tuple[int, int]) -> tuple[Judge, GoalSample]:
+        """Return the judge of the goal, and its sample."""
         random, limits = self._generator(), self.settings.limits
         self._attach_log()
         with oracle.at_work():
@@ -194,7 +240,7 @@ class _GoalRun:
                 n_bytes = limits.memory_budget // _MEMORY_SHARE
                 n_kept = n_bytes // self.problem.distance_dtype.itemsize
                 judge = judge_of(oracle, sample, self.most, random, most, n_kept)
-        return judge, (sample.n_sources, sample.n_rows)
+        return judge, sample
 
     def _measured(self, judge: Judge, oracle: Oracle, prototypes: Ids) -> Verdict | None:
         """Return what fresh rows say of prototypes; None if something stopped it."""
@@ -224,6 +270,8 @@ class _GoalRun:
         """Search and measure; return what ends all attempts, if anything, and the verdict."""
         i, before, seconds = len(self.attempts), self._total, self._seconds
         limits = self._search_limits()
+        if not self.results and self._has_little_time():
+            return StopReason(StopKind.SECONDS, self.settings.limits.seconds), None
         method, one = _engine(self.method, self.problem, k, limits)
         least = method.least_evaluations(one)
         if limits.evaluations is not None and limits.evaluations < least:
@@ -238,10 +286,12 @@ class _GoalRun:
         )
         try:
             result = search(one, method, own)
-        except Interrupted:
-            if not self.results:
+        except Interrupted as error:
+            ended = self._stop_reason() or INTERRUPTED
+            if not self.results and ended.kind is not StopKind.SECONDS:
                 raise
-            return self._stop_reason() or INTERRUPTED, None
+            self.spent.update(error.evaluations_by_phase)
+            return ended, None
         offset = [
             replace(step, evaluations=step.evaluations + before, seconds=step.seconds + seconds)
             for step in result.steps
@@ -271,6 +321,51 @@ class _GoalRun:
             )
         )
         return reason, verdict
+
+    def _take_sample(self, k: int, sample: GoalSample, reason: StopReason) -> None:
+        """Make prototypes of the sample the result, since no search has found any."""
+        before, seconds = self._total, self._seconds
+        # Goals exclude quotas with a minimum, so the first rows are a valid result.
+        rows = sample.candidates[: max(k, len(self.problem.feasibility.fixed))]
+        method, one = _engine(self.method, self.problem, len(rows), Limits())
+        own = replace(
+            self.settings,
+            limits=Limits(),
+            interrupt=None,
+            progress=None,
+            checkpoint=None,
+            file=None,
+        )
+        found = search(one, _GivenRows(rows=rows), own)
+        warning = RunWarning(
+            WarningKind.LIMITED_SEARCH,
+            f"{reason} ended the call before a search with all rows had found anything: the "
+            f"prototypes are those of a sample of {sample.n_sources:,} source rows and "
+            f"{sample.n_rows:,} target rows. Allow more seconds.",
+        )
+        self.results.append(
+            replace(
+                found,
+                method=method.name,
+                parameters=parameters_of(method),
+                steps=tuple(
+                    replace(step, evaluations=before, seconds=seconds) for step in found.steps
+                ),
+                warnings=(*found.warnings, warning),
+            )
+        )
+        self.spent.update(found.evaluations_by_phase)
+        self.attempts.append(
+            GoalAttempt(
+                k=len(rows),
+                cost=float(found.assessment.costs[-1]),
+                measured=np.nan,
+                least=np.nan,
+                n_rows=0,
+                is_met=False,
+                evaluations=self._total - before,
+            )
+        )
 
     # -- limits ---------------------------------------------------------------------------------
 
@@ -319,6 +414,23 @@ class _GoalRun:
     def _is_late(self) -> bool:
         seconds = self.settings.limits.seconds
         return seconds is not None and self._seconds >= seconds
+
+    def _ends_judge(self) -> bool:
+        """Return whether the limit of seconds interrupts the judge.
+
+        With a built-in metric the sample takes about a second: without it there is no result.
+        """
+        return self._is_late() and (self.has_sample or self.problem.metric.is_expensive)
+
+    def _has_little_time(self) -> bool:
+        """Return whether the time left is too short for a first search.
+
+        With a checkpoint a search starts while there is time, since another run continues it.
+        """
+        seconds, spent = self.settings.limits.seconds, self._seconds
+        if seconds is None or self.settings.file is not None:
+            return self._is_late()
+        return seconds - spent < _LEAST_TIME * spent
 
     def _stop_reason(self) -> StopReason | None:
         if self._is_interrupted():

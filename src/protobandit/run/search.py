@@ -261,7 +261,9 @@ class _SearchRun:
                 self.has_ended = True
                 if not self.steps:
                     self._settle()
-                    raise Interrupted(self._nothing_found()) from None
+                    error = Interrupted(self._nothing_found())
+                    error.evaluations_by_phase = self.counts.by_phase()
+                    raise error from None
                 self._close_stream(has_later_rows=False)
             except PartFailed:
                 self._settle()
@@ -392,11 +394,10 @@ class _SearchRun:
             )
         planned = self.schedule.evaluations + self.schedule.measuring
         expected = seconds * max(1.0, planned / max(n, 1))
-        if reason.limit is not None and self.settings.limits.seconds is not None:
-            expected *= reason.limit / self.settings.limits.seconds  # of all searches of the call
+        what = "all of it" if self.settings.whole_limits is None else "one search"
         return (
             f"The search reached {reason} after {n:,} evaluations, before anything had been "
-            f"found{kept}. Allow more: at this speed all of it takes about {expected:,.0f} seconds."
+            f"found{kept}. Allow more: at this speed {what} takes about {expected:,.0f} seconds."
         )
 
     # -- steps ----------------------------------------------------------------------------------
