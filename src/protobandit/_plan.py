@@ -14,7 +14,7 @@ from protobandit.problem.limits import Limits, as_limits
 from protobandit.problem.posing import pose, with_classes, with_obsm
 from protobandit.problem.problem import Problem
 from protobandit.result.report.number_format import format_duration
-from protobandit.run.by_class import class_problems, require_plain, shared_limits
+from protobandit.run.by_class import class_problems, largest_class, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.in_parts import has_lazy_rows, plan_in_parts, require_supported
 from protobandit.run.sampled_goals import goal_schedule, uses_sample
@@ -179,7 +179,7 @@ def plan(
         chosen, problems[0], schedule = goal_schedule(method, problems[0], whole)
         schedules = [schedule]
     else:
-        chosen, _ = chosen_method(method, max(problems, key=_n_pairs), whole)
+        chosen, _ = chosen_method(method, *largest_class(problems, shared))
     schedules = schedules or [chosen.schedule(*e) for e in zip(problems, shared, strict=True)]
     if certified is not None:
         more = certificate_evaluations(problems[0])
@@ -222,10 +222,6 @@ def _plan_in_parts(*, n_jobs: int | None, preparation: Any, **arguments: Any) ->
         tasks=found.tasks,
         bytes_moved=found.bytes_moved,
     )
-
-
-def _n_pairs(problem: Problem) -> int:
-    return problem.n_source * problem.n_target
 
 
 def _seconds(problem: Problem, schedule: Schedule, workers: int) -> float | None:

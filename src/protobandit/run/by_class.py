@@ -69,11 +69,8 @@ def class_problems(whole: Problem, by: Any, k: Any) -> list[ClassProblem]:
 def by_class(whole: Problem, by: Any, k: Any, method: Any, settings: RunSettings) -> SearchResult:
     """Solve each class as a problem of its own, and return the joined result."""
     classes = class_problems(whole, by, k)
-    largest = max(
-        (each.problem for each in classes), key=lambda each: each.n_source * each.n_target
-    )
-    chosen, _ = chosen_method(method, largest, settings.limits)
     limits = shared_limits(settings.limits, classes)
+    chosen, _ = chosen_method(method, *largest_class([each.problem for each in classes], limits))
     settings = settings.with_open_checkpoint(
         lambda: _identity(whole, classes, chosen, settings.limits),
         has_log=logs_evaluations(whole, chosen),
@@ -259,6 +256,11 @@ def _as_mapped(k: Mapping[Any, Any], names: Sequence[Any], sizes: Ids) -> Ids:
             )
         counts[c] = value
     return counts
+
+
+def largest_class(problems: Sequence[Problem], shared: Sequence[Limits]) -> tuple[Problem, Limits]:
+    """Return the problem with the most pairs and its limits; the method is chosen for it."""
+    return max(zip(problems, shared, strict=True), key=lambda e: e[0].n_source * e[0].n_target)
 
 
 def shared_limits(limits: Limits, classes: list[ClassProblem]) -> list[Limits]:

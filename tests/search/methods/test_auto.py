@@ -39,12 +39,41 @@ def test_thorough_effort_races_where_rows_are_long_and_prototypes_few(n_columns,
 def test_a_small_limit_of_evaluations_races():
     problem = pose(LARGE, k=5)
     planned = pb.plan(LARGE, k=5, method="localsearch").evaluations
-    for most, name in ((planned - 1, "lazybandit"), (planned, "localsearch")):
+    half = -(-planned // 2)
+    for most, name in ((half - 1, "lazybandit"), (half, "localsearch")):
         limits = pb.Limits(evaluations=most)
         assert Auto().engine(problem, limits).name == name
         assert pb.plan(LARGE, k=5, limits=limits).method == name
     limits = pb.Limits(evaluations=100_000)
     assert pb.select(LARGE, k=5, limits=limits, random_state=0).method == "lazybandit"
+
+
+@pytest.mark.parametrize("n", [5000, 500])
+def test_local_search_runs_where_a_limit_is_too_low_for_a_race(n):
+    rows, k = LARGE[:n], 20
+    least = min(n, 2 * k) * (k + 1)
+    for most, name in ((least, "lazybandit"), (least - 1, "localsearch"), (k, "localsearch")):
+        limits = pb.Limits(evaluations=most)
+        found = pb.select(rows, k=k, limits=limits, random_state=0)
+        assert (found.k, found.method) == (k, name)
+        assert pb.plan(rows, k=k, limits=limits).method == name
+    with pytest.raises(InvalidInput, match="less than the 20 that method='localsearch' computes"):
+        pb.select(rows, k=k, limits=pb.Limits(evaluations=k - 1))
+
+
+@pytest.mark.parametrize("metric", ["precomputed", lambda a, b: float(abs(a - b).sum())])
+def test_local_search_supports_every_metric_of_a_race(metric):
+    rows = abs(LARGE[:40, :1] - LARGE[:40, :1].T) if metric == "precomputed" else LARGE[:40]
+    limits = pb.Limits(evaluations=50)
+    found = pb.select(rows, k=5, metric=metric, limits=limits, random_state=0)
+    assert (found.k, found.method) == (5, "localsearch")
+
+
+def test_classes_have_a_method_that_their_share_of_a_limit_allows():
+    by, limits = np.arange(5000) % 2, pb.Limits(evaluations=1000)
+    call = {"k": 40, "by": by, "limits": limits}
+    assert pb.select(LARGE, **call, random_state=0).method == "localsearch"
+    assert pb.plan(LARGE, **call).method == "localsearch"
 
 
 def test_the_effort_is_that_of_the_engine():
