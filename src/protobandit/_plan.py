@@ -17,8 +17,9 @@ from protobandit.result.report.number_format import format_duration
 from protobandit.run.by_class import class_problems, largest_class, require_plain, shared_limits
 from protobandit.run.certified import certificate_evaluations, growing_method
 from protobandit.run.in_parts import has_lazy_rows, plan_in_parts, require_supported
+from protobandit.run.memory import require_within_limit
 from protobandit.run.sampled_goals import goal_schedule, uses_sample
-from protobandit.run.search import chosen_method
+from protobandit.run.search import chosen_method, require_affordable
 from protobandit.search.drivers.localsearch.schedule import n_list_entries
 from protobandit.search.methods.method import Schedule, parameters_of
 
@@ -138,7 +139,8 @@ def plan(
         is for the first attempt and its certificate. If a sample determines the number, it is for
         the sample and one search.
     n_jobs, limits
-        As in `select`.
+        As in `select`. Limits on evaluations or memory that `select` refuses before it computes
+        anything are refused here too, unless a sample determines the number of prototypes.
 
     Examples
     --------
@@ -180,7 +182,11 @@ def plan(
         schedules = [schedule]
     else:
         chosen, _ = chosen_method(method, *largest_class(problems, shared))
-    schedules = schedules or [chosen.schedule(*e) for e in zip(problems, shared, strict=True)]
+    if not schedules:
+        for problem, own in zip(problems, shared, strict=True):
+            require_affordable(chosen, problem, own, whole)
+            schedules.append(chosen.schedule(problem, own))
+            require_within_limit(chosen, problem, own, schedules[-1])
     if certified is not None:
         more = certificate_evaluations(problems[0])
         # How many searches follow the first is not known.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import brute
@@ -15,6 +16,7 @@ import protobandit as pb
 from protobandit.foundation.run_warning import WarningKind
 from protobandit.methods import METHODS, LazyBandit, LazyGreedy, Refined
 from protobandit.problem.limits import WORKING_BYTES
+from protobandit.problem.posing import pose
 
 ROWS = brute.normal(3000, 6)
 
@@ -85,14 +87,35 @@ def test_a_limit_is_refused_with_one_that_works(name):
     method = METHODS[name]()
     problem = {"source": source, "target": target, "k": 400, "method": method}
     little = pb.Limits(memory=1)
-    if pb.plan(**problem, limits=little).memory <= WORKING_BYTES:
+    if method.schedule(pose(source, target, k=400), little).memory <= 1 + WORKING_BYTES:
+        assert pb.plan(**problem, limits=little).memory <= 1 + WORKING_BYTES
         return  # nothing but working blocks
     with pytest.raises(pb.InvalidInput, match="more than Limits") as refusal:
         pb.select(**problem, limits=little)
+    with pytest.raises(pb.InvalidInput, match=re.escape(str(refusal.value))):
+        pb.plan(**problem, limits=little)
     named = re.search(r"Pass Limits\(memory=(\d+)\) or more", str(refusal.value))
     if named is not None:
         enough = pb.Limits(memory=int(named.group(1)))
         assert pb.plan(**problem, limits=enough).memory <= enough.memory + WORKING_BYTES
+
+
+@pytest.mark.parametrize("by", [None, np.arange(3000) % 2])
+def test_plan_refuses_what_select_refuses(by):
+    for method, limits in (
+        ("localsearch", pb.Limits(memory=1)),
+        ("lazybandit", pb.Limits(evaluations=100)),
+        ("lazygreedy", pb.Limits(evaluations=100)),
+    ):
+        call = {"k": 2800, "method": method, "by": by, "limits": limits}
+        messages = []
+        for function in (pb.plan, pb.select):
+            with pytest.raises(
+                pb.InvalidInput, match=r"Limits\(memory=1\)|evaluations=100 "
+            ) as error:
+                function(ROWS, **call)
+            messages.append(str(error.value))
+        assert messages[1].endswith(messages[0])  # select adds the class
 
 
 GROWING = ("heavy tails", "too large k", "clara, large k", "random, large k", "pac swaps")
