@@ -573,3 +573,12 @@ def test_ids_must_be_those_of_one_row(fixed, message):
 def test_an_id_of_another_type_is_recognised():
     with pytest.raises(InvalidInput, match=r"fixed holds '3', .* Did you mean 3\?"):
         pb.select(ROWS, k=3, constraints=Constraints(fixed=["3"], ids=range(8)))
+
+
+def test_no_fixed_rows_may_be_none():
+    rows = [[0.0], [1.0], [7.0]]
+    constraints = pb.Constraints(fixed=None)
+    assert constraints.fixed == ()
+    found = pb.select(rows, k=2, constraints=constraints)
+    assert found.indices.tolist() == pb.select(rows, k=2).indices.tolist()
+    assert pb.Constraints(fixed=None, ids=list("abc")).fixed == ()

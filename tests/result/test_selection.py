@@ -144,3 +144,31 @@ def test_a_pickle_does_not_contain_the_rows_unless_asked():
     assert whole.members(0).tolist() == selection.members(0).tolist()
     assert copy.copy(selection).problem is selection.problem
     assert copy.deepcopy(selection).problem is selection.problem
+
+
+def test_an_unknown_error_is_shown_as_such():
+    """All rows that were drawn have the same distance; others may have another one."""
+    rows = np.zeros((30_000, 1))
+    rows[0] = 1.0
+    fixed = pb.Constraints(fixed=[5])
+    found = pb.select(rows, k=1, method="random", constraints=fixed, random_state=0)
+    assert np.isnan(found.cost_error)
+    assert "  cost         0 with unknown error\n" in repr(found)
+    assert "cost 0 with unknown error</p>" in found._repr_html_()
+    assert "nan" not in repr(found)
+
+
+def test_gains_are_never_negative_zero():
+    found = pb.select(np.zeros((30, 2)), k=4, random_state=0)
+    assert found.gains[1:].tolist() == [0, 0, 0]
+    assert not np.signbit(found.gains[1:]).any()
+
+
+def test_sentences_about_one_row_are_singular():
+    one = pb.select([[0.0], [1.0]], [[0.2]], k=1)
+    assert one.status.startswith(
+        "Selected 1 prototype; cost and mass are exact over the one target"
+    )
+    three = pb.select([[0.0], [1.0], [5.0]], k=3)
+    assert three.at(1).status.startswith("The first of 3 prototypes. Selected 3")
+    assert three.at(2).status.startswith("The first 2 of 3 prototypes. Selected 3")

@@ -95,7 +95,9 @@ def test_a_stop_is_recorded():
     ("reason", "words"),
     [
         (StopReason(StopKind.EVALUATIONS, 12_000), "the limit of 12,000 evaluations"),
+        (StopReason(StopKind.EVALUATIONS, 1), "the limit of 1 evaluation"),
         (StopReason(StopKind.SECONDS, 2.5), "the limit of 2.5 seconds"),
+        (StopReason(StopKind.SECONDS, 1.0), "the limit of 1 second"),
         (INTERRUPTED, "an interruption"),
         (StopReason(StopKind.CALLBACK), "the callback"),
     ],

@@ -81,6 +81,8 @@ class Constraints:
     min_distance: Any = None
 
     def __post_init__(self) -> None:
+        if self.fixed is None:
+            object.__setattr__(self, "fixed", ())
         require_number(self.min_distance, "constraints: min_distance", above=0, allows_none=True)
         others = {"at_least": self.at_least, "costs": self.costs}
         for name, value in others.items():

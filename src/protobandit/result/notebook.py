@@ -9,6 +9,7 @@ import numpy as np
 
 from protobandit.foundation.visible_text import visible
 from protobandit.result.queries import Queries
+from protobandit.result.report.number_format import shown_error
 from protobandit.result.table import own_columns
 
 _N_ROWS = 10
@@ -45,7 +46,7 @@ def selection_html(selection: Queries, *, title: str) -> str:
         lines.append(f"<tr>{''.join(cells)}</tr>")
     rest = selection.k - _N_ROWS
     more = f"<p>… and {rest:,} more prototypes</p>" if rest > 0 else ""
-    error = f" ± {selection.cost_error:.2g}" if selection.cost_error else ""
+    error = shown_error(selection.cost_error)
     return (
         f'<div class="protobandit-selection"><p><b>{_text(title)}</b>, cost '
         f"{selection.cost:.5g}{error}</p>"

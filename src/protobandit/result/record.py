@@ -71,7 +71,7 @@ class SelectionRecord:
     @property
     def gains(self) -> Doubles:
         """Return how much each prototype lowered the cost; NaN for the first."""
-        return np.concatenate([[np.nan], -np.diff(self.costs)])
+        return np.concatenate([[np.nan], self.costs[:-1] - self.costs[1:]])  # never -0.0
 
     @property
     def evaluations(self) -> int:

@@ -30,6 +30,7 @@ from protobandit.result.drift import Drift, measured_drift
 from protobandit.result.notebook import selection_html
 from protobandit.result.plots import Plots
 from protobandit.result.python_report import python_report
+from protobandit.result.report.number_format import shown_error
 from protobandit.result.table import as_frame, as_table, length_of, prototype_columns
 from protobandit.rows.files.opening import as_opened
 from protobandit.rows.partitioned_rows import OF_PARTS
@@ -249,7 +250,7 @@ class Selection(Plots):
             evaluations_by_phase={p: oracle.evaluations[p] for p in self.evaluations_by_phase},
             lookups=0,
             guarantee=None,
-            status=f"The first {k} of {self.k} prototypes. {self.status}",
+            status=f"{_first_of(k, self.k)} {self.status}",
             steps=self.steps[:k],
             prototypes=problem.source.take(first),
             problem=problem,
@@ -878,7 +879,7 @@ class Selection(Plots):
         return serialization.load(text, Selection, metric=metric, preparation=preparation)
 
     def __repr__(self) -> str:
-        error = f" ± {self.cost_error:.2g}" if self.cost_error else ""
+        error = shown_error(self.cost_error)
         number = f"{self.k} prototype{'' if self.k == 1 else 's'}"
         lines = (
             f"Selection of {number} by {self.method} ({self.metric_name})",
@@ -914,6 +915,13 @@ class Selection(Plots):
         certify = self.evaluations_by_phase.get("certify", 0)
         more = f"+ {certify:,} for the certificate, " if certify else ""
         return f"{self.evaluations - certify:,} ({more}{self.lookups:,} lookups)"
+
+
+def _first_of(n: int, k: int) -> str:
+    """Return which part of a selection this is, as a sentence."""
+    if k == 1:
+        return "The only prototype."
+    return f"The first of {k} prototypes." if n == 1 else f"The first {n} of {k} prototypes."
 
 
 def _first_few(items: Iterable[str]) -> str:

@@ -138,7 +138,9 @@ class GoalOutcome:
     def _rows(self) -> str:
         """Return on which rows the result was measured, as words."""
         n = self.result.n_rows
-        return f"{n:,} fresh target rows" if n < self.n_target else f"all {n:,} target rows"
+        if n < self.n_target:
+            return f"{n:,} fresh target row{'' if n == 1 else 's'}"
+        return "the one target row" if n == 1 else f"all {n:,} target rows"
 
     def _covered(self, goal: Coverage) -> str:
         found, within = self.result, f"within {goal.radius:g} of a prototype"

@@ -74,13 +74,14 @@ class RunEnd:
         found = f"{self.n_found} prototype{'' if self.n_found == 1 else 's'}"
         reason = self.reason or "a limit"
         if self.kind is EndKind.EXACT:
-            return (
-                f"Selected {found}; cost and mass are exact over all {self.n_target} target rows."
+            rows = (
+                "the one target row" if self.n_target == 1 else f"all {self.n_target} target rows"
             )
+            return f"Selected {found}; cost and mass are exact over {rows}."
         if self.kind is EndKind.SAMPLED:
             return (
                 f"Selected {found} on sampled target rows; cost and mass are estimated on "
-                f"{self.n_assessed} fresh ones."
+                f"{self.n_assessed} fresh one{'' if self.n_assessed == 1 else 's'}."
             )
         if self.kind is EndKind.STOPPED:
             return f"Stopped by {reason} after {self.n_found} of the {self.k} prototypes requested."

@@ -53,9 +53,9 @@ class StopReason:
             if self.whole is not None:
                 share = f"the share of one search ({self.limit:,})"
                 return f"{share} of the limit of {self.whole:,} evaluations"
-            return f"the limit of {self.limit:,} evaluations"
+            return f"the limit of {self.limit:,} evaluation{'' if self.limit == 1 else 's'}"
         if self.kind is StopKind.SECONDS:
-            return f"the limit of {self.limit:g} seconds"
+            return f"the limit of {self.limit:g} second{'' if self.limit == 1 else 's'}"
         return "an interruption" if self.kind is StopKind.INTERRUPTION else "the callback"
 
     @property

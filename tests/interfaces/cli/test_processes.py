@@ -358,7 +358,8 @@ def test_a_signal_writes_nothing_or_the_best_result_so_far(long, name):
     code, out, err = end(running, getattr(signal, name))
     assert (code, out) == (1, "")
     assert only_line(err) == (
-        "Interrupted; nothing was written. Run the same command with --resume to continue."
+        "Interrupted; nothing was written. Run the same command with --resume to continue. "
+        "With --keep-partial, Ctrl-C writes the best result so far."
     )
     assert file_names(long) == ["long.npy", "out.checkpoint"]
     if name == "SIGTERM":

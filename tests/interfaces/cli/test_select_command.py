@@ -503,7 +503,10 @@ ALL = ["-k", 2, "--certify", "--report", "--out", "out"]
 
 def test_ctrl_c_after_the_search_writes_nothing(points, interrupted_step, capsys):
     assert call("select", "points.npy", *ALL) == 1
-    assert only_line(capsys.readouterr().err) == "Interrupted; nothing was written."
+    assert only_line(capsys.readouterr().err) == (
+        "Interrupted; nothing was written. With --keep-partial, Ctrl-C writes the best result so "
+        "far."
+    )
     assert file_names(points.parent) == ["points.npy"]
 
 

@@ -119,8 +119,12 @@ class SelectJob:
     def interrupted_message(self) -> str:
         """Return the message for Ctrl-C."""
         is_resumable = self._uses_checkpoint and self.checkpoint.exists()
-        advice = "Run the same command with --resume to continue." if is_resumable else ""
-        return f"Interrupted; nothing was written. {advice}".strip()
+        parts = ["Interrupted; nothing was written."]
+        if is_resumable:
+            parts.append("Run the same command with --resume to continue.")
+        if not self.keeps_partial:
+            parts.append("With --keep-partial, Ctrl-C writes the best result so far.")
+        return " ".join(parts)
 
     def open(self, notify: Notify) -> OpenedProblem:
         """Check that the result can be written, then open the files."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _UNITS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _TIME_UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 _ABOUT_EQUAL = 0.005  # relative difference
@@ -44,6 +46,13 @@ def format_duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{_three_digits(seconds / size)} {unit}"
     return f"{seconds:.3g} s"
+
+
+def shown_error(error: float) -> str:
+    """Return the standard error of a cost as it follows the cost; nothing if the cost is exact."""
+    if math.isnan(error):
+        return " with unknown error"
+    return f" ± {error:.2g}" if error else ""
 
 
 def format_rows(n: int, noun: str = "row") -> str:
