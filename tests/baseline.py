@@ -247,7 +247,10 @@ def part_case(method: Any) -> dict[str, Any]:
 
 def plan_case(method: Any, memory: int, problem: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     limits = pb.Limits(memory=memory)
-    planned = pb.plan(**problem(), method=method, n_jobs=N_JOBS, limits=limits)
+    try:
+        planned = pb.plan(**problem(), method=method, n_jobs=N_JOBS, limits=limits)
+    except pb.InvalidInput as error:  # as `select` refuses it
+        return {"refused": str(error)}
     return {
         "method": planned.method,
         "evaluations": planned.evaluations,
