@@ -58,7 +58,7 @@ def _cases() -> dict[str, Case]:
         "mostly equal": Case(**equal, method=fast, memory=100 * MB),
         "local swaps": Case(**equal, method=local, memory=150 * MB),
         "large k": Case(**many, method=fast, memory=700 * MB),
-        "too large k": Case(
+        "very large k": Case(
             rows=normal, n=20_000, columns=8, k=5_000, method="auto", memory=1 * MB
         ),
         "clara, large k": Case(**many, method="clara", memory=180 * MB),

@@ -59,7 +59,7 @@ def test_the_wheel_has_the_package_and_nothing_else(built):
     with zipfile.ZipFile(built[0]) as wheel:
         names = [*wheel.namelist()]
     own = {name for name in names if not re.match(r"protobandit-[\d.]+\.dist-info/", name)}
-    files = [path for path in PACKAGE.rglob("*") if path.suffix not in (".pyc", ".nbi", ".nbc")]
+    files = [path for path in PACKAGE.rglob("*") if path.parent.name != "__pycache__"]
     expected = {path.relative_to(PACKAGE.parent).as_posix() for path in files if path.is_file()}
     assert own == expected
     assert "protobandit/py.typed" in own

@@ -100,10 +100,10 @@ def test_a_limit_is_refused_with_one_that_works(name):
         assert pb.plan(**problem, limits=enough).memory <= enough.memory + WORKING_BYTES
 
 
-@pytest.mark.parametrize("by", [None, np.arange(3000) % 2])
+@pytest.mark.parametrize("by", [None, np.arange(6000) % 2])
 def test_plan_refuses_what_select_refuses(by):
     for method, limits in (
-        ("localsearch", pb.Limits(memory=1)),
+        ("fasterpam", pb.Limits(memory=1)),
         ("lazybandit", pb.Limits(evaluations=100)),
         ("lazygreedy", pb.Limits(evaluations=100)),
     ):
@@ -113,12 +113,12 @@ def test_plan_refuses_what_select_refuses(by):
             with pytest.raises(
                 pb.InvalidInput, match=r"Limits\(memory=1\)|evaluations=100 "
             ) as error:
-                function(ROWS, **call)
+                function(np.vstack([ROWS, ROWS]), **call)
             messages.append(str(error.value))
         assert messages[1].endswith(messages[0])  # select adds the class
 
 
-GROWING = ("heavy tails", "too large k", "clara, large k", "random, large k", "pac swaps")
+GROWING = ("heavy tails", "very large k", "clara, large k", "random, large k", "pac swaps")
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,6 @@ def growth():
 @pytest.mark.parametrize("name", GROWING)
 def test_the_memory_grows_by_no_more_than_the_limit(growth, name):
     found = growth[name]
-    if name == "too large k":
-        assert "needs at least 545.2 MB of memory" in found["refused"]
-    elif found["growth"] is None:
+    if found["growth"] is None:
         pytest.skip("this system does not tell the peak of the memory")
-    else:
-        assert found["growth"] <= 1.1 * found["limit"] + 64_000_000
+    assert found["growth"] <= 1.1 * found["limit"] + 64_000_000

@@ -37,6 +37,7 @@ from protobandit.search.objectives.coverage import assigned_coverage
 # On which the order is computed: per prototype, times an effort below 1; all.
 _ORDER_ROWS, _LEAST_ORDER_ROWS, _MOST_ORDER_ROWS = 20, 4096, 1 << 21
 _ORDER_ENTRIES = 1 << 26  # distances for the order in one table, at most
+_LEAST_ORDER_ENTRIES = 1 << 18  # under any limit of memory
 # Prototypes that are ordered in one table; more of them in cells. Mean distance to the first 1,000
 # and 3,000 of 20,000 prototypes (120,000 x 4, heavy tails): in a table on 3,355 rows 0.698 and
 # 0.542, in cells 0.660 and 0.482, random rows 0.735 and 0.559; of 5,000: 0.665 and 0.482, in cells
@@ -232,7 +233,7 @@ def _memory(
     size: Size, stages: tuple[Stage, ...], problem: Problem, effort: float, limits: Limits
 ) -> int:
     if _is_ordered_in_cells(problem, limits):
-        order = cell_order.LARGEST_BLOCK * size.itemsize
+        order = _largest_block(problem, limits) * size.itemsize
     else:
         order = _n_order_rows(problem, effort, limits) * problem.k * size.itemsize
     return max(size.memory(stages), 2 * order) + prepared_bytes(problem) + _SMALL_BYTES
@@ -242,16 +243,22 @@ def _is_ordered_in_cells(problem: Problem, limits: Limits) -> bool:
     return problem.k > _MOST_IN_TABLE and limits.evaluations is None
 
 
+def _largest_block(problem: Problem, limits: Limits) -> int:
+    """Return the largest number of distances that the order of the prototypes keeps at once."""
+    most = cell_order.LARGEST_BLOCK if _is_ordered_in_cells(problem, limits) else _ORDER_ENTRIES
+    if limits.memory is None:
+        return most
+    own = limits.memory_budget // (4 * problem.distance_dtype.itemsize)
+    return min(most, max(_LEAST_ORDER_ENTRIES, own))
+
+
 def _n_order_rows(problem: Problem, effort: float, limits: Limits) -> int:
     """Return the number of target rows on which the order is computed."""
     wanted = max(round(_ORDER_ROWS * problem.k * min(1.0, effort)), _LEAST_ORDER_ROWS)
     wanted = min(wanted, len(problem.target))
     if _is_ordered_in_cells(problem, limits):
         return min(wanted, _MOST_ORDER_ROWS)
-    most = _ORDER_ENTRIES
-    if limits.memory is not None:
-        most = min(most, limits.memory_budget // (4 * problem.distance_dtype.itemsize))
-    return min(wanted, max(1, most // problem.k))
+    return min(wanted, max(1, _largest_block(problem, limits) // problem.k))
 
 
 def _order_evaluations(problem: Problem, effort: float, limits: Limits) -> tuple[int, int]:
@@ -297,7 +304,8 @@ def _ordered(
     if _is_ordered_in_cells(problem, limits):
         rows, at = np.unique(rows, return_inverse=True)
         own = np.bincount(at, weights).astype(np.float64)
-        first, gains = CellOrder(oracle, prototypes, rows, own, fixed).found()
+        largest = _largest_block(problem, limits)
+        first, gains = CellOrder(oracle, prototypes, rows, own, fixed, largest).found()
     else:
         matrix = oracle.distances(prototypes, oracle.targets(rows))
         table = FullTable(oracle=oracle, arms=prototypes, matrix=matrix)

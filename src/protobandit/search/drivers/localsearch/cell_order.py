@@ -28,7 +28,7 @@ _FEW = 512  # prototypes of a cell that are ordered as a whole
 _FEWEST_CHOSEN, _MOST_CHOSEN = 16, 64  # of a larger cell
 _WANTED = 256  # prototypes of the next cells
 _ROWS = 64  # rows of a cell per prototype that is chosen
-LARGEST_BLOCK = 1 << 25  # distances of one cell, at most
+LARGEST_BLOCK = 1 << 25  # distances of one cell, at most, unless a limit of memory allows fewer
 _PIECE = 1 << 20  # distances of one task that serves rows
 _LEVELS = 8
 
@@ -54,6 +54,8 @@ class CellOrder:
         Of these target rows.
     fixed
         The prototypes that come first, in this order, by position.
+    largest
+        The largest number of distances of one cell.
     """
 
     oracle: Oracle
@@ -61,6 +63,7 @@ class CellOrder:
     rows: Ids
     weights: Doubles
     fixed: Ids
+    largest: int = LARGEST_BLOCK
 
     def found(self) -> tuple[Ids, Doubles]:
         """Return the positions of prototypes with a gain, best first, and the gains.
@@ -125,8 +128,8 @@ class CellOrder:
 
     def _sampled(self, cell: _Cell, n_chosen: int) -> tuple[Ids, Ids]:
         """Return the prototypes and rows of a cell on which the best are chosen."""
-        rows = _some_of(cell.rows, _ROWS * n_chosen)
-        return _some_of(cell.prototypes, max(n_chosen, LARGEST_BLOCK // len(rows))), rows
+        rows = _some_of(cell.rows, min(_ROWS * n_chosen, self.largest // n_chosen))
+        return _some_of(cell.prototypes, max(n_chosen, self.largest // len(rows))), rows
 
     def _split(self, cells: list[_Cell], chosen: list[Ids]) -> list[_Cell]:
         """Return the cells of the chosen prototypes and of the earlier centres."""
