@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import protobandit as pb
 from protobandit.foundation.errors import InvalidInput
 from protobandit.methods import LocalSearch
 from protobandit.problem.posing import pose
+from protobandit.search.control import SearchControl
 from protobandit.search.drivers.localsearch import schedule, stages
 from protobandit.search.methods import localsearch
 
@@ -62,6 +64,18 @@ def test_repeated_rows_take_few_prototypes(seed, k):
     best = n_rows[: max(0, 301 - k)].sum() / len(rows)  # these are at the distance 1
     assert len(np.unique(labels[chosen.indices])) == min(k, len(np.unique(labels)))
     assert chosen.cost <= 1.15 * best
+
+
+def test_rows_drawn_several_times_are_chosen_once(monkeypatch):
+    monkeypatch.setattr(schedule, "_LEAST_ROWS", 1500)
+    monkeypatch.setattr(schedule, "_MOST_ROWS", 8)
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        rows = random.normal(size=(6000, 4))
+        rows[random.random(6000) < 0.9] = 0
+        weights = random.pareto(0.8, 6000)
+        chosen = select(rows, k=180, weights=weights, seed=seed)
+        assert len(set(chosen.indices.tolist())) == 180
 
 
 def test_repeated_rows_of_a_target_of_their_own():
@@ -170,6 +184,28 @@ def test_very_many_prototypes_are_ordered_in_cells(weights):
     assert f"then {9000 * 4500:,} to measure the cost" in str(plan)
     threads = [select(rows, k=4500, effort=0.3, weights=weights, n_jobs=n).indices for n in (1, 2)]
     np.testing.assert_array_equal(*threads)
+
+
+def test_an_interruption_before_the_order_is_recorded(monkeypatch, tmp_path):
+    def metric(targets, sources):
+        return cdist(targets, sources)
+
+    source, target = clusters(600), clusters(300, 1)
+    options = {"k": 40, "metric": pb.block_metric(metric), "n_jobs": 1}
+    whole = select(source, target, **options)
+    asked = SearchControl.is_interrupted
+
+    def is_interrupted(control):
+        return sys._getframe(1).f_code.co_name == "picks" or asked(control)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchControl, "is_interrupted", is_interrupted)
+        part = select(source, target, checkpoint=tmp_path / "search", **options)
+    assert "stopped" in part.status
+    resumed = select(source, target, checkpoint=tmp_path / "search", **options)
+    np.testing.assert_array_equal(resumed.indices, whole.indices)
+    np.testing.assert_array_equal(resumed.costs, whole.costs)
+    assert resumed.evaluations == whole.evaluations
 
 
 def test_a_limit_of_memory_shortens_the_order():

@@ -154,19 +154,21 @@ class LocalSearch(Method):
             else:
                 found = staged.run()
         is_whole = found.n_rows == len(whole.target)
-        prototypes, gains, n_rows = _by_mass(oracle, found)
-        coverage = None
+        (prototypes, gains, n_rows), n_ordered, coverage = _by_mass(oracle, found), 0, None
         try:
-            if not control.is_interrupted():
+            if control.is_interrupted():
+                control.stop()  # what follows is not done, nor recorded for a resumed run
+            else:
                 with oracle.during("swap"):
-                    prototypes, gains, n_rows = _ordered(oracle, found, random, control, self.level)
+                    prototypes, gains, n_rows, n_ordered = _ordered(
+                        oracle, found, random, control, self.level
+                    )
             if is_whole and control.stopped is None and control.limits.evaluations is None:
                 control.report("assigning the target")
                 with oracle.during("assign"):
                     coverage = assigned_coverage(oracle, prototypes)
         except Halt:
             control.stop()
-        n_ordered = len(gains) - int((gains == 0).sum())
         remark = _remark(found, control, n_rows, len(whole.target), n_ordered)
         for i, prototype in enumerate(prototypes if numbers is None else numbers[prototypes]):
             is_last = i + 1 == len(prototypes)
@@ -190,7 +192,7 @@ def _remark(
         parts = [f"The search was stopped by {control.stopped} after {moves}."]
     if n_rows == 0:
         parts.append("The prototypes are ordered by mass.")
-    elif n_rows < n_target:
+    elif n_rows < n_target or n_ordered < len(found.prototypes):
         rest = "" if n_ordered == len(found.prototypes) else _REST.format(n_ordered)
         parts.append(f"The order of the prototypes was computed on {n_rows:,} target rows{rest}.")
     return " ".join(parts)
@@ -245,7 +247,8 @@ def _is_ordered_in_cells(problem: Problem, limits: Limits) -> bool:
 
 def _largest_block(problem: Problem, limits: Limits) -> int:
     """Return the largest number of distances that the order of the prototypes keeps at once."""
-    most = cell_order.LARGEST_BLOCK if _is_ordered_in_cells(problem, limits) else _ORDER_ENTRIES
+    is_in_cells = _is_ordered_in_cells(problem, limits)
+    most = cell_order.largest_block(problem.k) if is_in_cells else _ORDER_ENTRIES
     if limits.memory is None:
         return most
     own = limits.memory_budget // (4 * problem.distance_dtype.itemsize)
@@ -284,8 +287,8 @@ def _ordered(
     random: np.random.Generator,
     control: SearchControl,
     effort: float,
-) -> tuple[Ids, Doubles, int]:
-    """Return the prototypes by greedy gain, their gains, and on how many rows.
+) -> tuple[Ids, Doubles, int, int]:
+    """Return the prototypes by greedy gain, their gains, on how many rows, and how many have one.
 
     Prototypes without a gain on these rows follow by their mass.
     """
@@ -295,7 +298,7 @@ def _ordered(
         left = control.limits.evaluations - control.counts.total
         n = min(n, left // problem.k)
         if n <= 0:
-            return _by_mass(oracle, found)
+            return *_by_mass(oracle, found), 0
     if n == n_target:
         rows, weights = np.arange(n), problem.target_weights
     else:
@@ -313,4 +316,4 @@ def _ordered(
     rest = np.setdiff1d(np.arange(len(prototypes)), first)
     rest = rest[np.argsort(-found.mass[rest], kind="stable")]
     every = np.concatenate([first, rest])
-    return prototypes[every], np.append(gains, np.zeros(len(rest))), n
+    return prototypes[every], np.append(gains, np.zeros(len(rest))), n, len(first)

@@ -28,8 +28,8 @@ _FEW = 512  # prototypes of a cell that are ordered as a whole
 _FEWEST_CHOSEN, _MOST_CHOSEN = 16, 64  # of a larger cell
 _WANTED = 256  # prototypes of the next cells
 _ROWS = 64  # rows of a cell per prototype that is chosen
-LARGEST_BLOCK = 1 << 25  # distances of one cell, at most, unless a limit of memory allows fewer
-_PIECE = 1 << 20  # distances of one task that serves rows
+_LARGEST_BLOCK = 1 << 25  # distances of one cell, at most, unless a limit of memory allows fewer
+_PIECE, _PIECE_ROWS = 1 << 20, 1 << 13  # distances and rows of one task that serves rows
 _LEVELS = 8
 
 
@@ -63,7 +63,7 @@ class CellOrder:
     rows: Ids
     weights: Doubles
     fixed: Ids
-    largest: int = LARGEST_BLOCK
+    largest: int = _LARGEST_BLOCK
 
     def found(self) -> tuple[Ids, Doubles]:
         """Return the positions of prototypes with a gain, best first, and the gains.
@@ -154,9 +154,7 @@ class CellOrder:
         nearest to each prototype.
         """
         pieces = [
-            (i, cut)
-            for i, own in enumerate(rows)
-            for cut in cuts(len(own), max(1, _PIECE // len(chosen[i])))
+            (i, cut) for i, own in enumerate(rows) for cut in cuts(len(own), _piece(len(chosen[i])))
         ]
         served = [np.full(len(own), -1) for own in rows]
         nearest = [(np.full(len(some), np.inf), np.zeros(len(some), np.int64)) for some in chosen]
@@ -184,7 +182,7 @@ class CellOrder:
         pieces = [
             (i, cut)
             for i, some in enumerate(prototypes)
-            for cut in cuts(len(some), max(1, _PIECE // len(marks[i])))
+            for cut in cuts(len(some), _piece(len(marks[i])))
         ]
 
         def place(block: Floats, number: int) -> None:
@@ -218,6 +216,11 @@ class CellOrder:
         )
 
 
+def largest_block(k: int) -> int:
+    """Return how many distances the order of k prototypes keeps at once, if nothing limits it."""
+    return min(_LARGEST_BLOCK, _ROWS * _MOST_CHOSEN * k)
+
+
 def most_evaluations(k: int, n_rows: int) -> int:
     """Return a number of evaluations that the order of k prototypes does not exceed."""
     per_level = k * _ROWS * _MOST_CHOSEN + (n_rows + k) * (_MOST_CHOSEN + 1)
@@ -230,7 +233,7 @@ def expected_evaluations(k: int, n_rows: int) -> int:
     while size > _FEW:
         chosen = _n_chosen(_Cell(np.arange(size), np.arange(0), -1 if n_cells == 1 else 0))
         own = min(_ROWS * chosen, max(1, n_rows // n_cells))
-        n += n_cells * own * min(size, LARGEST_BLOCK // own) + (n_rows + k) * chosen
+        n += n_cells * own * min(size, _LARGEST_BLOCK // own) + (n_rows + k) * chosen
         n_cells *= chosen
         size //= chosen
     return n + n_cells * size * min(_ROWS * size, max(1, n_rows // n_cells))
@@ -243,6 +246,11 @@ def _n_chosen(cell: _Cell) -> int:
         return n
     fewest = _MOST_CHOSEN if cell.centre < 0 else _FEWEST_CHOSEN
     return min(_MOST_CHOSEN, max(fewest, -(-n // _WANTED)))
+
+
+def _piece(n: int) -> int:
+    """Return how many rows one task compares with n others."""
+    return min(_PIECE_ROWS, max(1, _PIECE // n))
 
 
 def _some_of(ids: Ids, n: int) -> Ids:

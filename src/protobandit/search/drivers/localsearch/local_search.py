@@ -158,20 +158,22 @@ class LocalSearch:
     def _drawn_for(self, free: Ids) -> tuple[Ids, Ids]:
         """Draw rows of the pool for slots of the same group; return both, for as many as found."""
         pool, groups = self.pool, self._feasibility.groups
-        gaps = pool.gaps.astype(np.float64) * pool.weights
-        gaps[np.isin(pool.ids, self.prototypes)] = 0.0
-        rows = np.flatnonzero(gaps > 0)
+        # The pool has a row several times if judged rows were drawn by weight.
+        ids, first, at = np.unique(pool.ids, return_index=True, return_inverse=True)
+        worth = np.bincount(at, pool.gaps.astype(np.float64) * pool.weights)
+        worth[np.isin(ids, self.prototypes)] = 0.0
+        is_far = worth > 0
         # The first of these numbers to be reached is that of each row with its share of the sum.
-        waits = self._random.exponential(size=len(rows)) / gaps[rows]
+        waits = self._random.exponential(size=int(is_far.sum())) / worth[is_far]
+        rows = first[is_far]
         own, wanted = groups[pool.ids[rows]], groups[self.prototypes[free]]
         rows, free = rows[np.lexsort((waits, own))], free[np.argsort(wanted, kind="stable")]
         names, n_wanted = np.unique(wanted, return_counts=True)
-        n_there = np.searchsorted(np.sort(own), names, side="right")
-        first = np.searchsorted(np.sort(own), names)
-        n = np.minimum(n_wanted, n_there - first)
+        begin, end = (np.searchsorted(np.sort(own), names, side=side) for side in ("left", "right"))
+        n = np.minimum(n_wanted, end - begin)
         starts = np.cumsum(n_wanted) - n_wanted
         steps = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-        return rows[np.repeat(first, n) + steps], free[np.repeat(starts, n) + steps]
+        return rows[np.repeat(begin, n) + steps], free[np.repeat(starts, n) + steps]
 
     def update_pool(self) -> None:
         """Assign source rows to cells again if prototypes have moved; not after the last pass."""
