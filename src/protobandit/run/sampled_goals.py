@@ -418,7 +418,7 @@ class _GoalRun:
     def _ends_judge(self) -> bool:
         """Return whether the limit of seconds interrupts the judge.
 
-        With a built-in metric the sample takes about a second: without it there is no result.
+        With a built-in metric the sample takes about a second, and every result needs it.
         """
         return self._is_late() and (self.has_sample or self.problem.metric.is_expensive)
 

@@ -1202,7 +1202,7 @@ def tuple_for_a_number(values, n):
     return n[0]
 
 
-@wrong("pair is no number or array, so it has one value only", 1)
+@wrong("pair is neither a number nor an array, so it cannot change", 1)
 def two_tuples(n):
     pair = 1, 2
     if n > 0:
@@ -1210,14 +1210,14 @@ def two_tuples(n):
     return pair[0]
 
 
-@wrong("numbers is no number or array, so it has one value only", 1)
+@wrong("numbers is neither a number nor an array, so it cannot change", 1)
 def number_for_a_range(n):
     numbers = range(n)
     numbers = 3  # wrong
     return numbers
 
 
-@wrong("kind is no number or array, so it has one value only", 1)
+@wrong("kind is neither a number nor an array, so it cannot change", 1)
 def two_types(n):
     kind = np.float64
     if n > 0:
@@ -1225,14 +1225,14 @@ def two_types(n):
     return kind(n)
 
 
-@wrong("own is no number or array, so it has one value only", 1)
+@wrong("own is neither a number nor an array, so it cannot change", 1)
 def two_modules(n):
     own = np
     own = np  # wrong
     return own.sqrt(n)
 
 
-@wrong("pair is no number or array, so it has one value only", (VALUES, 1), 2)
+@wrong("pair is neither a number nor an array, so it cannot change", (VALUES, 1), 2)
 def array_for_a_tuple(pair, n):
     pair = pair[0]  # wrong
     return pair[n]

@@ -13,7 +13,7 @@ nobody else can write to it. Files are read from any of them and written to the 
 written: code that an administrator has compiled ahead is found by all users.
 
 Others may have been able to write to the folder of the user earlier, and have left files there. So
-a file is read from it only if it belongs to the user, is no link, and nobody else can write to it.
+a file is read from it only if it is not a link, belongs to the user, and no one else can write it.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ The author of a kernel ensures it. The result is undefined otherwise, unless sta
 - Signed integers stay within 64 bits, also in ``abs`` and in ``-``, in the counter after the last
   round of a range, and in the number of bytes of a reshaped array. Shifts are by 0 to 63 bits.
 - A float that is converted to an integer fits this integer; NaN and infinity do not.
-- The step of a range, if it is no constant, is positive. Otherwise there is no round.
+- A step of a range that is not a constant is positive. Otherwise the loop has no rounds.
 - An integer that is written to an array fits its dtype. Otherwise it is cut off.
 - The sizes of matrices for ``np.dot`` fit 32 bits.
 """
@@ -245,7 +245,7 @@ class _Lowering:
         if isinstance(self._bound.get(name), Array):
             raise self._code.error(f"{name} is a parameter, to which nothing is assigned")
         if name in self._bound:  # what it is would depend on the order of the text, not on branches
-            raise self._code.error(f"{name} is no number or array, so it has one value only")
+            raise self._code.error(f"{name} is neither a number nor an array, so it cannot change")
         if isinstance(value, Array):
             self._assign_array(name, value)
         elif isinstance(value, Number) and variable is not None:

@@ -170,8 +170,8 @@ def float_code(value: float) -> str:
 def promoted(left: Scalar, right: Scalar) -> Scalar:
     """Return the type in which two numbers are added or compared.
 
-    It is that of NumPy for arrays of the two types, with these exceptions. There is no mixture of
-    signed and unsigned numbers. Integers are computed in 64 bits, so a float32 and any integer or
+    It is that of NumPy for arrays of the two types, with these exceptions. Signed and unsigned
+    numbers cannot be combined. Integers are computed in 64 bits, so a float32 and any integer or
     bool give a float64.
     """
     kinds = {left.kind, right.kind}

@@ -57,12 +57,13 @@ class LocalSearch(Method):
     made lowers the cost on the judged rows. Stages judge on more and more target rows; in the last
     one all source rows take part. Nothing of the size |S| x rows is kept.
 
-    Evaluations: per pass about the length of the lists (3 to 20) for each judged row and 20,000 for
-    each cell, and k for each row to find its nearest prototypes (14 sqrt(k) from k = 2,000 on, by
-    an index).
+    Evaluations: per pass about the length of the lists (4 to 20) for each judged row, up to 50,000
+    for each cell, and k for each row to find its nearest prototypes (14 sqrt(k) from k = 2,000 on,
+    by an index).
     Memory: the judged rows and their lists. The cost is exact if all target rows were judged.
 
-    The order of the prototypes is that of their greedy gains on a sample of the target.
+    The order of the prototypes is that of their greedy gains on a sample of the target; more than
+    4,096 are ordered in cells.
 
     Parameters
     ----------
