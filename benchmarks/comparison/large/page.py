@@ -63,8 +63,8 @@ def _paragraphs(
     yield ""
     yield (
         "All rows but MNIST are generated, from seeds on which no constant of this package was "
-        "chosen; some constants of `lazybandit` were chosen on MNIST. The embeddings are "
-        "synthetic: none of the packages used here contains real ones. They are rows of length 1 "
+        "chosen; some constants of both engines were chosen on MNIST, with other seeds of the "
+        "fits. The embeddings are synthetic: none of the packages used here contains real ones. They are rows of length 1 "
         "with clusters and a decaying spectrum, and are compared by cosine; k-means runs on "
         "these rows. A method that finds centres is followed by the nearest distinct rows, and "
         "its time includes finding them. A contestant that reached the limit is not tried at a "
