@@ -64,11 +64,12 @@ def _paragraphs(
     yield (
         "All rows but MNIST are generated, from seeds on which no constant of this package was "
         "chosen; some constants of both engines were chosen on MNIST, with other seeds of the "
-        "fits. The embeddings are synthetic: none of the packages used here contains real ones. They are rows of length 1 "
-        "with clusters and a decaying spectrum, and are compared by cosine; k-means runs on "
-        "these rows. A method that finds centres is followed by the nearest distinct rows, and "
-        "its time includes finding them. A contestant that reached the limit is not tried at a "
-        "larger k or on more rows of the same data."
+        "fits. The embeddings are synthetic: none of the packages used here contains real "
+        "ones. They are rows of length 1 with clusters and a decaying spectrum, and are "
+        "compared by cosine; k-means runs on these rows. A method that finds centres is "
+        "followed by the nearest distinct rows, and its time includes finding them. A "
+        "contestant that reached the limit is not tried at a larger k or on more rows of the "
+        "same data."
     )
     yield from _bars(results)
     yield from _frontier(results)
